@@ -1,0 +1,163 @@
+"""The seam between Pando's services and a message broker.
+
+Every service speaks to the broker through `MessageClient`. Two implementations exist:
+`messaging.mqtt` (paho-mqtt, a real broker) and `messaging.in_memory` (tests). Code that takes
+a `MessageClient` needs no broker to be tested.
+
+The promises an implementation makes:
+
+* messages of one publisher on one topic arrive in publishing order, across reconnects too;
+* QoS 1 is *at least once*: a duplicate is possible, a loss only when the receiver had no session;
+* callbacks run on the event loop that called `connect`, never on another thread;
+* nothing grows without bound: a full queue of publishes raises `QueueFull`.
+
+Exceptions:
+
+    MessagingError
+    ├── ConnectFailed      the broker could not be reached or refused us (`reason` says why)
+    ├── SubscribeRefused   the broker refused a filter (access rules)
+    ├── QueueFull          more than `max_pending` publishes wait for their acknowledgement
+    └── ClientClosed       the client was closed, or was closed while one waited
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class MessagingError(Exception):
+    """Base of every error of the messaging layer."""
+
+
+class ConnectFailed(MessagingError):
+    """The broker could not be reached in time, or refused the connection."""
+
+
+class SubscribeRefused(MessagingError):
+    """The broker refused one of the filters."""
+
+
+class QueueFull(MessagingError):
+    """The bounded queue of publishes is full; the message was not taken."""
+
+
+class ClientClosed(MessagingError):
+    """The client is closed (or was closed before the publish was acknowledged)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message as received.
+
+    Attributes:
+        topic: Topic it was published on.
+        payload: The bytes, uninterpreted.
+        qos: Quality of service of this delivery, 0 or 1.
+        retain: True when it came from the broker's retained set (on subscribing), False when
+            it was published while we were subscribed.
+    """
+
+    topic: str
+    payload: bytes
+    qos: int = 0
+    retain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Will:
+    """What the broker publishes for us when our connection dies without a clean close."""
+
+    topic: str
+    payload: bytes
+    qos: int = 1
+    retain: bool = True
+
+
+class PublishTicket(Protocol):
+    """The receipt of one publish."""
+
+    def done(self) -> bool:
+        """Say whether the broker acknowledged it (QoS 1) or it left the queue (QoS 0)."""
+        ...
+
+    async def wait(self, timeout: float | None = None) -> None:
+        """Wait until `done`.
+
+        Args:
+            timeout: Seconds; None waits for ever.
+
+        Raises:
+            TimeoutError: Not acknowledged in time; it stays queued and may still be sent.
+            ClientClosed: The client was closed first; whether it arrived is unknown.
+        """
+        ...
+
+
+MessagesCallback = Callable[[list[Message]], None]
+ConnectionCallback = Callable[[bool], None]
+
+
+class MessageClient(Protocol):
+    """A connection to a broker that repairs itself."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker has accepted us and the link is believed to be up."""
+        ...
+
+    async def connect(self, *, timeout: float | None = 10) -> None:
+        """Start; from here on the connection is kept up until `close`.
+
+        Args:
+            timeout: Seconds to wait for the first connection. None returns at once and keeps
+                trying in the background for ever (`on_connection` tells).
+
+        Raises:
+            ConnectFailed: Not connected in time, or refused; the client is closed again.
+        """
+        ...
+
+    async def subscribe(self, *filters: str, qos: int = 1) -> None:
+        """Subscribe; remembered and re-established after each reconnect.
+
+        While the link is down it returns at once and takes effect on reconnecting.
+
+        Raises:
+            ValueError: A filter is malformed.
+            SubscribeRefused: The broker refused a filter.
+        """
+        ...
+
+    async def unsubscribe(self, *filters: str) -> None:
+        """Forget subscriptions."""
+        ...
+
+    def publish(
+        self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False
+    ) -> PublishTicket:
+        """Queue a message; never blocks, keeps order, survives a broken link (QoS 1).
+
+        Raises:
+            QueueFull: `max_pending` messages wait already; this one was not taken.
+            ClientClosed: The client is not started or already closed.
+            ValueError: The topic is malformed or has a wildcard, or qos is not 0 or 1.
+        """
+        ...
+
+    def on_messages(self, callback: MessagesCallback) -> None:
+        """Add a callback that is called on the event loop with bursts of messages, in order."""
+        ...
+
+    def on_connection(self, callback: ConnectionCallback) -> None:
+        """Add a callback that is called on the event loop at each connect and disconnect."""
+        ...
+
+    def pending(self) -> int:
+        """Count the publishes that are not yet acknowledged."""
+        ...
+
+    async def close(self) -> None:
+        """Flush what is pending (bounded wait), then disconnect cleanly: no will is sent."""
+        ...
