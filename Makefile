@@ -1,0 +1,82 @@
+# Everything a developer or a machine runs. `make` alone lists the targets.
+#
+#   make up ARGS="--no-spark --port 8090"
+#
+# The environment lives in .venv; requirements are pinned and hashed. Stamp files in .venv remember
+# which requirements were installed, so a second `make up` starts at once.
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+PACKAGES := streamsql stream_engine messaging static_engine gateway federated_optimizer ui deploy
+MARKED := broker or spark or end_to_end or browser or postgres
+
+RUNTIME_READY := .venv/.pando-runtime
+DEVELOPMENT_READY := .venv/.pando-development
+
+.DEFAULT_GOAL := help
+.PHONY: help up setup setup-dev test test-fast test-services check check-static bench lock clean distclean
+
+help: ## list the targets
+	@echo "make TARGET [ARGS=\"...\"] [PYTHON=python3.12]"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: $(RUNTIME_READY) ## install what is missing, then run the whole federation on this machine
+	@$(BIN)/pando up $(ARGS)
+
+setup: $(RUNTIME_READY) ## install what is needed to run
+
+setup-dev: $(DEVELOPMENT_READY) ## install what is needed to develop and test
+
+# The development set holds the runtime set at the same versions, so either one makes `up` ready.
+$(RUNTIME_READY): requirements/base.txt pyproject.toml
+	@$(PYTHON) deploy/environment.py requirements/base.txt
+	@touch $@
+
+$(DEVELOPMENT_READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) deploy/environment.py requirements/dev.txt
+	@touch $(RUNTIME_READY) $@
+
+test: $(DEVELOPMENT_READY) ## run every test: unit, property, broker, Spark, PostgreSQL, browser, whole system
+	@fast=0; services=0; \
+	$(MAKE) --no-print-directory test-fast || fast=1; \
+	$(MAKE) --no-print-directory test-services || services=1; \
+	exit $$((fast + services))
+
+# Without services: two at a time.
+test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
+	$(BIN)/pytest -q -n 2 -m "not ($(MARKED))" $(ARGS)
+
+# These start processes and measure time: one at a time.
+test-services: $(DEVELOPMENT_READY) ## run the tests that start brokers, Spark, PostgreSQL, browsers
+	$(BIN)/pytest -q -m "$(MARKED)" --durations=15 $(ARGS)
+
+check-static: $(DEVELOPMENT_READY) ## formatting, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: check-static test-fast ## everything to pass before a commit
+
+bench: $(DEVELOPMENT_READY) ## run the benchmarks (ARGS="NAME --quick")
+	@$(BIN)/pando bench $(ARGS)
+
+# dev.txt decides the versions; the others are cut from it, so all images run what was tested.
+LOCK = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-annotate --no-emit-index-url --no-header
+
+lock: $(DEVELOPMENT_READY) ## pin all requirements again (ARGS=--upgrade for newer versions)
+	@echo "[1/5] dev";     $(LOCK) $(ARGS) --extra dev -o requirements/dev.txt > /dev/null
+	@echo "[2/5] base";    $(LOCK) -c requirements/dev.txt --extra all --extra build -o requirements/base.txt > /dev/null
+	@echo "[3/5] gateway"; $(LOCK) -c requirements/dev.txt --extra gateway -o requirements/gateway.txt > /dev/null
+	@echo "[4/5] static";  $(LOCK) -c requirements/dev.txt --extra static --extra postgres -o requirements/static.txt > /dev/null
+	@echo "[5/5] console"; $(LOCK) -c requirements/dev.txt --extra ui --extra optimizer --extra postgres --extra site -o requirements/console.txt > /dev/null
+	@! grep -n '://' requirements/*.txt || { echo "an address got into requirements/" >&2; exit 1; }
+
+clean: ## remove caches and build products
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage htmlcov
+	find $(PACKAGES) tests -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
+
+distclean: clean ## remove the environment too (data in pando-data stays)
+	rm -rf .venv
