@@ -1,0 +1,1 @@
+"""Plans as data: frozen, typed expressions and relational operators, and their stable text."""

@@ -1,0 +1,154 @@
+"""Stable EXPLAIN text of plans: one operator a line, inputs below, as a tree."""
+
+from streamsql.algebra.expressions import expression_text
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    Distinct,
+    Filter,
+    Fixpoint,
+    Join,
+    Plan,
+    Project,
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    UnionAll,
+    Values,
+    Window,
+    WindowKind,
+)
+from streamsql.data.types import MICROSECONDS
+
+
+def explain_plan(plan: Plan) -> str:
+    """Return the plan as text; equal plans give equal text.
+
+    Examples:
+        >>> from streamsql.algebra.operators import SourceKind
+        >>> from streamsql.data.schema import Schema
+        >>> print(explain_plan(Distinct(Scan("rooms", SourceKind.TABLE, Schema.of()))))
+        Distinct
+        └─ Scan table rooms
+    """
+    return "\n".join(plan_lines(plan))
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """Return the lines of `explain_plan`."""
+    lines = [describe(plan)]
+    inputs = plan.inputs
+    for number, child in enumerate(inputs):
+        last = number == len(inputs) - 1
+        head, rest = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        first, *more = plan_lines(child)
+        lines.append(head + _role(plan, number) + first)
+        lines.extend(rest + line for line in more)
+    return lines
+
+
+def _role(plan: Plan, number: int) -> str:
+    if isinstance(plan, Fixpoint):
+        return "base: " if number < len(plan.base) else "step: "
+    return ""
+
+
+def describe(plan: Plan) -> str:
+    """Return the line of one operator without its inputs."""
+    match plan:
+        case Scan():
+            return _scan_text(plan)
+        case RemoteSource(fragment=fragment):
+            return f"RemoteSource[{fragment}]"
+        case RecursiveReference(name=name):
+            return f"Recursive {name}"
+        case Values(rows=rows):
+            return f"Values {len(rows)} rows"
+        case Window():
+            return f"Window [{window_text(plan)}]"
+        case Filter(predicate=predicate):
+            return f"Filter {expression_text(predicate)}"
+        case Project(expressions=expressions, names=names):
+            columns = []
+            for expression, name in zip(expressions, names, strict=True):
+                text = expression_text(expression)
+                columns.append(text if text == name else f"{text} AS {name}")
+            return f"Project {', '.join(columns)}"
+        case Join():
+            return _join_text(plan)
+        case Aggregate(input=child, group=group, aggregates=aggregates):
+            keys = ", ".join(child.schema.names[g] for g in group)
+            calls = ", ".join(map(aggregate_text, aggregates))
+            return f"Aggregate [{keys}] {calls}".rstrip()
+        case Distinct():
+            return "Distinct"
+        case UnionAll():
+            return "UnionAll"
+        case Fixpoint():
+            return _fixpoint_text(plan)
+
+
+def aggregate_text(call: AggregateCall) -> str:
+    """Return `SUM(x) AS total`."""
+    if call.arguments:
+        distinct = "DISTINCT " if call.distinct else ""
+        inner = ", ".join(map(expression_text, call.arguments))
+        text = f"{call.function}({distinct}{inner})"
+    else:
+        text = str(call.function)
+    return f"{text} AS {call.name}"
+
+
+def duration_text(micros: int) -> str:
+    """Return a duration in the largest unit that keeps it whole.
+
+    Examples:
+        >>> duration_text(90_000_000), duration_text(1_500)
+        ('90 s', '1500 us')
+    """
+    for unit, size in (("h", 3600 * MICROSECONDS), ("min", 60 * MICROSECONDS)):
+        if micros % size == 0 and micros >= 2 * size:
+            return f"{micros // size} {unit}"
+    if micros % MICROSECONDS == 0:
+        return f"{micros // MICROSECONDS} s"
+    return f"{micros} us"
+
+
+def window_text(window: Window) -> str:
+    """Return a window as written between brackets."""
+    names = window.input.schema.names
+    head = ""
+    if window.partition:
+        head = f"PARTITION BY {', '.join(names[p] for p in window.partition)} "
+    if window.kind == WindowKind.RANGE and window.size is not None:
+        slide = f" SLIDE {duration_text(window.slide)}" if window.slide else ""
+        return f"{head}RANGE {duration_text(window.size)}{slide}"
+    if window.kind == WindowKind.ROWS:
+        return f"{head}ROWS {window.size}"
+    return head + window.kind
+
+
+def _scan_text(scan: Scan) -> str:
+    names = scan.schema.names
+    key = f" key=({', '.join(names[k] for k in scan.key)})" if scan.key else ""
+    ttl = f" ttl={duration_text(scan.ttl)}" if scan.ttl is not None else ""
+    return f"Scan {scan.kind} {scan.source}{key}{ttl}"
+
+
+def _join_text(join: Join) -> str:
+    left, right = join.left.schema.names, join.right.schema.names
+    keys = " AND ".join(f"{left[a]} = {right[b]}" for a, b in join.keys)
+    residual = f" where {expression_text(join.residual)}" if join.residual is not None else ""
+    kind = join.kind.capitalize()
+    return f"{kind}Join [{keys}]{residual}" if keys else f"{kind}Join [theta]{residual}"
+
+
+def _fixpoint_text(fixpoint: Fixpoint) -> str:
+    text = f"Fixpoint {fixpoint.name}{fixpoint.schema} limit={fixpoint.limit}"
+    if fixpoint.selection is not None:
+        names = fixpoint.schema.names
+        chosen = fixpoint.selection
+        keys = ", ".join(names[g] for g in chosen.group)
+        word = "MIN" if chosen.minimum else "MAX"
+        text += f" keep {word}({names[chosen.value]}) per ({keys})"
+    return text

@@ -1,0 +1,1 @@
+"""What a federation knows by name: sources, tables and views. A model, without storage."""

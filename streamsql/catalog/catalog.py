@@ -1,0 +1,78 @@
+"""The catalog: definitions by name. Names are case-insensitive and kept in lower case."""
+
+from collections.abc import Iterator
+
+from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.errors import BindingError
+
+
+class Catalog:
+    """A mutable set of definitions with unique names."""
+
+    def __init__(self, definitions: tuple[Definition, ...] = ()) -> None:
+        self._by_name: dict[str, Definition] = {}
+        for definition in definitions:
+            self.define(definition)
+
+    def define(self, definition: Definition, *, replace: bool = False) -> None:
+        """Add a definition.
+
+        Raises:
+            BindingError: The name is taken and `replace` is false.
+        """
+        existing = self._by_name.get(definition.name.lower())
+        if existing is not None and not replace:
+            raise BindingError(
+                f"{kind_of(existing)} {definition.name!r} exists already",
+                hint=f"DROP {kind_of(existing).upper()} {definition.name} first",
+            )
+        self._by_name[definition.name.lower()] = definition
+
+    def find(self, name: str) -> Definition | None:
+        """Return the definition of that name, or None."""
+        return self._by_name.get(name.lower())
+
+    def drop(self, name: str) -> Definition:
+        """Remove and return a definition.
+
+        Raises:
+            BindingError: There is none of that name.
+        """
+        if name.lower() not in self._by_name:
+            raise BindingError(f"there is no source, table or view {name!r}", hint="SHOW SOURCES")
+        return self._by_name.pop(name.lower())
+
+    def __iter__(self) -> Iterator[Definition]:
+        """Yield definitions in the order they were made."""
+        return iter(tuple(self._by_name.values()))
+
+    def __len__(self) -> int:
+        """Return the number of definitions."""
+        return len(self._by_name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in the order they were made."""
+        return tuple(self._by_name)
+
+    @property
+    def sources(self) -> tuple[SourceDefinition, ...]:
+        """Streams and link streams."""
+        return tuple(d for d in self if isinstance(d, SourceDefinition) and not d.is_table)
+
+    @property
+    def tables(self) -> tuple[SourceDefinition, ...]:
+        """Stored tables."""
+        return tuple(d for d in self if isinstance(d, SourceDefinition) and d.is_table)
+
+    @property
+    def views(self) -> tuple[ViewDefinition, ...]:
+        """Views."""
+        return tuple(d for d in self if isinstance(d, ViewDefinition))
+
+
+def kind_of(definition: Definition) -> str:
+    """Return `source`, `table` or `view`, the word used in DROP and SHOW."""
+    if isinstance(definition, ViewDefinition):
+        return "view"
+    return "table" if definition.is_table else "source"

@@ -1,0 +1,63 @@
+"""Definitions: frozen values that CREATE statements produce and binders read."""
+
+import msgspec
+
+from streamsql.algebra.operators import Scan, SourceKind
+from streamsql.data.schema import Schema
+
+
+class SourceDefinition(msgspec.Struct, frozen=True):
+    """A stream, a link stream or a stored table.
+
+    Attributes:
+        key: Positions of the upsert key (stream), of source and destination (link), or of the
+            primary key (table); empty for a bag.
+        time_column: Position of the event time, or None when rows are stamped on arrival.
+        ttl: Lifetime of a row in microseconds, or None.
+        lateness: Allowed lateness in microseconds from WATERMARK, or None.
+        options: The WITH clause as written, e.g. {"wrapper": "motes"} or {"source": "csv"}.
+        text: The CREATE statement.
+    """
+
+    name: str
+    kind: SourceKind
+    schema: Schema
+    key: tuple[int, ...] = ()
+    time_column: int | None = None
+    ttl: int | None = None
+    lateness: int | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the static engine answers it."""
+        return self.kind == SourceKind.TABLE
+
+    def option(self, name: str) -> str | None:
+        """Return an option of the WITH clause."""
+        return dict(self.options).get(name)
+
+    def scan(self) -> Scan:
+        """Return the plan that reads it."""
+        return Scan(self.name, self.kind, self.schema, self.key, self.time_column, self.ttl)
+
+
+class ViewDefinition(msgspec.Struct, frozen=True):
+    """A named query; it keeps its text and is bound where it is used.
+
+    Attributes:
+        columns: Column names given in CREATE VIEW, or empty.
+        query: The text after AS.
+        text: The whole CREATE statement.
+    """
+
+    name: str
+    query: str
+    columns: tuple[str, ...] = ()
+    recursive: bool = False
+    text: str = ""
+    library: bool = False
+
+
+Definition = SourceDefinition | ViewDefinition

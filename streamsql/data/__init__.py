@@ -1,0 +1,1 @@
+"""Values, schemas and deltas: what rows are and how relations change."""

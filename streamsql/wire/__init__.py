@@ -1,0 +1,1 @@
+"""What services send each other: topics, messages and their validating codec."""

@@ -1,0 +1,115 @@
+"""Encode and decode messages, bounded and validated.
+
+Everything from the network passes `decode_json` or `decode_packed`: size, nesting depth, types and
+numbers are checked before any other code sees the value.
+"""
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from streamsql.errors import FederationError, WireError
+from streamsql.wire.messages import MAX_PAYLOAD_BYTES
+
+T = TypeVar("T")
+MAX_DEPTH = 64
+
+_json_encoder = msgspec.json.Encoder()
+_pack_encoder = msgspec.msgpack.Encoder()
+
+
+@lru_cache(maxsize=64)
+def _json_decoder(kind: Any) -> Any:
+    return msgspec.json.Decoder(kind)
+
+
+@lru_cache(maxsize=64)
+def _pack_decoder(kind: Any) -> Any:
+    return msgspec.msgpack.Decoder(kind)
+
+
+def encode_json(message: object) -> bytes:
+    """Return a message as JSON.
+
+    Raises:
+        WireError: It holds a value JSON cannot carry.
+    """
+    try:
+        return _json_encoder.encode(message)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WireError(f"cannot encode {type(message).__name__}: {error}") from error
+
+
+def encode_packed(message: object) -> bytes:
+    """Return a message as MessagePack.
+
+    Raises:
+        WireError: It holds a value MessagePack cannot carry.
+    """
+    try:
+        return _pack_encoder.encode(message)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WireError(f"cannot encode {type(message).__name__}: {error}") from error
+
+
+def decode_json(payload: bytes, kind: type[T], *, limit: int = MAX_PAYLOAD_BYTES) -> T:
+    """Return the message in a JSON payload.
+
+    Raises:
+        WireError: Too large, too deeply nested, not JSON, or not a legal message of that kind.
+    """
+    _check_size(payload, kind, limit)
+    if _json_depth(payload) > MAX_DEPTH:
+        raise WireError(f"{kind.__name__}: nested deeper than {MAX_DEPTH} levels")
+    return _decode(_json_decoder(cast(Hashable, kind)), payload, kind)
+
+
+def decode_packed(payload: bytes, kind: type[T], *, limit: int = MAX_PAYLOAD_BYTES) -> T:
+    """Return the message in a MessagePack payload.
+
+    Raises:
+        WireError: Too large, not MessagePack, or not a legal message of that kind.
+    """
+    _check_size(payload, kind, limit)
+    return _decode(_pack_decoder(cast(Hashable, kind)), payload, kind)
+
+
+def _check_size(payload: bytes, kind: Any, limit: int) -> None:
+    if len(payload) > limit:
+        raise WireError(f"{kind.__name__}: {len(payload)} bytes, at most {limit} are accepted")
+
+
+def _decode(decoder: Any, payload: bytes, kind: type[T]) -> T:
+    try:
+        message: T = decoder.decode(payload)
+    except FederationError as error:
+        raise WireError(f"{kind.__name__}: {error.message}") from error
+    except (msgspec.MsgspecError, RecursionError, ValueError, OverflowError) as error:
+        raise WireError(f"{kind.__name__}: {error}") from error
+    return message
+
+
+def _json_depth(payload: bytes) -> int:
+    """Return the deepest nesting of brackets outside strings, counted up to the limit."""
+    if payload.count(b"[") + payload.count(b"{") <= MAX_DEPTH:
+        return 0
+    depth = deepest = 0
+    in_string = escaped = False
+    for byte in payload:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif byte == 0x5C:
+                escaped = True
+            elif byte == 0x22:
+                in_string = False
+        elif byte == 0x22:
+            in_string = True
+        elif byte in (0x5B, 0x7B):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in (0x5D, 0x7D):
+            depth -= 1
+    return deepest

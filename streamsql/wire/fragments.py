@@ -1,0 +1,84 @@
+"""Fragments: the pieces of a plan that one engine runs at its sites."""
+
+import enum
+
+import msgspec
+
+from streamsql.algebra.operators import Plan
+from streamsql.data.schema import Schema
+
+
+class Engine(enum.StrEnum):
+    """Who runs a fragment."""
+
+    GATEWAY = "gateway"
+    BASE = "base"
+    STATIC = "static"
+
+
+class Fragment(msgspec.Struct, frozen=True):
+    """A plan instantiated on each of its sites.
+
+    Its output goes to `consumer` (another fragment) at `destinations`, or, when `consumer` is
+    empty, to the console as the query's result. With several destinations rows go to the one that
+    `streamsql.wire.partitioning.site_of` chooses by the columns of `partition`; an empty
+    `partition` with several destinations sends every row to all of them.
+
+    Attributes:
+        id: Unique in the query, e.g. "f1".
+        plan: `RemoteSource` leaves name the fragments it reads.
+        sites: Site ids that run it.
+        reasons: Why each part that was not pushed further stayed here, one sentence each.
+    """
+
+    id: str
+    engine: Engine
+    plan: Plan
+    sites: tuple[str, ...]
+    consumer: str = ""
+    destinations: tuple[str, ...] = ()
+    partition: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+class FragmentBundle(msgspec.Struct, frozen=True):
+    """All fragments of a query; every site gets the whole and runs what names it.
+
+    Attributes:
+        version: Grows with every redeployment; a site drops batches of older versions.
+        schema: Columns of the query's result.
+        emit: "relation" for signed changes, "istream" or "dstream" for inserts or deletes only.
+    """
+
+    query: str
+    version: int
+    fragments: tuple[Fragment, ...]
+    schema: Schema
+    text: str = ""
+    emit: str = "relation"
+
+    def fragment(self, fragment_id: str) -> Fragment:
+        """Return a fragment by id.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for fragment in self.fragments:
+            if fragment.id == fragment_id:
+                return fragment
+        raise KeyError(fragment_id)
+
+    def at(self, site: str) -> tuple[Fragment, ...]:
+        """Return the fragments a site runs."""
+        return tuple(f for f in self.fragments if site in f.sites)
+
+    def senders(self, fragment_id: str) -> tuple[tuple[str, str], ...]:
+        """Return the (fragment, site) pairs that feed a fragment."""
+        return tuple(
+            (f.id, site) for f in self.fragments if f.consumer == fragment_id for site in f.sites
+        )
+
+    @property
+    def result_sites(self) -> tuple[str, ...]:
+        """Sites that publish the query's result."""
+        return tuple(s for f in self.fragments if not f.consumer for s in f.sites)

@@ -1,0 +1,196 @@
+"""The messages services exchange. Times are microseconds since 1970 UTC unless said otherwise.
+
+JSON where people read them (state, birth, observations, links, commands), MessagePack between
+engine sites (fragments, delta batches, flow).
+"""
+
+import msgspec
+
+from streamsql.data.types import Value
+
+MAX_ROWS_PER_BATCH = 100_000
+MAX_PAYLOAD_BYTES = 8_000_000
+
+
+class BufferState(msgspec.Struct, frozen=True):
+    """Fill of a gateway's disk buffer."""
+
+    stored: int = 0
+    bytes: int = 0
+    dropped: int = 0
+    hours_left: float | None = None
+
+
+class SiteState(msgspec.Struct, frozen=True):
+    """Online or offline. The will is the same message with `online` false and the same epoch.
+
+    Attributes:
+        reason: "stopped" after a clean stop, "lost" in a will.
+        role: gateway, base, static or coordinator.
+        detail: What the console shows, e.g. "Spark is warming up".
+        ready: Whether it answers already.
+    """
+
+    online: bool
+    epoch: int
+    ts: int
+    role: str = "gateway"
+    reason: str = ""
+    detail: str = ""
+    ready: bool = True
+    buffer: BufferState = BufferState()
+    counters: dict[str, int] = {}
+
+
+class SensorDescription(msgspec.Struct, frozen=True):
+    """A sensor behind a gateway."""
+
+    name: str
+    stream: str
+    unit: str = ""
+    kind: str = ""
+    room: str = ""
+    level: int = 0
+    x: float = 0.0
+    y: float = 0.0
+
+
+class WrapperState(msgspec.Struct, frozen=True):
+    """A wrapper and how it is doing."""
+
+    name: str
+    kind: str
+    streams: tuple[str, ...]
+    readings: int = 0
+    errors: int = 0
+    last_error: str = ""
+
+
+class SourceRows(msgspec.Struct, frozen=True):
+    """The current rows of one source at a gateway."""
+
+    source: str
+    rows: tuple[tuple[Value, ...], ...]
+
+
+class Birth(msgspec.Struct, frozen=True):
+    """Everything a gateway has; whatever follows is a delta to it."""
+
+    gateway: str
+    epoch: int
+    seq: int
+    ts: int
+    role: str = "gateway"
+    sensors: tuple[SensorDescription, ...] = ()
+    wrappers: tuple[WrapperState, ...] = ()
+    sources: tuple[str, ...] = ()
+    rooms: tuple[str, ...] = ()
+    current: tuple[SourceRows, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    clock_offset: int = 0
+
+
+class SenmlRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A SenML record (RFC 8428 section 4); times `bt` and `t` are seconds."""
+
+    n: str = ""
+    bn: str = ""
+    bt: float | None = None
+    t: float | None = None
+    u: str = ""
+    v: float | None = None
+    vs: str | None = None
+    vb: bool | None = None
+
+
+class ObservationPack(msgspec.Struct, frozen=True):
+    """Readings of one stream as a SenML pack with the session's sequence number."""
+
+    epoch: int
+    seq: int
+    e: tuple[SenmlRecord, ...]
+
+
+class LinkMessage(msgspec.Struct, frozen=True):
+    """A directed link as a NetJSON link object."""
+
+    source: str
+    target: str
+    cost: float
+    properties: dict[str, Value] = {}
+
+
+class WeightedRow(msgspec.Struct, frozen=True, array_like=True):
+    """A row of a delta."""
+
+    row: tuple[Value, ...]
+    weight: int
+
+
+class AnnotatedRow(msgspec.Struct, frozen=True, array_like=True):
+    """A row inside a recursion with its encoded provenance annotation."""
+
+    row: tuple[Value, ...]
+    annotation: bytes
+
+
+class DeltaBatch(msgspec.Struct, frozen=True):
+    """Changes from one site to another, or of a query's result.
+
+    Attributes:
+        version: Of the fragment bundle.
+        epoch: Of the sending site; grows with every restart.
+        seq: 0, 1, 2, … per channel and epoch.
+        port: Sending fragment's id; inside a recursion the fixpoint's port.
+        reset: The batch is a full snapshot that replaces all rows of this sender and port.
+        annotated: Rows inside a recursion.
+        kills: Tokens of dead base tuples, inside a recursion.
+        watermark: Event time up to which the sender is complete, or None.
+        ts: Oldest reading that caused the batch, for latency figures.
+        now: The sender's time when it was made.
+    """
+
+    version: int
+    epoch: int
+    seq: int
+    port: str
+    deltas: tuple[WeightedRow, ...] = ()
+    reset: bool = False
+    annotated: tuple[AnnotatedRow, ...] = ()
+    kills: tuple[int, ...] = ()
+    watermark: int | None = None
+    ts: int | None = None
+    now: int = 0
+
+
+class FlowReport(msgspec.Struct, frozen=True):
+    """Counts per channel, for quiescence: `sent["to"]`, `received["from"]`."""
+
+    version: int
+    epoch: int
+    sent: dict[str, int]
+    received: dict[str, int]
+    busy: bool = False
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A command to a site; the verb is in the topic.
+
+    Attributes:
+        query: With verb resync: send a fresh snapshot of this query's channel.
+        channel: With verb resync: the requesting site, or "out" for the result.
+    """
+
+    id: str = ""
+    query: str = ""
+    channel: str = ""
+    arguments: dict[str, Value] = {}
+
+
+class DeadLetter(msgspec.Struct, frozen=True):
+    """A payload that could not be decoded, cut to 2 kB."""
+
+    topic: str
+    error: str
+    ts: int
+    payload: str

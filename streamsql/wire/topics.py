@@ -1,0 +1,99 @@
+"""MQTT topics: `pando/v1/{site}/…`. Ids match `[A-Za-z0-9_-]{1,64}`."""
+
+import re
+
+from streamsql.errors import WireError
+
+PREFIX = "pando/v1"
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def check_id(text: str, what: str = "id") -> str:
+    """Return the id.
+
+    Raises:
+        WireError: It is not an id.
+    """
+    if not _ID.fullmatch(text):
+        raise WireError(
+            f"{what} {text!r:.80} is not an id",
+            hint="use 1 to 64 letters, digits, '_' or '-'",
+        )
+    return text
+
+
+class Topics:
+    """The topics of one federation (`site`).
+
+    Methods with an argument left at `+` give subscription filters.
+    """
+
+    def __init__(self, site: str) -> None:
+        self.site = check_id(site, "site")
+        self.root = f"{PREFIX}/{site}"
+
+    def state(self, gateway: str = "+") -> str:
+        """Online or offline; retained; also the will."""
+        return f"{self.root}/gw/{gateway}/state"
+
+    def birth(self, gateway: str = "+") -> str:
+        """Everything a gateway has; retained."""
+        return f"{self.root}/gw/{gateway}/birth"
+
+    def observation(self, gateway: str = "+", stream: str = "+") -> str:
+        """Live readings of a stream."""
+        return f"{self.root}/gw/{gateway}/obs/{stream}"
+
+    def last(self, gateway: str = "+", sensor: str = "+") -> str:
+        """The last reading of a sensor; retained."""
+        return f"{self.root}/gw/{gateway}/last/{sensor}"
+
+    def link(self, gateway: str = "+", source: str = "+", target: str = "+") -> str:
+        """A directed link that the gateway owns; retained; empty when it is gone."""
+        return f"{self.root}/gw/{gateway}/link/{source}/{target}"
+
+    def history(self, gateway: str = "+", stream: str = "+") -> str:
+        """Readings stored while offline, oldest first."""
+        return f"{self.root}/gw/{gateway}/hist/{stream}"
+
+    def command(self, gateway: str = "+", verb: str = "+") -> str:
+        """A command for a site: rebirth, resync, config, ping, flush."""
+        return f"{self.root}/gw/{gateway}/cmd/{verb}"
+
+    def response(self, gateway: str = "+", request: str = "+") -> str:
+        """The answer to a command."""
+        return f"{self.root}/gw/{gateway}/rsp/{request}"
+
+    def dead(self, gateway: str = "+") -> str:
+        """Payloads that could not be decoded."""
+        return f"{self.root}/dead/{gateway}"
+
+    def host_state(self, host: str = "+") -> str:
+        """Online or offline of coordinator and static engine; retained; also the will."""
+        return f"{self.root}/host/{host}/state"
+
+    def fragment(self, query: str = "+", site: str = "+") -> str:
+        """The fragments of a query for one site; retained; empty uninstalls."""
+        return f"{self.root}/q/{query}/frag/{site}"
+
+    def exchange(self, query: str = "+", to: str = "+", sender: str = "+") -> str:
+        """Delta batches between two sites; FIFO per (from, to, query)."""
+        return f"{self.root}/q/{query}/x/{to}/{sender}"
+
+    def output(self, query: str = "+", site: str = "+") -> str:
+        """Delta batches of the query's result."""
+        return f"{self.root}/q/{query}/out/{site}"
+
+    def flow(self, query: str = "+", site: str = "+") -> str:
+        """Counts of batches sent and received."""
+        return f"{self.root}/q/{query}/flow/{site}"
+
+    def parts(self, topic: str) -> list[str]:
+        """Return the levels after the site, e.g. ['gw', 'gw-1', 'state'].
+
+        Raises:
+            WireError: The topic belongs to something else.
+        """
+        if not topic.startswith(self.root + "/"):
+            raise WireError(f"topic {topic!r:.120} is not below {self.root}")
+        return topic[len(self.root) + 1 :].split("/")
