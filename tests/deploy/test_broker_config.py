@@ -1,0 +1,268 @@
+"""The deployment's Mosquitto configuration, run on a real Mosquitto.
+
+The files are used as they are, except that container paths become a temporary folder, and ports
+free ones.
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import paho.mqtt.client as mqtt
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+
+FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "mosquitto"
+PASSWORDS = {"coordinator": "c-secret", "gateway-a": "a-secret", "gateway-b": "b-secret"}
+ROOT = "pando/v1/house"
+
+pytestmark = pytest.mark.broker
+
+
+def find_program(name: str) -> str:
+    """Return the path of a program of Mosquitto; Debian keeps the broker in /usr/sbin."""
+    found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
+    assert found, f"{name} is not installed (.ci/run installs it)"
+    return found
+
+
+def free_port() -> int:
+    """Return a port of the loopback address that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def place_configuration(folder: Path, ports: dict[int, int]) -> Path:
+    """Copy the configuration with its paths below `folder` and its ports replaced."""
+    for name in ("run", "data", "config/conf.d", "certificates"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for name in ("mosquitto.conf", "tls.conf", "acl"):
+        text = (FOLDER / name).read_text(encoding="utf-8").replace("/mosquitto/", f"{folder}/")
+        for old, new in ports.items():
+            text = re.sub(rf"(?m)^listener {old}$", f"listener {new} 127.0.0.1", text)
+        target = folder / "config" / ("conf.d/tls.conf" if name == "tls.conf" else name)
+        if name != "tls.conf" or 8883 in ports:
+            target.write_text(
+                text + f"\nuser {os.environ.get('USER', 'root')}\n" * (name == "mosquitto.conf")
+            )
+    return folder / "config" / "mosquitto.conf"
+
+
+@contextmanager
+def running_broker(folder: Path, ports: dict[int, int]) -> Iterator[None]:
+    """Run `start.sh` until the block ends."""
+    config = place_configuration(folder, ports)
+    path = (
+        f"{Path(find_program('mosquitto')).parent}:{Path(find_program('mosquitto_passwd')).parent}"
+    )
+    environment = {
+        "PATH": f"{path}:/usr/bin:/bin",
+        "PANDO_BROKER_USERS": " ".join(f"{name}:{word}" for name, word in PASSWORDS.items()),
+    }
+    command = ["sh", str(FOLDER / "start.sh"), str(config), str(folder / "run" / "passwords")]
+    log = folder / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+    try:
+        for port in ports.values():
+            wait_for_port(port, process, log)
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Wait until something listens on the port."""
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline:
+        assert process.poll() is None, log.read_text()
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    pytest.fail(f"no broker on port {port}: {log.read_text()}")
+
+
+class Client:
+    """A client that remembers what it received and how its calls ended."""
+
+    def __init__(
+        self,
+        port: int,
+        user: str,
+        client_id: str = "",
+        password: str | None = None,
+        certificate: Path | None = None,
+    ) -> None:
+        self.received: list[tuple[str, bytes]] = []
+        self.arrived = Event()
+        self.connected = Event()
+        self.refused: str | None = None
+        self.inner = mqtt.Client(
+            CallbackAPIVersion.VERSION2, client_id=client_id or user, protocol=mqtt.MQTTv5
+        )
+        if certificate is None:
+            self.inner.username_pw_set(user, password or PASSWORDS.get(user))
+        else:
+            self.inner.tls_set(
+                str(certificate.with_name("ca.crt")),
+                str(certificate),
+                str(certificate.with_suffix(".key")),
+            )
+        self.inner.on_connect = self._on_connect
+        self.inner.on_message = self._on_message
+        self.port = port
+
+    def _on_connect(
+        self, _client: object, _data: object, _flags: object, reason: object, _properties: object
+    ) -> None:
+        if str(reason) != "Success":
+            self.refused = str(reason)
+        self.connected.set()
+
+    def _on_message(self, _client: object, _data: object, message: mqtt.MQTTMessage) -> None:
+        self.received.append((message.topic, bytes(message.payload)))
+        self.arrived.set()
+
+    def __enter__(self) -> "Client":
+        self.inner.connect("127.0.0.1", self.port)
+        self.inner.loop_start()
+        assert self.connected.wait(10)
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.inner.disconnect()
+        self.inner.loop_stop()
+
+    def subscribe(self, topic: str) -> None:
+        """Subscribe and wait for the broker's answer."""
+        answered = Event()
+        self.inner.on_subscribe = lambda *_arguments: answered.set()
+        self.inner.subscribe(topic, qos=1)
+        assert answered.wait(10)
+
+    def publish(self, topic: str) -> bool:
+        """Publish with QoS 1; return whether the broker took it."""
+        reasons: list[str] = []
+        answered = Event()
+
+        def on_publish(_c: object, _d: object, _mid: object, reason: object, _p: object) -> None:
+            reasons.append(str(reason))
+            answered.set()
+
+        self.inner.on_publish = on_publish
+        self.inner.publish(topic, b"x", qos=1)
+        assert answered.wait(10)
+        return reasons[0] != "Not authorized"
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Run the broker for the tests of this module."""
+    number = free_port()
+    with running_broker(tmp_path_factory.mktemp("mosquitto"), {1883: number}):
+        yield number
+
+
+@pytest.mark.parametrize(
+    ("topic", "allowed"),
+    [
+        ("gw/gateway-a/birth", True),
+        ("gw/gateway-a/link/mote-1/mote-2", True),
+        ("q/q1/x/gateway-b/gateway-a", True),
+        ("q/q1/out/gateway-a", True),
+        ("q/q1/flow/gateway-a", True),
+        ("dead/gateway-a", True),
+        ("gw/gateway-b/state", False),
+        ("gw/gateway-b/cmd/rebirth", False),
+        ("q/q1/x/gateway-a/gateway-b", False),
+        ("q/q1/out/gateway-b", False),
+        ("q/q1/frag/gateway-a", False),
+        ("host/coordinator/state", False),
+    ],
+)
+def test_a_gateway_writes_only_in_its_own_name(port: int, topic: str, *, allowed: bool) -> None:
+    with Client(port, "gateway-a") as gateway:
+        assert gateway.publish(f"{ROOT}/{topic}") is allowed
+
+
+def test_another_client_id_does_not_help(port: int) -> None:
+    with Client(port, "gateway-a", client_id="gateway-b") as thief:
+        assert not thief.publish(f"{ROOT}/gw/gateway-b/state")
+        assert thief.publish(f"{ROOT}/gw/gateway-a/state")
+
+
+@pytest.mark.parametrize(
+    ("user", "password"), [("gateway-a", "wrong"), ("stranger", "a-secret"), ("", "")]
+)
+def test_strangers_are_refused(port: int, user: str, password: str) -> None:
+    with Client(port, user, client_id="someone", password=password) as client:
+        assert client.refused == "Not authorized"
+
+
+def test_a_gateway_reads_what_is_meant_for_it_and_nothing_else(port: int) -> None:
+    with Client(port, "gateway-b") as gateway, Client(port, "coordinator") as coordinator:
+        gateway.subscribe(f"{ROOT}/#")
+        for topic in ("q/q1/frag/gateway-a", "gw/gateway-a/cmd/ping", "q/q1/frag/gateway-b"):
+            assert coordinator.publish(f"{ROOT}/{topic}")
+        assert gateway.arrived.wait(10)
+        assert gateway.received == [(f"{ROOT}/q/q1/frag/gateway-b", b"x")]
+
+
+def test_the_coordinator_sees_every_branch(port: int) -> None:
+    with Client(port, "gateway-b") as gateway, Client(port, "coordinator") as coordinator:
+        coordinator.subscribe(f"{ROOT}/#")
+        assert gateway.publish(f"{ROOT}/gw/gateway-b/birth")
+        assert coordinator.arrived.wait(10)
+        assert coordinator.received[-1][0] == f"{ROOT}/gw/gateway-b/birth"
+
+
+def test_start_refuses_an_entry_without_password(tmp_path: Path) -> None:
+    environment = {"PATH": "/usr/sbin:/usr/bin:/bin", "PANDO_BROKER_USERS": "coordinator"}
+    command = ["sh", str(FOLDER / "start.sh"), "unused.conf", str(tmp_path / "passwords")]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "expected id:password" in ended.stderr
+
+
+def make_certificate(folder: Path, name: str, common_name: str) -> None:
+    """Make `name.key` and `name.crt`, signed by `ca` (or by itself when it is `ca`)."""
+    key, request, made = (str(folder / f"{name}.{end}") for end in ("key", "csr", "crt"))
+    openssl = find_program("openssl")
+    new_key = ["-newkey", "rsa:2048", "-nodes", "-keyout", key, "-subj", f"/CN={common_name}"]
+    if name == "ca":
+        commands = [[openssl, "req", "-x509", "-days", "2", "-out", made, *new_key]]
+    else:
+        names = folder / f"{name}.ext"
+        names.write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
+        authority = ["-CA", str(folder / "ca.crt"), "-CAkey", str(folder / "ca.key")]
+        signing = [*authority, "-CAcreateserial", "-days", "2", "-extfile", str(names)]
+        commands = [
+            [openssl, "req", "-new", "-out", request, *new_key],
+            [openssl, "x509", "-req", "-in", request, "-out", made, *signing],
+        ]
+    for command in commands:
+        subprocess.run(command, check=True, capture_output=True)
+
+
+def test_over_tls_the_certificate_is_the_identity(tmp_path: Path) -> None:
+    certificates = tmp_path / "certificates"
+    certificates.mkdir()
+    for name, common_name in [("ca", "house"), ("broker", "broker"), ("mine", "gateway-a")]:
+        make_certificate(certificates, name, common_name)
+    inside, outside = free_port(), free_port()
+    with (
+        running_broker(tmp_path, {1883: inside, 8883: outside}),
+        Client(outside, "gateway-b", certificate=certificates / "mine.crt") as gateway,
+    ):
+        assert gateway.publish(f"{ROOT}/gw/gateway-a/state")
+        assert not gateway.publish(f"{ROOT}/gw/gateway-b/state")
