@@ -11,6 +11,7 @@ from messaging.client import (
     SubscribeRefused,
     Will,
 )
+from messaging.opening import open_client
 
 __all__ = [
     "ClientClosed",
@@ -22,4 +23,5 @@ __all__ = [
     "QueueFull",
     "SubscribeRefused",
     "Will",
+    "open_client",
 ]

@@ -11,9 +11,11 @@ The promises an implementation makes:
 * callbacks run on the event loop that called `connect`, never on another thread;
 * nothing grows without bound: a full queue of publishes raises `QueueFull`.
 
+Every method is called on the event loop that called `connect`.
+
 Exceptions:
 
-    MessagingError
+    MessagingError (a DeploymentError: the operator can fix it)
     ├── ConnectFailed      the broker could not be reached or refused us (`reason` says why)
     ├── SubscribeRefused   the broker refused a filter (access rules)
     ├── QueueFull          more than `max_pending` publishes wait for their acknowledgement
@@ -26,25 +28,37 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from streamsql.errors import DeploymentError
 
-class MessagingError(Exception):
+
+class MessagingError(DeploymentError):
     """Base of every error of the messaging layer."""
 
+    code = "messaging_error"
 
-class ConnectFailed(MessagingError):
+
+class ConnectFailed(MessagingError):  # noqa: N818 - reads as what happened
     """The broker could not be reached in time, or refused the connection."""
 
+    code = "connect_failed"
 
-class SubscribeRefused(MessagingError):
+
+class SubscribeRefused(MessagingError):  # noqa: N818 - reads as what happened
     """The broker refused one of the filters."""
 
+    code = "subscribe_refused"
 
-class QueueFull(MessagingError):
+
+class QueueFull(MessagingError):  # noqa: N818 - reads as what happened
     """The bounded queue of publishes is full; the message was not taken."""
 
+    code = "queue_full"
 
-class ClientClosed(MessagingError):
+
+class ClientClosed(MessagingError):  # noqa: N818 - reads as what happened
     """The client is closed (or was closed before the publish was acknowledged)."""
+
+    code = "client_closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +96,7 @@ class PublishTicket(Protocol):
         """Say whether the broker acknowledged it (QoS 1) or it left the queue (QoS 0)."""
         ...
 
-    async def wait(self, timeout: float | None = None) -> None:
+    async def wait(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the interface
         """Wait until `done`.
 
         Args:
@@ -107,7 +121,7 @@ class MessageClient(Protocol):
         """Whether the broker has accepted us and the link is believed to be up."""
         ...
 
-    async def connect(self, *, timeout: float | None = 10) -> None:
+    async def connect(self, *, timeout: float | None = 10) -> None:  # noqa: ASYNC109
         """Start; from here on the connection is kept up until `close`.
 
         Args:
@@ -138,6 +152,8 @@ class MessageClient(Protocol):
         self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False
     ) -> PublishTicket:
         """Queue a message; never blocks, keeps order, survives a broken link (QoS 1).
+
+        A QoS 0 message is dropped when the link is down; its ticket is done at once.
 
         Raises:
             QueueFull: `max_pending` messages wait already; this one was not taken.

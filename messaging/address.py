@@ -1,0 +1,92 @@
+"""Where a broker is: `mqtt://[user:password@]host[:port]`, or `mqtts://` for TLS."""
+
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """A parsed broker URL.
+
+    Attributes:
+        host: Name or address.
+        port: TCP port.
+        tls: Whether the scheme was `mqtts`.
+        user: User name, or None.
+        password: Password, or None; kept out of `repr`.
+    """
+
+    host: str
+    port: int
+    tls: bool = False
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        """Return the URL without user and password, fit for logs."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'mqtts' if self.tls else 'mqtt'}://{host}:{self.port}"
+
+
+def parse_address(url: str) -> BrokerAddress:
+    """Parse a broker URL.
+
+    Raises:
+        ValueError: Wrong scheme, no host, a bad port, or parts that mean nothing here.
+
+    Examples:
+        >>> str(parse_address("mqtt://localhost"))
+        'mqtt://localhost:1883'
+    """
+    expected = "expected mqtt://[user:password@]host[:port] or mqtts://…"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        message = f"broker address is malformed ({error}); {expected}"
+        raise ValueError(message) from error
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or port == 0:
+        # The text is not repeated: it may hold a password.
+        message = f"broker address has no usable scheme, host or port; {expected}"
+        raise ValueError(message)
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        message = f"broker address {parts.hostname!r} has a path or query; {expected}"
+        raise ValueError(message)
+    return BrokerAddress(
+        host=parts.hostname,
+        port=port or _DEFAULT_PORTS[parts.scheme],
+        tls=parts.scheme == "mqtts",
+        user=unquote(parts.username) if parts.username else None,
+        password=unquote(parts.password) if parts.password else None,
+    )
+
+
+def tls_context(
+    ca: Path | None = None, cert: Path | None = None, key: Path | None = None
+) -> ssl.SSLContext:
+    """Build a verifying TLS context.
+
+    Args:
+        ca: Certificate authority that signed the broker; None uses the system's.
+        cert: Our certificate, when the broker identifies clients by it.
+        key: Its private key; None when `cert` holds both.
+
+    Raises:
+        ValueError: A file is missing or unreadable, or a key comes without its certificate.
+    """
+    if key is not None and cert is None:
+        message = f"TLS key {key} was given without its certificate"
+        raise ValueError(message)
+    try:
+        context = ssl.create_default_context(cafile=None if ca is None else str(ca))
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if cert is not None:
+            context.load_cert_chain(str(cert), None if key is None else str(key))
+    except (OSError, ssl.SSLError) as error:
+        message = f"TLS files cannot be used (ca={ca}, cert={cert}, key={key}): {error}"
+        raise ValueError(message) from error
+    return context

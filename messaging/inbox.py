@@ -1,0 +1,138 @@
+"""What crosses from paho's network thread to the event loop, in bursts.
+
+The network thread appends events; the event loop is woken once per burst, not once per message
+(measured: several times cheaper). When the loop falls behind by too many messages or bytes the
+network thread is held, so TCP holds the broker, whose own bounds then apply: memory stays bounded
+everywhere.
+"""
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from messaging.client import Message
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """The broker acknowledged a publish."""
+
+    packet_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """The broker answered a subscribe or unsubscribe; `refused` are positions of its filters."""
+
+    packet_id: int
+    refused: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The broker accepted us; connections are numbered from 1."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The broker answered and refused us."""
+
+    reason: str
+    permanent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """The link is gone, or could not be made."""
+
+    reason: str
+
+
+Event = Message | Acknowledged | Subscribed | Connected | Refused | Disconnected
+
+
+class Inbox:
+    """A bounded hand-over of events from one thread to an event loop.
+
+    Args:
+        loop: The loop that gets the events.
+        deliver: Called on the loop with each burst, in order.
+        max_events: How many may wait before the network thread is held.
+        max_bytes: How many bytes of payload may wait before it is held.
+        burst: Most events delivered in one turn of the loop.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        deliver: Callable[[list[Event]], None],
+        *,
+        max_events: int = 20_000,
+        max_bytes: int = 64 * 1024 * 1024,
+        burst: int = 1_000,
+    ) -> None:
+        self._loop = loop
+        self._deliver = deliver
+        self._max_events = max_events
+        self._max_bytes = max_bytes
+        self._burst = burst
+        self._events: deque[Event] = deque()
+        self._scheduled = False
+        self._room = threading.Event()
+        self._closed = False
+        # Two counters with one writer each: their difference needs no lock.
+        self._bytes_in = 0
+        self._bytes_out = 0
+
+    def put(self, event: Event) -> None:
+        """Add an event; called on the network thread, which is held while there is no room."""
+        if type(event) is Message:
+            self._bytes_in += len(event.payload)
+            while self._full() and not self._closed:
+                self._room.clear()
+                if self._full():
+                    self._room.wait(0.5)
+        self._events.append(event)
+        if not self._scheduled:
+            self._scheduled = True
+            self._wake()
+
+    def close(self) -> None:
+        """Let a held network thread go; called on the loop."""
+        self._closed = True
+        self._room.set()
+
+    def _full(self) -> bool:
+        return (
+            len(self._events) >= self._max_events
+            or self._bytes_in - self._bytes_out > self._max_bytes
+        ) and bool(self._events)
+
+    def _wake(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._drain)
+        except RuntimeError:
+            # The loop ended without closing its client; nobody is left to tell but the log.
+            self._closed = True
+            _LOG.warning("the event loop ended before its broker client was closed")
+
+    def _drain(self) -> None:
+        # Cleared first: an event added while draining causes at worst one empty drain more.
+        self._scheduled = False
+        events = self._events
+        burst = [events.popleft() for _ in range(min(len(events), self._burst))]
+        self._bytes_out += sum(len(e.payload) for e in burst if type(e) is Message)
+        if not self._room.is_set():
+            self._room.set()
+        if events and not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._drain)
+        if burst:
+            self._deliver(burst)

@@ -1,0 +1,309 @@
+"""`MessageClient` over MQTT 3.1.1 (paho-mqtt with its own network thread).
+
+The event loop owns every piece of state; the network thread (`messaging.link`) only moves bytes
+and reports events through the `Inbox`. The `Outbox` keeps publishes until they are acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from messaging.client import (
+    ClientClosed,
+    ConnectFailed,
+    ConnectionCallback,
+    Message,
+    MessagesCallback,
+    SubscribeRefused,
+)
+from messaging.inbox import (
+    Acknowledged,
+    Connected,
+    Disconnected,
+    Event,
+    Inbox,
+    Refused,
+    Subscribed,
+)
+from messaging.link import WINDOW, LinkSettings, PahoLink
+from messaging.outbox import Outbox, Outgoing
+from messaging.ticket import Ticket
+from messaging.topics import check_filter, check_topic
+
+_LOG = logging.getLogger(__name__)
+_Argument = TypeVar("_Argument")
+
+_FLUSH_TIMEOUT: Final = 5.0
+_GOODBYE_TIMEOUT: Final = 1.0
+_SUBACK_TIMEOUT: Final = 30.0
+
+
+class MqttClient:
+    """A broker connection that repairs itself; see `messaging.client.MessageClient`.
+
+    Args:
+        settings: How to connect.
+        max_pending: Bound on unacknowledged publishes.
+        max_pending_bytes: Bound on their payloads together.
+
+    Attributes:
+        dropped_qos0: QoS 0 publishes dropped because the link was down.
+    """
+
+    def __init__(
+        self,
+        settings: LinkSettings,
+        *,
+        max_pending: int = 10_000,
+        max_pending_bytes: int = 64 * 1024 * 1024,
+    ) -> None:
+        if settings.will is not None:
+            check_topic(settings.will.topic)
+        self._settings = settings
+        self._link = PahoLink(settings)
+        self._outbox = Outbox(max_messages=max_pending, max_bytes=max_pending_bytes, window=WINDOW)
+        self._filters: dict[str, int] = {}
+        self._asked: dict[int, asyncio.Future[tuple[int, ...]]] = {}
+        self._on_messages: list[MessagesCallback] = []
+        self._on_connection: list[ConnectionCallback] = []
+        self._inbox: Inbox | None = None
+        self._first: asyncio.Future[str] | None = None  # "" or why we were refused
+        self._gone = asyncio.Event()
+        self._last_failure = "no answer yet"
+        self._generation = 0  # number of the connection, 0 while there is none
+        self._closed = False
+        self.dropped_qos0 = 0
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker has accepted us and the link is believed to be up."""
+        return self._generation > 0
+
+    @property
+    def client_id(self) -> str:
+        """The MQTT client id."""
+        return self._settings.client_id
+
+    async def connect(self, *, timeout: float | None = 10) -> None:  # noqa: ASYNC109
+        """Start; see `messaging.client.MessageClient.connect`."""
+        if self._inbox is not None:
+            message = f"client {self.client_id!r} was already started"
+            raise RuntimeError(message)
+        loop = asyncio.get_running_loop()
+        self._inbox = Inbox(loop, self._deliver)
+        self._first = loop.create_future()
+        self._link.start(self._inbox)
+        if timeout is None:
+            return
+        try:
+            async with asyncio.timeout(timeout):
+                refusal = await self._first
+        except TimeoutError:
+            refusal = f"not connected within {timeout:g} s: {self._last_failure}"
+        if refusal:
+            await self.close()
+            message = f"broker {self._settings.address}: {refusal}"
+            raise ConnectFailed(message, hint="is it running, and are address and password right?")
+
+    async def subscribe(self, *filters: str, qos: int = 1) -> None:
+        """Subscribe; see `messaging.client.MessageClient.subscribe`."""
+        self._check_open()
+        _check_qos(qos)
+        for topic_filter in filters:
+            check_filter(topic_filter)
+        self._filters.update(dict.fromkeys(filters, qos))
+        if not filters or not self.connected:
+            return
+        answer = await self._answer(self._link.subscribe([(f, qos) for f in filters]))
+        refused = [filters[position] for position in answer]
+        if refused:
+            for topic_filter in refused:
+                self._filters.pop(topic_filter, None)
+            message = f"broker {self._settings.address} refused to subscribe us to {refused}"
+            raise SubscribeRefused(message, hint="check the broker's access rules")
+
+    async def unsubscribe(self, *filters: str) -> None:
+        """Forget subscriptions; see `messaging.client.MessageClient.unsubscribe`."""
+        self._check_open()
+        known = [f for f in filters if self._filters.pop(f, None) is not None]
+        if known and self.connected:
+            await self._answer(self._link.unsubscribe(known))
+
+    def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> Ticket:
+        """Queue a message; see `messaging.client.MessageClient.publish`."""
+        self._check_open()
+        check_topic(topic)
+        _check_qos(qos)
+        ticket = Ticket()
+        if qos == 0 and not self.connected:
+            self.dropped_qos0 += 1
+            ticket.resolve()
+            return ticket
+        self._outbox.add(Outgoing(topic, payload, qos, retain, ticket))
+        self._feed()
+        return ticket
+
+    def on_messages(self, callback: MessagesCallback) -> None:
+        """Add a callback for bursts of messages."""
+        self._on_messages.append(callback)
+
+    def on_connection(self, callback: ConnectionCallback) -> None:
+        """Add a callback for connects (True) and disconnects (False)."""
+        self._on_connection.append(callback)
+
+    def pending(self) -> int:
+        """Count the publishes that are not yet acknowledged."""
+        return len(self._outbox)
+
+    async def close(self) -> None:
+        """Flush, disconnect and stop; see `messaging.client.MessageClient.close`."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._inbox is not None:
+            await self._flush()
+            self._link.say_goodbye()
+            if self.connected:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_GOODBYE_TIMEOUT):
+                        await self._gone.wait()
+            self._inbox.close()
+            await asyncio.to_thread(self._link.stop)
+        self._generation = 0
+        self._outbox.fail(ClientClosed(f"client {self.client_id!r} was closed"))
+        self._end_asking()
+
+    async def _flush(self) -> None:
+        newest = self._outbox.last()
+        if newest is not None and self.connected:
+            with contextlib.suppress(TimeoutError):
+                await newest.wait(_FLUSH_TIMEOUT)
+        if len(self._outbox):
+            left = len(self._outbox)
+            _LOG.warning("client %s closes with %d publishes unsettled", self.client_id, left)
+
+    def _check_open(self) -> None:
+        if self._closed or self._inbox is None:
+            state = "closed" if self._closed else "not started"
+            message = f"client {self.client_id!r} is {state}"
+            raise ClientClosed(message)
+
+    def _feed(self) -> None:
+        """Hand over waiting publishes while the link is up and the window has room."""
+        while self.connected and (item := self._outbox.next()) is not None:
+            packet_id = self._link.publish(
+                self._generation, item.topic, item.payload, item.qos, retain=item.retain
+            )
+            if packet_id is None:
+                return  # the link just broke: everything waits for the next one
+            self._outbox.mark_sent(packet_id)
+
+    async def _answer(self, packet_id: int | None) -> tuple[int, ...]:
+        """Wait for SUBACK or UNSUBACK.
+
+        A lost link ends the wait without refusals: what is wanted is asked again on reconnecting.
+        """
+        if packet_id is None:
+            return ()
+        future: asyncio.Future[tuple[int, ...]] = asyncio.get_running_loop().create_future()
+        self._asked[packet_id] = future
+        try:
+            async with asyncio.timeout(_SUBACK_TIMEOUT):
+                return await future
+        except TimeoutError:
+            _LOG.warning("broker %s did not answer a subscription", self._settings.address)
+            return ()
+        finally:
+            self._asked.pop(packet_id, None)
+
+    def _end_asking(self) -> None:
+        for future in self._asked.values():
+            if not future.done():
+                future.set_result(())
+
+    def _deliver(self, events: list[Event]) -> None:
+        messages: list[Message] = []
+        for event in events:
+            if type(event) is Message:
+                messages.append(event)
+                continue
+            if type(event) is Acknowledged:
+                self._outbox.acknowledge(event.packet_id)
+                continue
+            if messages:  # keep their order relative to connects and disconnects
+                self._call(self._on_messages, messages)
+                messages = []
+            self._change(event)
+        if messages:
+            self._call(self._on_messages, messages)
+        self._feed()
+
+    def _change(self, event: Event) -> None:
+        match event:
+            case Connected(generation):
+                self._link_up(generation)
+            case Disconnected(reason):
+                self._link_down(reason)
+            case Refused(reason, permanent):
+                self._last_failure = f"refused: {reason}"
+                _LOG.warning("broker %s %s", self._settings.address, self._last_failure)
+                if permanent:
+                    self._end_first(self._last_failure)
+            case Subscribed(packet_id, refused):
+                future = self._asked.get(packet_id)
+                if future is not None and not future.done():
+                    future.set_result(refused)
+                elif refused:
+                    _LOG.warning("broker %s refused a renewed filter", self._settings.address)
+            case Acknowledged() | Message():
+                message = f"{event!r} is not a change of state"
+                raise AssertionError(message)
+
+    def _end_first(self, refusal: str) -> None:
+        if self._first is not None and not self._first.done():
+            self._first.set_result(refusal)
+
+    def _link_up(self, generation: int) -> None:
+        if self._closed:
+            return
+        self._outbox.rewind()
+        self._gone.clear()
+        self._generation = generation
+        if self._filters:
+            self._link.subscribe(list(self._filters.items()))
+        self._end_first("")
+        _LOG.debug("client %s connected to %s", self.client_id, self._settings.address)
+        self._call(self._on_connection, True)
+
+    def _link_down(self, reason: str) -> None:
+        if not self._last_failure.startswith("refused"):
+            self._last_failure = reason
+        self._gone.set()
+        if not self.connected:
+            return
+        self._generation = 0
+        self._end_asking()
+        if not self._closed:
+            _LOG.info("client %s lost %s: %s", self.client_id, self._settings.address, reason)
+        self._call(self._on_connection, False)
+
+    def _call(self, callbacks: list[Callable[[_Argument], None]], argument: _Argument) -> None:
+        for callback in callbacks:
+            try:
+                callback(argument)
+            except Exception as error:  # noqa: BLE001 - one reader's defect must not stop others
+                context = {
+                    "message": f"a callback of broker client {self.client_id!r} failed",
+                    "exception": error,
+                }
+                asyncio.get_running_loop().call_exception_handler(context)
+
+
+def _check_qos(qos: int) -> None:
+    if qos not in (0, 1):
+        message = f"qos {qos} is not 0 or 1; duplicates are dropped by (gateway, epoch, seq)"
+        raise ValueError(message)

@@ -1,0 +1,56 @@
+"""Open a client by URL: the one place where services choose an implementation."""
+
+from pathlib import Path
+
+from messaging.address import parse_address, tls_context
+from messaging.client import MessageClient, Will
+from messaging.link import LinkSettings
+from messaging.mqtt import MqttClient
+
+
+def open_client(  # noqa: PLR0913 - each is a setting an operator may give
+    url: str,
+    client_id: str,
+    *,
+    will: Will | None = None,
+    clean: bool = True,
+    keepalive: int = 10,
+    max_pending: int = 10_000,
+    max_pending_bytes: int = 64 * 1024 * 1024,
+    ca: Path | None = None,
+    cert: Path | None = None,
+    key: Path | None = None,
+) -> MessageClient:
+    """Build a client (not yet connected) for `mqtt://[user:pass@]host[:port]` or `mqtts://…`.
+
+    Args:
+        url: Broker.
+        client_id: MQTT client id; a second connection with the same id takes over.
+        will: Published by the broker when we vanish.
+        clean: False keeps subscriptions and QoS 1 messages at the broker while we are away.
+        keepalive: Seconds; the broker declares us dead after 1.5 of it.
+        max_pending: Bound on unacknowledged publishes.
+        max_pending_bytes: Bound on their payloads together, in bytes.
+        ca: Authority that signed the broker's certificate (`mqtts` only).
+        cert: Our certificate (`mqtts` only).
+        key: Its private key (`mqtts` only).
+
+    Raises:
+        ValueError: A malformed URL, id or will, or unusable TLS files.
+    """
+    address = parse_address(url)
+    if not client_id or len(client_id.encode()) > 65_535 or "\0" in client_id:
+        message = f"client id {client_id[:40]!r} must have 1 to 65535 bytes and no NUL"
+        raise ValueError(message)
+    if not address.tls and (ca or cert or key):
+        message = f"TLS files were given but {address} is not an mqtts:// address"
+        raise ValueError(message)
+    settings = LinkSettings(
+        address=address,
+        client_id=client_id,
+        will=will,
+        clean=clean,
+        keepalive=keepalive,
+        tls=tls_context(ca, cert, key) if address.tls else None,
+    )
+    return MqttClient(settings, max_pending=max_pending, max_pending_bytes=max_pending_bytes)

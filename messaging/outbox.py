@@ -1,0 +1,102 @@
+"""The bounded, ordered queue of publishes that a client has not got acknowledged.
+
+Pure bookkeeping of one event loop. A message is *waiting* until it is handed to the connection,
+then *sent* until its acknowledgement. When the connection is lost everything sent goes back to
+the front, in order, so the order of publishing survives a reconnect.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from messaging.client import ClientClosed, QueueFull
+from messaging.ticket import Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One publish on its way."""
+
+    topic: str
+    payload: bytes
+    qos: int
+    retain: bool
+    ticket: Ticket
+
+
+class Outbox:
+    """Waiting and sent publishes.
+
+    Args:
+        max_messages: Bound on waiting and sent messages together.
+        max_bytes: Bound on their payloads together.
+        window: How many may be sent and unacknowledged at once.
+    """
+
+    def __init__(self, *, max_messages: int, max_bytes: int, window: int) -> None:
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+        self._window = window
+        self._waiting: deque[Outgoing] = deque()
+        self._sent: dict[int, Outgoing] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        """Count messages not yet acknowledged."""
+        return len(self._waiting) + len(self._sent)
+
+    def add(self, item: Outgoing) -> None:
+        """Append a message.
+
+        Raises:
+            QueueFull: A bound is reached; nothing was added.
+        """
+        if len(self) >= self._max_messages or self._bytes + len(item.payload) > self._max_bytes:
+            message = (
+                f"{len(self)} messages ({self._bytes} bytes) wait for the broker already; "
+                f"{item.topic!r} was not queued"
+            )
+            raise QueueFull(message, hint="slow down, or find out why the broker does not answer")
+        self._waiting.append(item)
+        self._bytes += len(item.payload)
+
+    def last(self) -> Ticket | None:
+        """Return the ticket of the newest message, or None when all are acknowledged."""
+        if self._waiting:
+            return self._waiting[-1].ticket
+        return next(reversed(self._sent.values())).ticket if self._sent else None
+
+    def next(self) -> Outgoing | None:
+        """Return the message to send now, or None (nothing waits, or the window is full)."""
+        if not self._waiting or len(self._sent) >= self._window:
+            return None
+        return self._waiting[0]
+
+    def mark_sent(self, packet_id: int) -> None:
+        """Note that the message `next` returned was handed over under this packet id."""
+        item = self._waiting.popleft()
+        if item.qos:
+            self._sent[packet_id] = item
+        else:
+            self._settle(item)
+
+    def acknowledge(self, packet_id: int) -> None:
+        """Note an acknowledgement; one of an earlier connection is ignored."""
+        item = self._sent.pop(packet_id, None)
+        if item is not None:
+            self._settle(item)
+
+    def rewind(self) -> None:
+        """Forget the connection: what was sent waits again, before the rest, in order."""
+        self._waiting.extendleft(reversed(self._sent.values()))
+        self._sent.clear()
+
+    def fail(self, error: ClientClosed) -> None:
+        """Give up on everything; waiters get the error."""
+        self.rewind()
+        while self._waiting:
+            self._waiting.popleft().ticket.resolve(error)
+        self._bytes = 0
+
+    def _settle(self, item: Outgoing) -> None:
+        self._bytes -= len(item.payload)
+        item.ticket.resolve()
