@@ -1,0 +1,9 @@
+"""The reference evaluator: what every statement means, evaluated from scratch.
+
+It is the specification and the oracle of all engine tests; it also answers `--engine reference`.
+"""
+
+from streamsql.reference.database import Database
+from streamsql.reference.evaluate import evaluate
+
+__all__ = ["Database", "evaluate"]

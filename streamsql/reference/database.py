@@ -1,0 +1,106 @@
+"""The history of all sources, and what each contains at a time."""
+
+from streamsql.algebra.operators import Scan, Window, WindowKind
+from streamsql.data.delta import sort_key
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import MICROSECONDS, Row
+
+TimedRow = tuple[int, Row]
+
+
+class Database:
+    """All events of all sources, in order of arrival.
+
+    Examples:
+        >>> database = Database()
+        >>> database.append("s", [SourceEvent(("a",), ts=1)])
+        >>> len(database.events("s"))
+        1
+    """
+
+    def __init__(self) -> None:
+        self._events: dict[str, list[SourceEvent]] = {}
+
+    def append(self, source: str, events: list[SourceEvent]) -> None:
+        """Record events of a source."""
+        self._events.setdefault(source, []).extend(events)
+
+    def events(self, source: str) -> list[SourceEvent]:
+        """Return a source's events in order of arrival."""
+        return self._events.get(source, [])
+
+
+def contents(scan: Scan, database: Database, now: int) -> list[TimedRow]:
+    """Return the rows a source holds at time `now`, with their event times.
+
+    Keyed: the newest row per key. A row with a ttl is there while ts + ttl > now.
+    """
+    events = database.events(scan.source)
+    rows = _newest_per_key(scan, events) if scan.key else _bag(events)
+    if scan.ttl is None:
+        return rows
+    return [(ts, row) for ts, row in rows if ts + scan.ttl > now]
+
+
+def _newest_per_key(scan: Scan, events: list[SourceEvent]) -> list[TimedRow]:
+    newest: dict[Row, TimedRow] = {}
+    for event in events:
+        key = tuple(event.row[position] for position in scan.key)
+        if event.delete:
+            newest.pop(key, None)
+        elif key not in newest or event.ts >= newest[key][0]:
+            newest[key] = (event.ts, event.row)
+    return list(newest.values())
+
+
+def _bag(events: list[SourceEvent]) -> list[TimedRow]:
+    """Withdrawals take away the oldest copy of their row."""
+    rows: list[TimedRow] = []
+    for event in events:
+        if event.delete:
+            copies = [timed for timed in rows if timed[1] == event.row]
+            if copies:
+                rows.remove(min(copies))
+        else:
+            rows.append((event.ts, event.row))
+    return rows
+
+
+def windowed(window: Window, database: Database, now: int) -> list[Row]:
+    """Return the rows a window holds at time `now`."""
+    rows = contents(window.input, database, now)
+    match window.kind:
+        case WindowKind.UNBOUNDED:
+            return [row for _, row in rows]
+        case WindowKind.NOW:
+            second = now // MICROSECONDS
+            return [row for ts, row in rows if ts // MICROSECONDS == second]
+        case WindowKind.RANGE:
+            return _in_range(window, rows, now)
+        case WindowKind.ROWS:
+            return _last_rows(window, rows)
+
+
+def _in_range(window: Window, rows: list[TimedRow], now: int) -> list[Row]:
+    size = window.size or 0
+    if window.slide is None:
+        return [row for ts, row in rows if ts > now - size]
+    boundary = now // window.slide * window.slide
+    return [row for ts, row in rows if boundary - size < ts <= boundary]
+
+
+def _last_rows(window: Window, rows: list[TimedRow]) -> list[Row]:
+    partitions: dict[Row, list[TimedRow]] = {}
+    for ts, row in rows:
+        key = tuple(row[position] for position in window.partition)
+        partitions.setdefault(key, []).append((ts, row))
+    size = window.size or 0
+    kept: list[Row] = []
+    for members in partitions.values():
+        members.sort(key=_time_then_row)
+        kept.extend(row for _, row in members[-size:])
+    return kept
+
+
+def _time_then_row(timed: TimedRow) -> tuple[int, object]:
+    return (timed[0], sort_key(timed[1]))

@@ -1,0 +1,163 @@
+"""Evaluate a plan from scratch over the whole history. Clear before fast."""
+
+from collections.abc import Mapping
+
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateSelection,
+    Distinct,
+    Filter,
+    Fixpoint,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    UnionAll,
+    Values,
+    Window,
+)
+from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
+from streamsql.data.delta import Delta, expand, from_rows, sort_key
+from streamsql.data.types import Row
+from streamsql.errors import InternalError, RecursionLimitError
+from streamsql.reference.aggregates import aggregate
+from streamsql.reference.database import Database, contents, windowed
+
+Relations = Mapping[str, list[Row]]
+
+
+def evaluate(plan: Plan, database: Database, now: int, remote: Relations | None = None) -> Delta:
+    """Return the relation a plan denotes at time `now`, as a Z-set of positive weights.
+
+    Args:
+        plan: Any plan.
+        database: Every event of every source and table.
+        now: Microseconds since 1970 UTC.
+        remote: Rows of `RemoteSource` leaves by fragment id.
+
+    Raises:
+        RecursionLimitError: A recursion grew past its limit.
+
+    Examples:
+        >>> from streamsql.data.schema import Schema
+        >>> evaluate(Values(((1,), (1,)), Schema.of()), Database(), 0)
+        {(1,): 2}
+    """
+    return from_rows(_Evaluation(database, now, remote or {}).rows(plan, {}))
+
+
+class _Evaluation:
+    """One evaluation at one time."""
+
+    def __init__(self, database: Database, now: int, remote: Relations) -> None:
+        self.database = database
+        self.now = now
+        self.remote = remote
+
+    def rows(self, plan: Plan, recursive: Relations) -> list[Row]:
+        """Return the bag of rows of a plan; `recursive` holds the relations being defined."""
+        match plan:
+            case Scan():
+                return [row for _, row in contents(plan, self.database, self.now)]
+            case Window():
+                return windowed(plan, self.database, self.now)
+            case Values(rows=rows):
+                return list(rows)
+            case RemoteSource(fragment=fragment):
+                return list(self.remote[fragment])
+            case RecursiveReference(name=name):
+                return recursive[name]
+            case Filter(input=child, predicate=predicate):
+                holds = compile_predicate(predicate)
+                return [row for row in self.rows(child, recursive) if holds(row)]
+            case Project(input=child, expressions=expressions):
+                make = compile_row(expressions)
+                return [make(row) for row in self.rows(child, recursive)]
+            case Join():
+                return self._join(plan, recursive)
+            case Aggregate():
+                return self._aggregate(plan, recursive)
+            case Distinct(input=child):
+                return list(dict.fromkeys(self.rows(child, recursive)))
+            case UnionAll(branches=branches):
+                return [row for branch in branches for row in self.rows(branch, recursive)]
+            case Fixpoint():
+                return self._fixpoint(plan, recursive)
+        raise InternalError(f"no meaning for {type(plan).__name__}")
+
+    def _join(self, join: Join, recursive: Relations) -> list[Row]:
+        left_key = key_of(tuple(left for left, _ in join.keys))
+        right_key = key_of(tuple(right for _, right in join.keys))
+        by_key: dict[Row, list[Row]] = {}
+        for row in self.rows(join.right, recursive):
+            by_key.setdefault(right_key(row), []).append(row)
+        holds = compile_predicate(join.residual) if join.residual is not None else None
+        padding = (None,) * len(join.right.schema)
+        result: list[Row] = []
+        for row in self.rows(join.left, recursive):
+            key = left_key(row)
+            partners = [] if None in key else by_key.get(key, [])
+            pairs = [row + partner for partner in partners]
+            matches = pairs if holds is None else [pair for pair in pairs if holds(pair)]
+            result.extend(matches)
+            if join.kind == JoinKind.LEFT and not matches:
+                result.append(row + padding)
+        return result
+
+    def _aggregate(self, plan: Aggregate, recursive: Relations) -> list[Row]:
+        key = key_of(plan.group)
+        groups: dict[Row, list[Row]] = {} if plan.group else {(): []}
+        for row in self.rows(plan.input, recursive):
+            groups.setdefault(key(row), []).append(row)
+        return [
+            group + tuple(aggregate(call, members) for call in plan.aggregates)
+            for group, members in groups.items()
+        ]
+
+    def _fixpoint(self, plan: Fixpoint, recursive: Relations) -> list[Row]:
+        """Iterate the branches until nothing new appears (least fixpoint, set semantics)."""
+        known: set[Row] = set()
+        while True:
+            scope = {**recursive, plan.name: sorted(known, key=sort_key)}
+            found = set(known)
+            for branch in plan.base + plan.step:
+                found.update(self.rows(branch, scope))
+            if plan.selection is not None:
+                found = best_rows(plan.selection, found)
+            if found == known:
+                return list(scope[plan.name])
+            if len(found) > plan.limit:
+                raise RecursionLimitError(
+                    f"recursion {plan.name} has more than {plan.limit} rows",
+                    hint="bound it (hops < 12) or raise it: WITH RECURSIVE (LIMIT n)",
+                )
+            known = found
+
+
+def best_rows(selection: AggregateSelection, rows: set[Row]) -> set[Row]:
+    """Return the rows with the least (or greatest) value of their group, all ties.
+
+    A row whose value is NULL is never best.
+    """
+    key = key_of(selection.group)
+    best: dict[Row, list[Row]] = {}
+    for row in rows:
+        value = row[selection.value]
+        if value is None:
+            continue
+        kept = best.setdefault(key(row), [row])
+        order, incumbent = sort_key((value,)), sort_key((kept[0][selection.value],))
+        better = order < incumbent if selection.minimum else order > incumbent
+        if better:
+            best[key(row)] = [row]
+        elif order == incumbent and kept[0] != row:
+            kept.append(row)
+    return {row for kept in best.values() for row in kept}
+
+
+def relation_rows(relation: Delta) -> list[Row]:
+    """Return a relation as a sorted list, for printing and comparing."""
+    return sorted(expand(relation), key=sort_key)
