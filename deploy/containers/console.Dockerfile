@@ -1,0 +1,20 @@
+# Coordinator and console: catalog, optimizer, REST/SSE API, pages and their assets.
+FROM python:3.11-slim-bookworm
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/opt/pando
+WORKDIR /opt/pando
+
+COPY requirements/console.txt requirements/console.txt
+RUN pip install --no-cache-dir --require-hashes -r requirements/console.txt
+
+COPY streamsql/ streamsql/
+COPY messaging/ messaging/
+COPY federated_optimizer/ federated_optimizer/
+COPY ui/ ui/
+
+RUN useradd --uid 10001 --create-home pando && mkdir /var/lib/pando && chown pando /var/lib/pando
+USER pando
+VOLUME /var/lib/pando
+EXPOSE 8080
+
+CMD ["python", "-m", "ui", "--config", "/etc/pando/console.toml"]
