@@ -27,6 +27,7 @@ from streamsql.reference.aggregates import aggregate
 from streamsql.reference.database import Database, contents, windowed
 
 Relations = Mapping[str, list[Row]]
+MAX_ROUNDS = 10_000  # a negative cycle under MIN improves for ever without growing
 
 
 def evaluate(plan: Plan, database: Database, now: int, remote: Relations | None = None) -> Delta:
@@ -120,7 +121,7 @@ class _Evaluation:
     def _fixpoint(self, plan: Fixpoint, recursive: Relations) -> list[Row]:
         """Iterate the branches until nothing new appears (least fixpoint, set semantics)."""
         known: set[Row] = set()
-        while True:
+        for _ in range(MAX_ROUNDS):
             scope = {**recursive, plan.name: sorted(known, key=sort_key)}
             found = set(known)
             for branch in plan.base + plan.step:
@@ -135,6 +136,10 @@ class _Evaluation:
                     hint="bound it (hops < 12) or raise it: WITH RECURSIVE (LIMIT n)",
                 )
             known = found
+        raise RecursionLimitError(
+            f"recursion {plan.name} still changes after {MAX_ROUNDS} rounds",
+            hint="is there a cycle of negative cost?",
+        )
 
 
 def best_rows(selection: AggregateSelection, rows: set[Row]) -> set[Row]:

@@ -1,0 +1,1 @@
+"""The half of the optimizer that talks to the world: catalog storage, deployment, results."""

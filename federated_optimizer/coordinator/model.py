@@ -1,0 +1,231 @@
+"""What the coordinator tells the console: frozen values, and the interface the console codes to."""
+
+import enum
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from streamsql.catalog.definitions import Definition
+from streamsql.data.schema import Schema
+from streamsql.data.types import Row
+from streamsql.wire.messages import SiteState, WrapperState
+
+
+class QueryStatus(enum.StrEnum):
+    """Where a query stands."""
+
+    STARTING = "starting"  # not every site has sent its first snapshot yet
+    RUNNING = "running"
+    DEGRADED = "degraded"  # a site is offline or a table cannot be refreshed
+    FAILED = "failed"  # stopped by an error such as the recursion limit
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInfo:
+    """A query as lists show it.
+
+    Attributes:
+        origin: "user", "map" (the console's own layers) or "session" (gone with its reader).
+        waiting_for: Sites whose first snapshot is missing, or that are offline.
+        settled: Every site has sent and received everything there is.
+    """
+
+    id: str
+    name: str
+    text: str
+    status: QueryStatus
+    schema: Schema
+    origin: str = "user"
+    emit: str = "relation"
+    version: int = 1
+    created: int = 0
+    rows: int = 0
+    changes: int = 0
+    last_change: int | None = None
+    error: str = ""
+    waiting_for: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One signed row of a query's result; `ts` is the coordinator's time in microseconds.
+
+    `reading_ts` is the time of the oldest reading behind it, when known.
+    """
+
+    ts: int
+    diff: int
+    row: Row
+    reading_ts: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBatch:
+    """Changes that belong together.
+
+    Attributes:
+        snapshot: The changes are the whole relation so far; everything after it is a delta.
+    """
+
+    query: str
+    changes: tuple[Change, ...]
+    snapshot: bool = False
+    status: QueryStatus | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteInfo:
+    """A gateway, base site, static engine or the coordinator itself.
+
+    Attributes:
+        freshness: "live", "stale" (offline, within or after the grace time) or "unknown".
+    """
+
+    site: str
+    role: str
+    online: bool
+    freshness: str
+    epoch: int
+    since: int
+    detail: str = ""
+    rooms: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    sensors: int = 0
+    wrappers: tuple[WrapperState, ...] = ()
+    state: SiteState | None = None
+
+
+class ResultKind(enum.StrEnum):
+    """What executing a statement gave."""
+
+    QUERY = "query"
+    ROWS = "rows"
+    TEXT = "text"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class StatementResult:
+    """The outcome of one statement.
+
+    QUERY: a query now runs (`query`). ROWS: a table of values (SHOW, DESCRIBE): `columns`, `rows`.
+    TEXT: EXPLAIN text, or with `data` its JSON form. DONE: `message` says what was done.
+    """
+
+    kind: ResultKind
+    message: str = ""
+    query: QueryInfo | None = None
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
+    text: str = ""
+    data: Any = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is wrong with a text while it is being typed: 1-based line and column."""
+
+    message: str
+    line: int
+    column: int
+    text: str
+    hint: str = ""
+    severity: str = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """The answer to "would this run?"."""
+
+    diagnoses: tuple[Diagnosis, ...] = ()
+    columns: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+
+class Subscription(Protocol):
+    """A reader of a query's changes; iterate, then close. Bounded: a reader that falls too far
+    behind gets a fresh snapshot batch instead of the changes it missed.
+    """
+
+    def __aiter__(self) -> AsyncIterator[ChangeBatch]:
+        """Yield a snapshot first, then changes, until the query ends."""
+        ...
+
+    async def close(self) -> None:
+        """Stop reading; ends a query of origin "session" when it was the last reader."""
+        ...
+
+
+class CoordinatorApi(Protocol):
+    """Everything console, map, REST API and command line use."""
+
+    async def execute(
+        self, text: str, *, name: str = "", origin: str = "user"
+    ) -> tuple[StatementResult, ...]:
+        """Run a script; a SELECT or SUBSCRIBE starts a continuous query.
+
+        Raises:
+            FederationError: The first statement that fails; earlier ones stay done.
+        """
+        ...
+
+    def validate(self, text: str) -> Validation:
+        """Parse and bind without running anything."""
+        ...
+
+    def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
+        """Return all queries, newest last."""
+        ...
+
+    def query(self, query_id: str) -> QueryInfo:
+        """Return a query by id or name.
+
+        Raises:
+            KeyError: There is none.
+        """
+        ...
+
+    def explain(self, query_id: str) -> StatementResult:
+        """Return the fragments of a running query as text and data, with live row counts."""
+        ...
+
+    async def stop(self, query_id: str) -> QueryInfo:
+        """Stop and forget a query.
+
+        Raises:
+            KeyError: There is none.
+        """
+        ...
+
+    def relation(self, query_id: str) -> tuple[Row, ...]:
+        """Return the current rows of a query's result, sorted.
+
+        Raises:
+            KeyError: There is none.
+        """
+        ...
+
+    def subscribe(self, query_id: str, *, snapshot: bool = True) -> Subscription:
+        """Start reading a query's changes.
+
+        Raises:
+            KeyError: There is none.
+        """
+        ...
+
+    def sites(self) -> tuple[SiteInfo, ...]:
+        """Return gateways, base sites and the static engine as last heard of."""
+        ...
+
+    def definitions(self) -> tuple[Definition, ...]:
+        """Return all sources, tables and views."""
+        ...
+
+    def links(self) -> tuple[tuple[str, str, float], ...]:
+        """Return the current links (source, target, cost) that gateways have published."""
+        ...
