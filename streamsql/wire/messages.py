@@ -6,6 +6,7 @@ engine sites (fragments, delta batches, flow).
 
 import msgspec
 
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Value
 
 MAX_ROWS_PER_BATCH = 100_000
@@ -185,6 +186,27 @@ class Command(msgspec.Struct, frozen=True):
     query: str = ""
     channel: str = ""
     arguments: dict[str, Value] = {}
+
+
+class TableSet(msgspec.Struct, frozen=True):
+    """All stored tables of the federation, as the coordinator tells the static engine."""
+
+    tables: tuple[SourceDefinition, ...] = ()
+
+
+class QueryProblem(msgspec.Struct, frozen=True):
+    """Why a site cannot answer its part of a query at present; its last rows stay valid meanwhile.
+
+    Attributes:
+        code: Stable identifier of the error, e.g. "deployment_error".
+        hint: What to do about it, or empty.
+    """
+
+    code: str
+    message: str
+    hint: str
+    ts: int
+    site: str
 
 
 class DeadLetter(msgspec.Struct, frozen=True):

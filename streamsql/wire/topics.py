@@ -72,6 +72,10 @@ class Topics:
         """Online or offline of coordinator and static engine; retained; also the will."""
         return f"{self.root}/host/{host}/state"
 
+    def tables(self, host: str = "static") -> str:
+        """The definitions of all stored tables, for the host that answers them; retained."""
+        return f"{self.root}/host/{host}/tables"
+
     def fragment(self, query: str = "+", site: str = "+") -> str:
         """The fragments of a query for one site; retained; empty uninstalls."""
         return f"{self.root}/q/{query}/frag/{site}"
@@ -87,6 +91,10 @@ class Topics:
     def flow(self, query: str = "+", site: str = "+") -> str:
         """Counts of batches sent and received."""
         return f"{self.root}/q/{query}/flow/{site}"
+
+    def error(self, query: str = "+", site: str = "+") -> str:
+        """What keeps a site from answering a query; retained; empty when it is over."""
+        return f"{self.root}/q/{query}/error/{site}"
 
     def parts(self, topic: str) -> list[str]:
         """Return the levels after the site, e.g. ['gw', 'gw-1', 'state'].
