@@ -1,0 +1,34 @@
+"""StreamSQL text to statements: a sqlglot dialect for queries, our own grammar for the rest."""
+
+from streamsql.syntax.parse import parse_script, parse_statement
+from streamsql.syntax.statements import (
+    AdvanceTime,
+    CreateSource,
+    CreateView,
+    Delete,
+    Describe,
+    Drop,
+    Explain,
+    Insert,
+    Query,
+    Show,
+    Statement,
+    Subscribe,
+)
+
+__all__ = [
+    "AdvanceTime",
+    "CreateSource",
+    "CreateView",
+    "Delete",
+    "Describe",
+    "Drop",
+    "Explain",
+    "Insert",
+    "Query",
+    "Show",
+    "Statement",
+    "Subscribe",
+    "parse_script",
+    "parse_statement",
+]

@@ -1,0 +1,173 @@
+"""Statements that are neither definitions nor queries: one small parser each."""
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import Token
+
+from streamsql.data.types import DataType, coerce
+from streamsql.errors import QuerySyntaxError
+from streamsql.syntax.cursor import Cursor
+from streamsql.syntax.durations import parse_duration
+from streamsql.syntax.queries import parse_expression
+from streamsql.syntax.query_statements import query_of, query_statement
+from streamsql.syntax.statements import (
+    AdvanceTime,
+    Delete,
+    Describe,
+    Drop,
+    Insert,
+    Query,
+    Show,
+    Subscribe,
+)
+
+MAX_INSERTED = 10_000
+_SHOWN = ("SOURCES", "TABLES", "VIEWS", "QUERIES", "GATEWAYS")
+
+
+def parse_drop(cursor: Cursor, common: dict[str, Any]) -> Drop:
+    """Parse what follows DROP."""
+    kind = cursor.choice(("SOURCE", "LINK", "TABLE", "VIEW", "QUERY"), "what to drop")
+    if kind == "LINK":
+        cursor.expect("SOURCE")
+        kind = "SOURCE"
+    if_exists = cursor.accept("IF", "EXISTS")
+    name = cursor.name(f"the name of a {kind.lower()}")
+    cursor.end()
+    return Drop(**common, kind=kind.lower(), name=name, if_exists=if_exists)
+
+
+def parse_insert(cursor: Cursor, common: dict[str, Any]) -> Insert:
+    """Parse what follows INSERT."""
+    cursor.expect("INTO", hint="INSERT INTO source VALUES (…)")
+    source = cursor.name("the name of a source or table")
+    columns = cursor.names("a column name") if cursor.at("(") else ()
+    if cursor.word() in ("SELECT", "WITH"):
+        cursor.refuse(
+            "INSERT takes rows, not a query",
+            hint="CREATE VIEW name AS SELECT … keeps a query's answer under a name",
+        )
+    cursor.expect("VALUES", hint="INSERT INTO source VALUES (…), (…)")
+    rows = [_row(cursor)]
+    while cursor.accept(","):
+        if len(rows) >= MAX_INSERTED:
+            cursor.refuse(f"more than {MAX_INSERTED} rows in one INSERT", hint="split it")
+        rows.append(_row(cursor))
+    cursor.end(hint="rows are separated by commas")
+    return Insert(**common, source=source, columns=columns, rows=tuple(rows))
+
+
+def _row(cursor: Cursor) -> tuple[exp.Expr, ...]:
+    cursor.expect("(", hint="each row is written (value, …)")
+    here = cursor.here()
+    runs = cursor.until_closing()
+    if any(not run for run in runs):
+        raise QuerySyntaxError("a value is missing in this row", span=here, hint="NULL is a value")
+    return tuple(parse_expression(cursor.script, run) for run in runs)
+
+
+def parse_delete(cursor: Cursor, common: dict[str, Any]) -> Delete:
+    """Parse what follows DELETE."""
+    cursor.expect("FROM", hint="DELETE FROM source WHERE …")
+    source = cursor.name("the name of a source or table")
+    predicate = None
+    if cursor.accept("WHERE"):
+        tokens = cursor.rest()
+        if not tokens:
+            cursor.fail("expected a condition after WHERE")
+        predicate = parse_expression(cursor.script, tokens)
+    cursor.end(hint="DELETE FROM source WHERE …")
+    return Delete(**common, source=source, predicate=predicate)
+
+
+def parse_subscribe(cursor: Cursor, common: dict[str, Any]) -> Subscribe:
+    """Parse what follows SUBSCRIBE."""
+    cursor.accept("TO")
+    inner = _subscribed(cursor)
+    words: set[str] = set()
+    if cursor.accept("WITH"):
+        cursor.expect("(", hint="WITH (SNAPSHOT, PROGRESS)")
+        words.add(cursor.choice(("SNAPSHOT", "PROGRESS"), "SNAPSHOT or PROGRESS"))
+        while cursor.accept(","):
+            words.add(cursor.choice(("SNAPSHOT", "PROGRESS"), "SNAPSHOT or PROGRESS"))
+        cursor.expect(")")
+    if cursor.at("ENVELOPE"):
+        cursor.refuse("ENVELOPE is not supported", hint="changes come as signed rows")
+    cursor.end()
+    return Subscribe(
+        **common, inner=inner, snapshot="SNAPSHOT" in words, progress="PROGRESS" in words
+    )
+
+
+def _subscribed(cursor: Cursor) -> Query:
+    script = cursor.script
+    if cursor.at("("):
+        tokens = cursor.inside()
+        if not tokens:
+            cursor.fail("expected a query between the parentheses")
+        return query_of(script, tokens)
+    if cursor.word() in ("SELECT", "ISTREAM", "DSTREAM", "RSTREAM"):
+        return query_statement(cursor)
+    token = cursor.token
+    name = cursor.name("a view or a query in parentheses")
+    if token is None:
+        cursor.fail("expected a view or a query in parentheses")
+    return _whole_view(cursor, token, name.text)
+
+
+def _whole_view(cursor: Cursor, token: Token, name: str) -> Query:
+    """Return `SELECT * FROM name`, its nodes pointing at the name as written."""
+    script = cursor.script
+    identifier = exp.to_identifier(name, quoted=True)
+    identifier.meta.update(start=token.start, end=token.end)
+    tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Table(this=identifier)))
+    text = f'SELECT * FROM "{name.replace(chr(34), chr(34) * 2)}"'  # noqa: S608  (a quoted name)
+    return Query(text=text, span=script.span(token.start, token.end), script=script, tree=tree)
+
+
+def parse_show(cursor: Cursor, common: dict[str, Any]) -> Show:
+    """Parse what follows SHOW."""
+    kind = cursor.choice(_SHOWN, "what to show")
+    cursor.end()
+    return Show(**common, kind=kind.lower())
+
+
+def parse_describe(cursor: Cursor, common: dict[str, Any]) -> Describe:
+    """Parse what follows DESCRIBE."""
+    name = cursor.name("the name of a source, table or view")
+    cursor.end()
+    return Describe(**common, name=name)
+
+
+def parse_advance(cursor: Cursor, common: dict[str, Any]) -> AdvanceTime:
+    """Parse what follows ADVANCE."""
+    hint = "ADVANCE TIME TO '2026-01-01T00:00:10Z' or ADVANCE TIME BY '10 s'"
+    cursor.expect("TIME", hint=hint)
+    word = cursor.choice(("TO", "BY"), "TO or BY")
+    text, span = cursor.string("a time" if word == "TO" else "a duration")
+    try:
+        value = parse_duration(text) if word == "BY" else coerce(text, DataType.TIMESTAMP)
+    except ValueError as error:
+        raise QuerySyntaxError(str(error), span=span, hint=hint) from None
+    cursor.end(hint=hint)
+    if not isinstance(value, int):
+        raise QuerySyntaxError("expected a time", span=span, hint=hint)
+    return AdvanceTime(**common, **({"by": value} if word == "BY" else {"to": value}))
+
+
+def parse_explain_options(cursor: Cursor) -> tuple[bool, str, str]:
+    """Parse `[ANALYZE] [(TYPE …, FORMAT …)]` and return analyze, type and format."""
+    analyze = cursor.accept("ANALYZE")
+    kind, fmt = "logical", "text"
+    if cursor.at("(", "TYPE") or cursor.at("(", "FORMAT"):
+        cursor.advance()
+        while True:
+            if cursor.choice(("TYPE", "FORMAT"), "TYPE or FORMAT") == "TYPE":
+                kind = cursor.choice(("LOGICAL", "FEDERATED", "VALIDATE"), "a type").lower()
+            else:
+                fmt = cursor.choice(("TEXT", "JSON"), "a format").lower()
+            if not cursor.accept(","):
+                break
+        cursor.expect(")")
+    return analyze, kind, fmt

@@ -1,0 +1,250 @@
+"""CREATE: sources, link sources, tables and views."""
+
+from typing import Any
+
+from sqlglot.tokens import TokenType
+
+from streamsql.data.types import DataType
+from streamsql.errors import QuerySyntaxError
+from streamsql.syntax.cursor import Cursor, nearest, shown
+from streamsql.syntax.durations import parse_duration
+from streamsql.syntax.query_statements import query_statement
+from streamsql.syntax.statements import (
+    ColumnDefinition,
+    CreateSource,
+    CreateView,
+    Name,
+    Option,
+    Watermark,
+)
+
+_TYPES = {
+    **dict.fromkeys(("TEXT", "VARCHAR", "STRING", "CHAR"), DataType.TEXT),
+    **dict.fromkeys(("INTEGER", "INT", "BIGINT", "SMALLINT"), DataType.INTEGER),
+    **dict.fromkeys(("DOUBLE", "FLOAT", "REAL", "NUMERIC", "DECIMAL"), DataType.DOUBLE),
+    **dict.fromkeys(("DOUBLE PRECISION",), DataType.DOUBLE),
+    **dict.fromkeys(("BOOLEAN", "BOOL"), DataType.BOOLEAN),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPTZ"), DataType.TIMESTAMP),
+    "INTERVAL": DataType.INTERVAL,
+}
+_CREATABLE = ("SOURCE", "LINK", "STREAM", "TABLE", "RECURSIVE", "MATERIALIZED", "VIEW")
+_PLANNED = {
+    "DISPLAY": "displays are not available in this release",
+    "ALARM": "alarms are not available in this release",
+    "INDEX": "sources and tables have no indexes to create",
+}
+MAX_COLUMNS = 256
+
+
+def type_named(word: str) -> DataType | None:
+    """Return the type a word means, or None.
+
+    Examples:
+        >>> type_named("varchar"), type_named("blob")
+        (<DataType.TEXT: 'TEXT'>, None)
+    """
+    return _TYPES.get(" ".join(word.upper().split()))
+
+
+def parse_create(cursor: Cursor, common: dict[str, Any]) -> CreateSource | CreateView:
+    """Parse what follows CREATE.
+
+    Args:
+        cursor: Behind the word CREATE.
+        common: Text, span and script of the statement.
+
+    Raises:
+        QuerySyntaxError: It is malformed.
+        UnsupportedError: Another kind of thing is to be created.
+    """
+    if cursor.accept("OR", "REPLACE"):
+        cursor.refuse("OR REPLACE is not supported", hint="DROP the old definition first")
+    if cursor.word() in _PLANNED:
+        cursor.refuse(f"CREATE {cursor.word()} is refused: {_PLANNED[cursor.word()]}")
+    word = cursor.choice(_CREATABLE, "SOURCE, LINK SOURCE, TABLE or VIEW after CREATE")
+    if word in ("RECURSIVE", "MATERIALIZED", "VIEW"):
+        return _view(cursor, common, word)
+    if word == "LINK":
+        cursor.expect("SOURCE", hint="CREATE LINK SOURCE name (…)")
+    if cursor.at("IF", "NOT", "EXISTS"):
+        cursor.refuse("IF NOT EXISTS is not supported", hint="leave it out")
+    kind = {"LINK": "link", "TABLE": "table"}.get(word, "stream")
+    return _source(cursor, common, kind)
+
+
+def _source(cursor: Cursor, common: dict[str, Any], kind: str) -> CreateSource:
+    name = cursor.name("a name")
+    parts = _Parts()
+    cursor.expect("(", hint=f"CREATE … {name.text} (column TYPE, …)")
+    while True:
+        _element(cursor, parts)
+        if not cursor.accept(","):
+            break
+        if len(parts.columns) > MAX_COLUMNS:
+            cursor.fail(f"more than {MAX_COLUMNS} columns")
+    cursor.expect(")", hint="separate columns with commas")
+    options = _options(cursor) if cursor.accept("WITH") else ()
+    cursor.end(hint="options go into WITH (name = 'value', …)")
+    return CreateSource(
+        **common,
+        name=name,
+        kind=kind,
+        columns=tuple(parts.columns),
+        key=parts.key,
+        watermark=parts.watermark,
+        options=options,
+    )
+
+
+class _Parts:
+    """What has been read between the parentheses so far."""
+
+    def __init__(self) -> None:
+        self.columns: list[ColumnDefinition] = []
+        self.key: tuple[Name, ...] = ()
+        self.watermark: Watermark | None = None
+
+
+def _element(cursor: Cursor, parts: _Parts) -> None:
+    if cursor.at("WATERMARK", "FOR"):
+        if parts.watermark is not None:
+            cursor.fail("expected one WATERMARK only")
+        cursor.accept("WATERMARK", "FOR")
+        parts.watermark = _watermark(cursor)
+    elif cursor.at("KEY", "(") or cursor.at("PRIMARY KEY") or cursor.at("PRIMARY", "KEY"):
+        if parts.key:
+            cursor.fail("expected one KEY only")
+        if not cursor.accept("PRIMARY", "KEY"):
+            cursor.advance()
+        parts.key = cursor.names("a column of the key")
+    else:
+        column = _column(cursor)
+        if column.primary_key:
+            if parts.key:
+                cursor.fail("expected one KEY only", hint="PRIMARY KEY (a, b) for two columns")
+            parts.key = (column.name,)
+        parts.columns.append(column)
+
+
+def _column(cursor: Cursor) -> ColumnDefinition:
+    name = cursor.name("a column name")
+    dtype = _type(cursor)
+    primary = False
+    while True:
+        if cursor.accept("PRIMARY KEY") or cursor.accept("PRIMARY", "KEY"):
+            primary = True
+        elif cursor.at("NOT", "NULL"):
+            cursor.refuse(
+                "NOT NULL is not checked on sensor data",
+                hint="leave it out and filter with WHERE column IS NOT NULL",
+            )
+        elif cursor.word() in ("DEFAULT", "REFERENCES", "UNIQUE", "CHECK"):
+            cursor.refuse(f"{cursor.word()} is not supported in a column", hint="leave it out")
+        else:
+            return ColumnDefinition(name, dtype, primary)
+
+
+def _type(cursor: Cursor) -> DataType:
+    token = cursor.token
+    dtype = type_named(cursor.word())
+    if dtype is None or token is None:
+        close = nearest(cursor.word(), _TYPES) if cursor.word() else ""
+        known = "TEXT, INTEGER, DOUBLE, BOOLEAN, TIMESTAMP or INTERVAL"
+        hint = f"did you mean {close}?" if close else f"types are {known}"
+        cursor.fail("expected a type", hint=hint)
+    cursor.advance()
+    cursor.accept("PRECISION")
+    if cursor.at("("):
+        cursor.refuse(f"{shown(token)} takes no length", hint=f"write {dtype}")
+    if cursor.at("["):
+        cursor.refuse("columns hold single values, not arrays", hint=f"write {dtype}")
+    return dtype
+
+
+def _watermark(cursor: Cursor) -> Watermark:
+    column = cursor.name("the event-time column")
+    hint = f"WATERMARK FOR {column.text} AS {column.text} - INTERVAL '5 s'"
+    cursor.expect("AS", hint=hint)
+    same = cursor.name("the same column")
+    if same.text != column.text:
+        raise QuerySyntaxError(
+            f"the watermark of {column.text} must be computed from {column.text}",
+            span=same.span,
+            hint=hint,
+        )
+    if not cursor.accept("-"):
+        return Watermark(column, 0)
+    cursor.expect("INTERVAL", hint=hint)
+    return Watermark(column, _duration(cursor, "an allowed lateness"))
+
+
+def _duration(cursor: Cursor, what: str) -> int:
+    span = cursor.here()
+    text, _ = cursor.string(what)
+    try:
+        micros = parse_duration(text)
+        if cursor.word() and not cursor.at(",") and not cursor.at(")"):
+            micros = parse_duration(f"{text} {cursor.word()}")
+            cursor.advance()
+    except ValueError as error:
+        raise QuerySyntaxError(
+            str(error), span=span, hint="write for example '5 s', '10 min' or '1 h'"
+        ) from None
+    return micros
+
+
+def _options(cursor: Cursor) -> tuple[Option, ...]:
+    cursor.expect("(", hint="WITH (name = 'value', …)")
+    options: list[Option] = []
+    while True:
+        name = cursor.name("an option name")
+        cursor.expect("=", hint=f"{name.text} = 'value'")
+        if any(option.name == name.text for option in options):
+            raise QuerySyntaxError(f"option {name.text} is given twice", span=name.span)
+        options.append(Option(name.text, _option_value(cursor), name.span))
+        if not cursor.accept(","):
+            cursor.expect(")", hint="separate options with commas")
+            return tuple(options)
+
+
+def _option_value(cursor: Cursor) -> str:
+    token = cursor.token
+    if token is None or not (
+        token.token_type in (TokenType.STRING, TokenType.NUMBER)
+        or cursor.word() in ("TRUE", "FALSE")
+        or cursor.at("-")
+    ):
+        cursor.fail("expected a value in single quotes", hint="WITH (ttl = '90 s')")
+    sign = "-" if cursor.accept("-") else ""
+    return sign + cursor.advance().text
+
+
+def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
+    recursive = word == "RECURSIVE"
+    materialized = word == "MATERIALIZED"
+    while word != "VIEW":
+        word = cursor.choice(("RECURSIVE", "MATERIALIZED", "VIEW"), "VIEW")
+        recursive = recursive or word == "RECURSIVE"
+        materialized = materialized or word == "MATERIALIZED"
+    name = cursor.name("a name for the view")
+    columns = cursor.names("a column name") if cursor.at("(") else ()
+    if cursor.at("REFRESH"):
+        cursor.refuse(
+            "REFRESH AT is not supported", hint="every view is kept up to date as data arrives"
+        )
+    cursor.expect("AS", hint=f"CREATE VIEW {name.text} AS SELECT …")
+    query = query_statement(cursor)
+    if query.emit != "relation":
+        raise QuerySyntaxError(
+            f"{query.emit.upper()} cannot be part of a view: a view is a relation",
+            span=query.span,
+            hint=f"write {query.emit.upper()}(SELECT * FROM {name.text}) where the view is read",
+        )
+    return CreateView(
+        **common,
+        name=name,
+        columns=columns,
+        recursive=recursive,
+        materialized=materialized,
+        query=query,
+    )

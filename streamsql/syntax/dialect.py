@@ -1,0 +1,210 @@
+"""The StreamSQL dialect of sqlglot: queries and expressions, with windows and recursion limits.
+
+Adds to the PostgreSQL-flavoured base:
+
+    FROM s [RANGE 10 MINUTES SLIDE 1 MINUTE] | [ROWS 5] | [PARTITION BY k ROWS 5] | [NOW] | [UNBOUNDED]
+    WITH RECURSIVE (LIMIT 1000) r(a, b) AS (...)
+
+A window stands before or after the alias. Every node carries the offsets of the text it came from
+(`meta["start"]`, `meta["end"]`), so that the binder can point at it. Statements other than queries
+are parsed by `streamsql.syntax.definitions` and `streamsql.syntax.commands` from the same tokens.
+
+Private parser hooks are used, so sqlglot is pinned to one major release; `tests/streamsql/syntax`
+fails when a hook moves.
+"""
+
+from typing import Any, ClassVar
+
+from sqlglot import exp, parser, tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
+from sqlglot.tokens import Token, TokenType
+
+from streamsql.syntax.durations import unit_size
+
+MAX_NODES = 200_000
+
+
+class StreamWindow(exp.Expression):
+    """A CQL window: kind RANGE, ROWS, NOW or UNBOUNDED.
+
+    `size` and `slide` are literals in microseconds (RANGE) or rows (ROWS).
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "size": False,
+        "slide": False,
+        "partition_by": False,
+    }
+
+
+class PlacedParseError(ParseError):
+    """What the parser complains about, with the token it complains at.
+
+    Attributes:
+        at_end: Whether the text ended where more was expected; then `token` is the last one.
+    """
+
+    def __init__(self, description: str, token: Token, *, at_end: bool) -> None:
+        super().__init__(description)
+        self.description = description
+        self.token = token
+        self.at_end = at_end
+
+
+class StreamSqlParser(parser.Parser):
+    """sqlglot's parser with the hooks for windows, recursion limits and positions."""
+
+    # Statements other than queries are ours; sqlglot would read some of them as opaque commands.
+    STATEMENT_PARSERS: ClassVar[dict[TokenType, Any]] = {}
+
+    def raise_error(self, message: str, token: Token | None = None) -> None:
+        """Stop at the first error; `_try_parse` of the base catches it where it looks ahead."""
+        found = token or self._curr
+        raise PlacedParseError(message, found or self._prev, at_end=not found)
+
+    def parse_expressions(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+        """Parse the tokens of one scalar expression."""
+        return self._parse(
+            parse_method=StreamSqlParser._parse_disjunction, raw_tokens=raw_tokens, sql=sql
+        )
+
+    def expression(
+        self, instance: Any, token: Token | None = None, comments: list[str] | None = None
+    ) -> Any:
+        """Finish a node and note which part of the text it covers."""
+        result = super().expression(instance, token, comments)
+        meta = result.meta
+        starts = [c.meta["start"] for c in result.iter_expressions() if "start" in c.meta]
+        ends = [c.meta["end"] for c in result.iter_expressions() if "end" in c.meta]
+        if "start" not in meta:
+            meta["start"] = min(starts, default=self._prev.start)
+            meta["end"] = max([*ends, self._prev.end])
+        return result
+
+    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
+        table = super()._parse_table_parts(*args, **kwargs)
+        # The fast path gives up before a bracket and comes back here without `fast`.
+        if isinstance(table, exp.Table) and not kwargs.get("fast"):
+            self._attach_window(table)
+        return table
+
+    def _parse_table_alias(self, alias_tokens: Any = None) -> Any:
+        alias = super()._parse_table_alias(alias_tokens)
+        if alias is not None:
+            self._attach_window(alias)
+        return alias
+
+    def _attach_window(self, node: exp.Expr) -> None:
+        if self._curr and self._curr.token_type == TokenType.L_BRACKET:
+            node.set("stream_window", self._parse_stream_window())
+
+    def _parse_stream_window(self) -> StreamWindow:
+        opening = self._curr
+        self._advance()
+        partition: list[exp.Expr] = []
+        if self._match(TokenType.PARTITION_BY) or self._match_text_seq("PARTITION", "BY"):
+            partition = self._parse_csv(self._parse_column)
+        kind, size, slide = self._window_extent()
+        if not self._match(TokenType.R_BRACKET):
+            self.raise_error("Expected ] to close the window")
+        window = StreamWindow(kind=kind, size=size, slide=slide, partition_by=partition or None)
+        window.meta["start"], window.meta["end"] = opening.start, self._prev.end
+        return window
+
+    def _window_extent(self) -> tuple[str, int | None, int | None]:
+        if self._match_text_seq("RANGE"):
+            if self._match_text_seq("UNBOUNDED"):
+                return "UNBOUNDED", None, None
+            size = self._window_duration()
+            return "RANGE", size, self._window_duration() if self._match_text_seq("SLIDE") else None
+        if self._match_text_seq("ROWS"):
+            if self._curr and self._curr.text.upper() == "UNBOUNDED":
+                self._advance()
+                return "UNBOUNDED", None, None
+            return "ROWS", self._window_count(), None
+        for kind in ("NOW", "UNBOUNDED"):
+            if self._match_text_seq(kind):
+                return kind, None, None
+        self.raise_error("Expected RANGE, ROWS, NOW or UNBOUNDED in the window")
+        return "NOW", None, None
+
+    def _window_number(self) -> float:
+        token = self._curr
+        if not self._match_set((TokenType.NUMBER, TokenType.STRING)):
+            self.raise_error("Expected a number in the window")
+        try:
+            value = float(token.text)
+        except ValueError:
+            self.raise_error("Expected a number in the window", token)
+            return 1
+        if not 0 < value < 1e12:
+            self.raise_error("A window size must be greater than 0", token)
+        return value
+
+    def _window_count(self) -> int:
+        token = self._curr
+        value = self._window_number()
+        if value != int(value):
+            self.raise_error("ROWS takes a whole number", token)
+        return int(value)
+
+    def _window_duration(self) -> int:
+        number = self._window_number()
+        token = self._curr
+        size = unit_size(token.text) if token else None
+        if size is None:
+            self.raise_error("Expected a time unit such as SECONDS or MINUTES in the window")
+            return 1
+        self._advance()
+        micros = round(number * size)
+        if micros <= 0:
+            self.raise_error("A window size must be greater than 0", token)
+        return micros
+
+    def _parse_with(self, skip_with_token: bool = False) -> Any:
+        limit = None
+        if not skip_with_token and self._match(TokenType.WITH, advance=False):
+            index = self._index
+            self._advance()
+            recursive = self._match(TokenType.RECURSIVE)
+            if recursive and self._match(TokenType.L_PAREN):
+                limit = self._recursion_limit()
+                # The standard parser must see `WITH RECURSIVE name ...`, without the parentheses.
+                return self._limited_with(limit)
+            self._retreat(index)
+        return super()._parse_with(skip_with_token)
+
+    def _recursion_limit(self) -> int:
+        if not self._match_text_seq("LIMIT"):
+            self.raise_error("Expected LIMIT and a number of rows after WITH RECURSIVE (")
+        token = self._curr
+        if not self._match(TokenType.NUMBER):
+            self.raise_error("Expected a number of rows after LIMIT")
+        limit = int(token.text) if token.text.isdigit() and len(token.text) < 12 else 0
+        if limit < 1:
+            self.raise_error("A recursion limit is a whole number of rows from 1", token)
+        if not self._match(TokenType.R_PAREN):
+            self.raise_error("Expected ) after the recursion limit")
+        return limit
+
+    def _limited_with(self, limit: int) -> Any:
+        node = super()._parse_with(skip_with_token=True)
+        if node is not None:
+            node.set("recursive", True)
+            node.set("recursion_limit", limit)
+        return node
+
+
+class StreamSql(Dialect):
+    """StreamSQL for sqlglot."""
+
+    class Tokenizer(tokens.Tokenizer):
+        """Only double quotes quote names, so brackets stay free for windows."""
+
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"']
+        # Statements such as SHOW are parsed by us; sqlglot would swallow their text unread.
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+    Parser = StreamSqlParser

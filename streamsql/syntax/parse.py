@@ -1,0 +1,114 @@
+"""Scripts to statements."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlglot.tokens import Token
+
+from streamsql.errors import QuerySyntaxError
+from streamsql.syntax import commands
+from streamsql.syntax.cursor import Cursor
+from streamsql.syntax.definitions import parse_create
+from streamsql.syntax.places import Script
+from streamsql.syntax.query_statements import query_statement
+from streamsql.syntax.scanning import scan, split
+from streamsql.syntax.statements import Explain, Statement
+
+_FIRST_WORDS = (
+    "SELECT WITH ISTREAM DSTREAM RSTREAM CREATE DROP INSERT DELETE SUBSCRIBE EXPLAIN SHOW DESCRIBE "
+    "ADVANCE"
+).split()
+_ELSEWHERE = {
+    "UPDATE": "a reading replaces an older one of the same key: INSERT it",
+    "ALTER": "DROP the definition and CREATE it again",
+    "MERGE": "a reading replaces an older one of the same key: INSERT it",
+    "TRUNCATE": "DELETE FROM source",
+    "USE": "there is one catalog",
+    "SET": "there are no session settings",
+    "BEGIN": "every statement stands on its own; there are no transactions",
+    "COMMIT": "every statement stands on its own; there are no transactions",
+}
+
+
+def parse_script(text: str) -> tuple[Statement, ...]:
+    """Return the statements of a script, in order; comments and empty statements are skipped.
+
+    Raises:
+        QuerySyntaxError: The text is not StreamSQL; says where and what to write instead.
+        UnsupportedError: It is understood but refused.
+    """
+    script, tokens = scan(text)
+    return tuple(_statement(script, part) for part in split(tokens))
+
+
+def parse_statement(text: str) -> Statement:
+    """Return the only statement of a text.
+
+    Raises:
+        QuerySyntaxError: There is none, or more than one, or it is malformed.
+        UnsupportedError: It is understood but refused.
+    """
+    script, tokens = scan(text)
+    parts = split(tokens)
+    if not parts:
+        raise QuerySyntaxError(
+            "there is no statement", span=Script(text).end(), hint="write for example SHOW SOURCES"
+        )
+    if len(parts) > 1:
+        extra = parts[1][0]
+        raise QuerySyntaxError(
+            "one statement at a time, please",
+            span=script.span(extra.start, extra.end),
+            hint="run a file of statements as a script",
+        )
+    return _statement(script, parts[0])
+
+
+def _statement(script: Script, tokens: Sequence[Token]) -> Statement:
+    first, last = tokens[0], tokens[-1]
+    common = {
+        "text": script.text[first.start : last.end + 1],
+        "span": script.span(first.start, first.end),
+        "script": script,
+    }
+    cursor = Cursor(script, tokens)
+    if cursor.at("("):
+        return query_statement(cursor)
+    word = cursor.word()
+    if word in _ELSEWHERE:
+        cursor.refuse(f"{word} is not a StreamSQL statement", hint=_ELSEWHERE[word])
+    cursor_word = "DESCRIBE" if word == "DESC" else word
+    if cursor_word not in _FIRST_WORDS:
+        cursor.choice(_FIRST_WORDS, "a statement")
+    if cursor_word in ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM"):
+        return query_statement(cursor)
+    cursor.advance()
+    if cursor_word == "EXPLAIN":
+        return _explain(cursor, common)
+    return _PARSERS[cursor_word](cursor, common)
+
+
+def _explain(cursor: Cursor, common: dict[str, Any]) -> Explain:
+    if cursor.at("WHY"):
+        cursor.refuse("EXPLAIN WHY is not supported", hint="EXPLAIN shows the plan of a query")
+    analyze, kind, fmt = commands.parse_explain_options(cursor)
+    if cursor.token is None:
+        cursor.fail("expected a statement to explain")
+    inner = _statement(cursor.script, cursor.rest())
+    if isinstance(inner, Explain):
+        raise QuerySyntaxError(
+            "EXPLAIN cannot explain itself", span=inner.span, hint="write EXPLAIN once"
+        )
+    return Explain(**common, analyze=analyze, type=kind, format=fmt, inner=inner)
+
+
+_PARSERS: dict[str, Callable[[Cursor, dict[str, Any]], Statement]] = {
+    "CREATE": parse_create,
+    "DROP": commands.parse_drop,
+    "INSERT": commands.parse_insert,
+    "DELETE": commands.parse_delete,
+    "SUBSCRIBE": commands.parse_subscribe,
+    "SHOW": commands.parse_show,
+    "DESCRIBE": commands.parse_describe,
+    "ADVANCE": commands.parse_advance,
+}

@@ -1,0 +1,176 @@
+"""Statements as the parser hands them on: frozen, each with its text and place."""
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from streamsql.data.types import DataType
+from streamsql.errors import Span
+from streamsql.syntax.places import Script
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """Anything that ends in a semicolon.
+
+    Attributes:
+        text: The statement as written, without the semicolon.
+        span: Where it begins.
+        script: The text that the places inside the statement refer to.
+    """
+
+    text: str
+    span: Span
+    script: Script = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name as written: lower-cased unless quoted."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """One column of CREATE SOURCE or CREATE TABLE."""
+
+    name: Name
+    dtype: DataType
+    primary_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """`WATERMARK FOR column AS column - INTERVAL '…'`; lateness in microseconds."""
+
+    column: Name
+    lateness: int
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One `name = 'value'` of a WITH clause."""
+
+    name: str
+    value: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSource(Statement):
+    """CREATE SOURCE, CREATE LINK SOURCE or CREATE TABLE.
+
+    Attributes:
+        kind: "stream", "link" or "table", the values of `SourceKind`.
+        key: Columns of KEY (...) or PRIMARY KEY (...).
+    """
+
+    name: Name
+    kind: str
+    columns: tuple[ColumnDefinition, ...]
+    key: tuple[Name, ...] = ()
+    watermark: Watermark | None = None
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query(Statement):
+    """A query, perhaps inside ISTREAM, DSTREAM or RSTREAM.
+
+    Attributes:
+        tree: sqlglot's tree in the StreamSQL dialect; offsets refer to `script`.
+        emit: "relation", "istream", "dstream" or "rstream".
+    """
+
+    tree: exp.Expr = field(compare=False)
+    emit: str = "relation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateView(Statement):
+    """CREATE [RECURSIVE | MATERIALIZED] VIEW."""
+
+    name: Name
+    columns: tuple[Name, ...]
+    recursive: bool
+    materialized: bool
+    query: Query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop(Statement):
+    """DROP SOURCE | TABLE | VIEW | QUERY; kind in lower case."""
+
+    kind: str
+    name: Name
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert(Statement):
+    """INSERT INTO s [(columns)] VALUES rows; each value is an expression tree."""
+
+    source: Name
+    columns: tuple[Name, ...]
+    rows: tuple[tuple[exp.Expr, ...], ...] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete(Statement):
+    """DELETE FROM s [WHERE predicate]."""
+
+    source: Name
+    predicate: exp.Expr | None = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribe(Statement):
+    """SUBSCRIBE [TO] (view | (query)) [WITH (SNAPSHOT, PROGRESS)]."""
+
+    inner: Query
+    snapshot: bool
+    progress: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explain(Statement):
+    """EXPLAIN [ANALYZE] [(TYPE …, FORMAT …)] statement.
+
+    Attributes:
+        type: "logical", "federated" or "validate".
+        format: "text" or "json".
+    """
+
+    type: str
+    format: str
+    analyze: bool
+    inner: Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show(Statement):
+    """SHOW SOURCES | TABLES | VIEWS | QUERIES | GATEWAYS; kind in lower case."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Describe(Statement):
+    """DESCRIBE name."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvanceTime(Statement):
+    """ADVANCE TIME TO '…' | BY '…': sets the clock of a local script.
+
+    Attributes:
+        to: Microseconds since 1970, or None.
+        by: Microseconds to add, or None.
+    """
+
+    to: int | None = None
+    by: int | None = None
