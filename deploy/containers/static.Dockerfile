@@ -8,7 +8,10 @@ RUN apt-get update \
   && rm -rf /var/lib/apt/lists/*
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/opt/pando \
-    PYSPARK_PYTHON=/usr/local/bin/python SPARK_CONF_DIR=/opt/pando/deploy/spark
+    PYSPARK_PYTHON=/usr/local/bin/python \
+    SPARK_HOME=/usr/local/lib/python3.11/site-packages/pyspark \
+    SPARK_CONF_DIR=/opt/pando/deploy/spark
+ENV PATH=$PATH:$SPARK_HOME/bin
 WORKDIR /opt/pando
 
 COPY requirements/static.txt requirements/static.txt
