@@ -30,6 +30,7 @@ class SiteState(msgspec.Struct, frozen=True):
         role: gateway, base, static or coordinator.
         detail: What the console shows, e.g. "Spark is warming up".
         ready: Whether it answers already.
+        instance: Random per process start; tells a stolen id from oneself.
     """
 
     online: bool
@@ -39,6 +40,7 @@ class SiteState(msgspec.Struct, frozen=True):
     reason: str = ""
     detail: str = ""
     ready: bool = True
+    instance: str = ""
     buffer: BufferState = BufferState()
     counters: dict[str, int] = {}
 

@@ -1,0 +1,1 @@
+"""A gateway's session with the broker: epochs, birth, state, sequence numbers."""

@@ -1,0 +1,1 @@
+"""Wrappers: what turns a device, a machine, a calendar or a recording into readings."""

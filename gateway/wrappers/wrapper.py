@@ -1,0 +1,66 @@
+"""The protocol between a gateway and its wrappers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gateway.clock import Clock
+from streamsql.data.types import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One row for a source, before validation.
+
+    Attributes:
+        source: Name of the source, lower case.
+        values: Column values by name; missing ones are NULL, unknown ones an error.
+        ts: Event time in microseconds since 1970 UTC; also put into the source's time column. None
+            stamps it on arrival.
+        sensor: Id of the device, for the retained last value; empty: none is kept.
+        delete: Withdraw the row instead (for a keyed source only the key must be given).
+    """
+
+    source: str
+    values: Mapping[str, object]
+    ts: int | None = None
+    sensor: str = ""
+    delete: bool = False
+
+
+Emit = Callable[[Sequence[Reading]], None]
+"""Hand readings to the gateway; never blocks. A bad reading is counted against its wrapper."""
+
+
+@dataclass(slots=True)
+class WrapperContext:
+    """What a wrapper is given.
+
+    Attributes:
+        gateway: Id of the gateway.
+        clock: The gateway's time; a wrapper never asks another clock.
+        emit: Where readings go.
+        problem: Report a fault of the device in plain words; the wrapper goes on.
+        extra: Options from the settings.
+    """
+
+    gateway: str
+    clock: Clock
+    emit: Emit
+    problem: Callable[[str], None]
+    options: Mapping[str, Value | list[object] | dict[str, object]] = field(default_factory=dict)
+
+
+class Wrapper(Protocol):
+    """Reads devices until it is cancelled.
+
+    Called once per process start; it must not swallow cancellation. An exception that leaves `run`
+    is reported and the wrapper is started again after a pause that doubles up to a minute.
+    """
+
+    kind: str
+    streams: tuple[str, ...]
+
+    async def run(self, context: WrapperContext) -> None:
+        """Emit readings for ever."""
+        ...
