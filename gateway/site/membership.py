@@ -1,7 +1,7 @@
 """Which other sites are online, and when one that is not counts as lost.
 
-wire.md rules 3 and 4: a will with an older epoch than the site's current one is ignored; a site that
-stays offline for the grace time is lost, once, until it comes back.
+wire.md rules 3 and 4: a will with an older epoch than the site's current one is ignored; a site
+that stays offline for the grace time is lost, once, until it comes back.
 """
 
 from collections.abc import Callable

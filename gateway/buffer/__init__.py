@@ -1,0 +1,1 @@
+"""Readings that the broker has not acknowledged yet, on disk."""

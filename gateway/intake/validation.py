@@ -1,0 +1,47 @@
+"""Turn a wrapper's reading into a legal source event, or say what is wrong with it."""
+
+from gateway.wrappers.wrapper import Reading
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.events import SourceEvent
+
+MAX_TEXT = 4_000
+MAX_FUTURE = 3_600_000_000
+
+
+def event_of(reading: Reading, definition: SourceDefinition, now: int) -> SourceEvent:
+    """Return the event of a reading.
+
+    Args:
+        reading: As the wrapper gave it.
+        definition: Of the reading's source.
+        now: The gateway's time in microseconds.
+
+    Raises:
+        ValueError: An unknown column, a value of the wrong type, a missing key, text longer than
+            4,000 characters, or an event time more than an hour ahead.
+    """
+    values = dict(reading.values)
+    schema = definition.schema
+    position = definition.time_column
+    ts = reading.ts if reading.ts is not None else now
+    if position is not None:
+        ts = _event_time(reading, values.get(schema.names[position]), now)
+        values[schema.names[position]] = ts
+    if ts > now + MAX_FUTURE:
+        raise ValueError(f"event time {ts} is more than an hour ahead of the gateway's clock")
+    row = schema.coerce_row(values)
+    for value, name in zip(row, schema.names, strict=True):
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            raise ValueError(f"column {name}: text of {len(value)} characters, at most {MAX_TEXT}")
+    for key in definition.key:
+        if row[key] is None:
+            raise ValueError(f"key column {schema.names[key]} is missing")
+    return SourceEvent(row, ts, reading.delete)
+
+
+def _event_time(reading: Reading, value: object, now: int) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if value is not None:
+        raise ValueError(f"event time {value!r:.60} is not a number of microseconds")
+    return reading.ts if reading.ts is not None else now
