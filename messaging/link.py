@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import socket
 import ssl
 import threading
@@ -76,7 +77,7 @@ class PahoLink:
         self._live = 0  # number of the connection that is up, 0 when none; under the gate
         # These are touched by the network thread only.
         self._connections = 0
-        self._up_since = 0.0
+        self._up_since = math.inf  # when the broker accepted us
         self._delay = _BACKOFF_MIN
         self._paho = self._build(settings)
 
@@ -203,6 +204,7 @@ class PahoLink:
         # A link that dies soon after it is accepted (two clients with one id chase each other
         # away) must not be retried at full speed.
         stable = time.monotonic() - self._up_since > _STABLE_AFTER
+        self._up_since = math.inf
         self._delay = _BACKOFF_MIN if stable else min(self._delay * 2, _BACKOFF_MAX)
         self._set_backoff(client)
         self._inbox.put(Disconnected(str(reason)))
