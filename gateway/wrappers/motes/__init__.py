@@ -1,0 +1,1 @@
+"""Simulated motes: a building whose people come, sit, work and go."""
