@@ -1,0 +1,1 @@
+"""The in-network engine: incremental circuits, recursion with provenance, exchange of changes."""

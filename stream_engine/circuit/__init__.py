@@ -1,0 +1,1 @@
+"""Circuits: operators wired together, pushed one change at a time."""

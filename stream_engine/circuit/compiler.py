@@ -1,0 +1,133 @@
+"""From plans to circuits."""
+
+from collections.abc import Callable
+
+from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.nodes import FixpointNode, Node, OperatorNode, RemoteNode, SourceNode
+from stream_engine.operators.aggregate import AggregateOperator
+from stream_engine.operators.distinct import DistinctOperator
+from stream_engine.operators.filter import FilterOperator
+from stream_engine.operators.join import JoinOperator
+from stream_engine.operators.left_join import LeftJoinOperator
+from stream_engine.operators.operator import Operator, RecursiveOperator, TimedOperator
+from stream_engine.operators.project import ProjectOperator
+from stream_engine.operators.rows_window import RowsWindow
+from stream_engine.operators.scan import ScanOperator
+from stream_engine.operators.union_all import UnionAllOperator
+from stream_engine.operators.values import ValuesOperator
+from stream_engine.operators.window import RangeWindow, SteppedWindow, current_second, sliding
+from streamsql.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Fixpoint,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    SourceKind,
+    UnionAll,
+    Values,
+    Window,
+    WindowKind,
+)
+from streamsql.errors import InternalError
+
+FixpointFactory = Callable[[Fixpoint], RecursiveOperator]
+
+
+def compile_plan(plan: Plan, make_fixpoint: FixpointFactory) -> Circuit:
+    """Return a new circuit for a plan; equal subplans become one node.
+
+    Args:
+        plan: Any closed plan.
+        make_fixpoint: Builds the operator of a recursion; it knows the site and its peers.
+
+    Raises:
+        InternalError: The plan reads a recursive relation outside its recursion.
+    """
+    compiler = _Compiler(make_fixpoint)
+    output = compiler.node_for(plan)
+    return Circuit(compiler.nodes, output)
+
+
+class _Compiler:
+    """Nodes made so far, inputs before consumers, and which subplan each computes."""
+
+    def __init__(self, make_fixpoint: FixpointFactory) -> None:
+        self.nodes: list[Node] = []
+        self._make_fixpoint = make_fixpoint
+        self._numbers: dict[Plan, int] = {}
+
+    def node_for(self, plan: Plan) -> int:
+        """Return the number of the node that computes a subplan, after making it if needed."""
+        known = self._numbers.get(plan)
+        if known is not None:
+            return known
+        node, inputs = self._make(plan)
+        producers = [self.node_for(child) for child in inputs]
+        number = len(self.nodes)
+        self.nodes.append(node)
+        for port, producer in enumerate(producers):
+            self.nodes[producer].wiring.consumers.append((number, port))
+        self._numbers[plan] = number
+        return number
+
+    def _make(self, plan: Plan) -> tuple[Node, tuple[Plan, ...]]:
+        """Return the node of an operator, not yet wired, and the plans it reads."""
+        match plan:
+            case Scan():
+                return (SourceNode(plan, plan, ScanOperator()), ())
+            case Window():
+                return (SourceNode(plan, plan.input, window_operator(plan)), ())
+            case RemoteSource():
+                return (RemoteNode(plan), ())
+            case Fixpoint():
+                recursion = self._make_fixpoint(plan)
+                return (FixpointNode(plan, recursion), recursion.leaves)
+            case RecursiveReference(name=name):
+                raise InternalError(f"recursive relation {name} is read outside its recursion")
+            case Values() | Filter() | Project() | Join() | Aggregate() | Distinct() | UnionAll():
+                return (OperatorNode(plan, plain_operator(plan)), plan.inputs)
+
+
+def plain_operator(
+    plan: Values | Filter | Project | Join | Aggregate | Distinct | UnionAll,
+) -> Operator:
+    """Return the operator of a plan node that reads plain rows."""
+    match plan:
+        case Values(rows=rows):
+            return ValuesOperator(rows)
+        case Filter(predicate=predicate):
+            return FilterOperator(predicate)
+        case Project(expressions=expressions):
+            return ProjectOperator(expressions)
+        case Join(kind=JoinKind.LEFT, keys=keys, residual=residual, right=right):
+            return LeftJoinOperator(keys, residual, len(right.schema))
+        case Join(keys=keys, residual=residual):
+            return JoinOperator(keys, residual)
+        case Aggregate(group=group, aggregates=aggregates):
+            return AggregateOperator(group, aggregates)
+        case Distinct():
+            return DistinctOperator()
+        case UnionAll():
+            return UnionAllOperator()
+
+
+def window_operator(window: Window) -> TimedOperator:
+    """Return the operator of a window."""
+    scan, size = window.input, window.size or 0
+    match window.kind:
+        case WindowKind.UNBOUNDED:
+            return ScanOperator()
+        case WindowKind.NOW:
+            return SteppedWindow(current_second)
+        case WindowKind.RANGE:
+            slide = window.slide
+            return SteppedWindow(sliding(size, slide)) if slide else RangeWindow(size)
+        case WindowKind.ROWS:
+            is_log = scan.kind == SourceKind.STREAM and not scan.key and scan.ttl is None
+            return RowsWindow(size, window.partition, bounded=is_log)

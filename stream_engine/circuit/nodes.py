@@ -1,0 +1,200 @@
+"""The nodes of a circuit: operators with their wiring and counters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from stream_engine.operators.operator import Operator, RecursiveOperator, TimedOperator
+from stream_engine.state.source_relation import TimedDelta
+from streamsql.algebra.explain import describe
+from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan
+from streamsql.data.delta import Delta, accumulate
+
+
+@dataclass(frozen=True, slots=True)
+class StepInput:
+    """What a circuit is given in one step; none of it is changed by the circuit.
+
+    Attributes:
+        sources: Changes of sources, by scan.
+        remotes: Changes of other fragments' outputs, by fragment id.
+        now: Time in microseconds since 1970 UTC.
+    """
+
+    sources: Mapping[Scan, TimedDelta]
+    remotes: Mapping[str, Delta]
+    now: int
+
+
+@dataclass(slots=True)
+class Wiring:
+    """Where a node stands and what went through it.
+
+    Attributes:
+        plan: The subplan the node computes.
+        consumers: (node index, port) pairs that take its output.
+        pending: (port, delta) pairs of the current step.
+    """
+
+    plan: Plan
+    consumers: list[tuple[int, int]] = field(default_factory=list)
+    pending: list[tuple[int, Delta]] = field(default_factory=list)
+    rows_in: int = 0
+    rows_out: int = 0
+
+    def label(self) -> str:
+        """Return the operator as EXPLAIN writes it."""
+        return describe(self.plan)
+
+
+class Node(Protocol):
+    """One operator in a circuit."""
+
+    wiring: Wiring
+
+    def start(self) -> Delta:
+        """Return the output over empty inputs; called once."""
+
+    def run(self, step: StepInput) -> Delta:
+        """Consume what is pending; return the change of the output."""
+
+    def next_wakeup(self) -> int | None:
+        """Return when time alone changes the output, or None."""
+
+    def state_rows(self) -> int:
+        """Return how many rows the operator remembers."""
+
+
+class OperatorNode:
+    """A node that depends on its inputs only."""
+
+    def __init__(self, plan: Plan, operator: Operator) -> None:
+        self.wiring = Wiring(plan)
+        self.operator = operator
+
+    def start(self) -> Delta:
+        """Return the operator's initial output."""
+        return self.operator.initial()
+
+    def run(self, _step: StepInput) -> Delta:
+        """Apply the pending changes port by port and add up what comes out."""
+        wiring = self.wiring
+        pending, wiring.pending = wiring.pending, []
+        results = []
+        for port, delta in pending:
+            wiring.rows_in += len(delta)
+            result = self.operator.apply(port, delta)
+            if result:
+                results.append(result)
+        return combined(results)
+
+    def next_wakeup(self) -> int | None:
+        """Return None."""
+        return None
+
+    def state_rows(self) -> int:
+        """Return the operator's rows."""
+        return self.operator.state_rows()
+
+
+class SourceNode:
+    """A scan or a window: reads a source with event times, and may change as time passes."""
+
+    def __init__(self, plan: Plan, scan: Scan, operator: TimedOperator) -> None:
+        self.wiring = Wiring(plan)
+        self.scan = scan
+        self.operator = operator
+
+    def start(self) -> Delta:
+        """Return nothing: sources come with the first step."""
+        return {}
+
+    def run(self, step: StepInput) -> Delta:
+        """Move the time, then take the change of the source."""
+        results = [moved] if (moved := self.operator.advance(step.now)) else []
+        delta = step.sources.get(self.scan)
+        if delta:
+            self.wiring.rows_in += len(delta)
+            changed = self.operator.apply_timed(delta)
+            if changed:
+                results.append(changed)
+        return combined(results)
+
+    def next_wakeup(self) -> int | None:
+        """Return when the window next moves."""
+        return self.operator.next_wakeup()
+
+    def state_rows(self) -> int:
+        """Return the window's rows."""
+        return self.operator.state_rows()
+
+
+class RemoteNode:
+    """What another fragment sends."""
+
+    def __init__(self, plan: RemoteSource) -> None:
+        self.wiring = Wiring(plan)
+        self.fragment = plan.fragment
+
+    def start(self) -> Delta:
+        """Return nothing."""
+        return {}
+
+    def run(self, step: StepInput) -> Delta:
+        """Return the fragment's change as it came."""
+        delta = step.remotes.get(self.fragment, {})
+        self.wiring.rows_in += len(delta)
+        return delta
+
+    def next_wakeup(self) -> int | None:
+        """Return None."""
+        return None
+
+    def state_rows(self) -> int:
+        """Return 0: the channel remembers, not the circuit."""
+        return 0
+
+
+class FixpointNode:
+    """A recursion; it runs in every step, because other sites may have sent to it."""
+
+    def __init__(self, plan: Fixpoint, operator: RecursiveOperator) -> None:
+        self.wiring = Wiring(plan)
+        self.operator = operator
+
+    def start(self) -> Delta:
+        """Return nothing: base branches come with the first step."""
+        return {}
+
+    def run(self, _step: StepInput) -> Delta:
+        """Hand over the pending changes and run to local quiescence.
+
+        Raises:
+            RecursionLimitError: The view grew past its limit.
+        """
+        wiring = self.wiring
+        pending, wiring.pending = wiring.pending, []
+        for port, delta in pending:
+            wiring.rows_in += len(delta)
+            self.operator.apply(port, delta)
+        return self.operator.settle()
+
+    def next_wakeup(self) -> int | None:
+        """Return None: windows stand outside recursions."""
+        return None
+
+    def state_rows(self) -> int:
+        """Return the fixpoint's rows."""
+        return self.operator.state_rows()
+
+
+def combined(deltas: list[Delta]) -> Delta:
+    """Return the sum of deltas; a single one is returned as it is."""
+    if not deltas:
+        return {}
+    if len(deltas) == 1:
+        return deltas[0]
+    total = dict(deltas[0])
+    for delta in deltas[1:]:
+        accumulate(total, delta)
+    return total

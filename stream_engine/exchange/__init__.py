@@ -1,0 +1,1 @@
+"""What travels between the sites of a query, and how it is put together again."""

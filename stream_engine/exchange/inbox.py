@@ -1,0 +1,104 @@
+"""The receiving ends of a query's channels at one site."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from streamsql.data.delta import Delta, accumulate
+from streamsql.errors import WireError
+from streamsql.wire.channels import ReceivingChannel, Reception
+from streamsql.wire.messages import DeltaBatch
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """What arrived for one fragment's output since the last step.
+
+    Attributes:
+        delta: The change.
+        ts: Time of the oldest reading behind it, or None.
+    """
+
+    delta: Delta = field(default_factory=dict)
+    ts: int | None = None
+
+    def add(self, delta: Delta, ts: int | None) -> None:
+        """Add a change."""
+        accumulate(self.delta, delta)
+        self.ts = oldest(self.ts, ts)
+
+
+def oldest(first: int | None, second: int | None) -> int | None:
+    """Return the earlier of two times, either of which may be unknown."""
+    if first is None or second is None:
+        return second if first is None else first
+    return min(first, second)
+
+
+class Inbox:
+    """One receiving channel per remote sender, and the changes not yet stepped on.
+
+    State: what every sender has sent, integrated (so that a snapshot becomes a change and the loss
+    of a site a retraction), and the pending changes, which are no larger.
+    """
+
+    def __init__(self, version: int, widths: Mapping[tuple[str, str], int]) -> None:
+        """Open the channels.
+
+        Args:
+            version: Of the fragment bundle.
+            widths: Number of columns by (sending site, port).
+        """
+        self._widths = widths
+        self.channels = {
+            sender: ReceivingChannel(version=version)
+            for sender in dict.fromkeys(sender for sender, _ in widths)
+        }
+        self._pending: dict[str, Arrivals] = {}
+
+    def accept(self, sender: str, batch: DeltaBatch) -> Reception:
+        """Take a batch of plain rows in.
+
+        Raises:
+            WireError: The plan has no such channel or port, or a row has the wrong width.
+        """
+        channel = self.channels.get(sender)
+        if channel is None:
+            raise WireError(f"site {sender} sends a batch, but the plan has no channel from it")
+        if batch.version == channel.version:
+            self._check(sender, batch)
+        reception, delta = channel.accept(batch)
+        if delta:
+            self._pending.setdefault(batch.port, Arrivals()).add(delta, batch.ts)
+        return reception
+
+    def lose(self, sender: str) -> bool:
+        """Retract everything a sender has sent; return whether the plan knows it."""
+        channel = self.channels.get(sender)
+        if channel is None:
+            return False
+        for port, delta in channel.lose_sender().items():
+            self._pending.setdefault(port, Arrivals()).add(delta, None)
+        return True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits for the next step."""
+        return not self._pending
+
+    def take(self) -> dict[str, Arrivals]:
+        """Return and forget the pending changes, by port."""
+        pending, self._pending = self._pending, {}
+        return pending
+
+    def _check(self, sender: str, batch: DeltaBatch) -> None:
+        width = self._widths.get((sender, batch.port))
+        if width is None:
+            raise WireError(
+                f"site {sender} sends for port {batch.port!r:.80}, which it does not feed"
+            )
+        for weighted in batch.deltas:
+            if len(weighted.row) != width:
+                raise WireError(
+                    f"port {batch.port} from site {sender}: a row has {len(weighted.row)} columns "
+                    f"instead of {width}"
+                )

@@ -1,0 +1,251 @@
+"""A query's fragments at one site: their circuits, and what goes in and out."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from stream_engine.circuit.circuit import Circuit, OperatorStatistics
+from stream_engine.circuit.compiler import compile_plan
+from stream_engine.exchange.inbox import Arrivals, Inbox, oldest
+from stream_engine.exchange.outbox import RESULT, Outbox
+from stream_engine.exchange.routing import route
+from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.state.source_relation import TimedDelta
+from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, walk_plan
+from streamsql.data.delta import Delta
+from streamsql.errors import InternalError
+from streamsql.wire.channels import Reception
+from streamsql.wire.fragments import Fragment, FragmentBundle
+from streamsql.wire.messages import DeltaBatch, FlowReport
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChanges:
+    """What a query is given of the site's sources in one step.
+
+    Attributes:
+        deltas: Changes by scan; empty ones are left out.
+        oldest: Time of the oldest reading behind each change; none for expiry.
+        current: Returns what a query that starts now begins with.
+    """
+
+    deltas: Mapping[Scan, TimedDelta]
+    oldest: Mapping[Scan, int]
+    current: Callable[[Scan], TimedDelta]
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentStatistics:
+    """What a fragment's operators have done at this site."""
+
+    query: str
+    version: int
+    fragment: str
+    operators: tuple[OperatorStatistics, ...]
+
+
+class InstalledQuery:
+    """The fragments of one bundle that run at one site.
+
+    Attributes:
+        bundle: The whole plan.
+        scans: Every source the fragments here read.
+        senders: Remote sites that send to the fragments here.
+    """
+
+    def __init__(self, bundle: FragmentBundle, *, site: str, epoch: int, first: int) -> None:
+        """Compile the fragments.
+
+        Args:
+            bundle: The whole plan.
+            site: This site's id.
+            epoch: This site's epoch.
+            first: First sequence number of outgoing channels.
+
+        Raises:
+            InternalError: The bundle contradicts itself.
+        """
+        self.bundle = bundle
+        self.epoch = epoch
+        self._site = site
+        self._fragments = _producers_first(bundle, site)
+        self._circuits: dict[str, Circuit] = {
+            fragment.id: compile_plan(fragment.plan, _fixpoints_at(site, fragment, epoch))
+            for fragment in self._fragments
+        }
+        self._inbox = Inbox(bundle.version, _incoming_widths(bundle, site))
+        self._outbox = Outbox(
+            version=bundle.version, epoch=epoch, first=first, ports=_outgoing_ports(bundle, site)
+        )
+        self._fresh = True
+        self.scans: tuple[Scan, ...] = tuple(
+            dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
+        )
+        self.senders: tuple[str, ...] = tuple(self._inbox.channels)
+
+    def receive(self, sender: str, batch: DeltaBatch) -> Reception:
+        """Take a batch in; it is worked on in the next step.
+
+        Raises:
+            WireError: It does not fit the plan.
+        """
+        return self._inbox.accept(sender, batch)
+
+    def lose(self, site: str) -> bool:
+        """Retract, in the next step, everything a site has sent; False if it sends nothing here."""
+        return self._inbox.lose(site)
+
+    def request_snapshot(self, destination: str) -> bool:
+        """Send a channel's contents in the next step; False if there is no such channel."""
+        return self._outbox.request_snapshot(destination)
+
+    def has_work(self, sources: SourceChanges, now: int) -> bool:
+        """Whether a step would do anything."""
+        if self._fresh or not self._inbox.is_empty or not self._outbox.is_empty:
+            return True
+        if any(scan in sources.deltas for scan in self.scans):
+            return True
+        wakeup = self.next_wakeup()
+        return wakeup is not None and wakeup <= now
+
+    def step(self, sources: SourceChanges, now: int) -> Iterator[tuple[str, DeltaBatch]]:
+        """Run every fragment once, producers first; yield (destination, batch).
+
+        Raises:
+            RecursionLimitError: A recursion grew past its limit.
+        """
+        deltas = sources.deltas
+        if self._fresh:
+            deltas = {scan: sources.current(scan) for scan in self.scans}
+            self._fresh = False
+        arrived = self._inbox.take()
+        for fragment in self._fragments:
+            circuit = self._circuits[fragment.id]
+            remotes = {port: arrived[port] for port in circuit.remotes if port in arrived}
+            ts: int | None = None
+            for change in remotes.values():
+                ts = oldest(ts, change.ts)
+            for scan in circuit.scans:
+                if scan in deltas:
+                    ts = oldest(ts, sources.oldest.get(scan))
+            delta = circuit.step(deltas, {port: c.delta for port, c in remotes.items()}, now)
+            self._dispatch(fragment, delta, ts, arrived)
+        yield from self._outbox.flush(now)
+
+    def next_wakeup(self) -> int | None:
+        """Return when time alone changes something, or None."""
+        times = (circuit.next_wakeup() for circuit in self._circuits.values())
+        return min((time for time in times if time is not None), default=None)
+
+    def flow(self) -> FlowReport:
+        """Return the next sequence number of every channel, out and in.
+
+        The query is settled when no site is busy and, for every channel, both ends agree.
+        """
+        return FlowReport(
+            version=self.bundle.version,
+            epoch=self.epoch,
+            sent={to: channel.sequence for to, channel in self._outbox.channels.items()},
+            received={by: channel.expected for by, channel in self._inbox.channels.items()},
+            busy=self._fresh
+            or not self._inbox.is_empty
+            or not self._outbox.is_empty
+            or any(not channel.synchronised for channel in self._inbox.channels.values()),
+        )
+
+    def statistics(self) -> list[FragmentStatistics]:
+        """Return what every operator has done."""
+        bundle = self.bundle
+        return [
+            FragmentStatistics(bundle.query, bundle.version, name, tuple(circuit.statistics()))
+            for name, circuit in self._circuits.items()
+        ]
+
+    def last_sequence(self) -> int:
+        """Return a sequence number that no outgoing channel has used."""
+        return self._outbox.last_sequence()
+
+    def _dispatch(
+        self, fragment: Fragment, delta: Delta, ts: int | None, arrived: dict[str, Arrivals]
+    ) -> None:
+        """Hand a fragment's change to its consumer here and to the channels of the others."""
+        if not delta:
+            return
+        if not fragment.consumer:
+            self._outbox.collect(RESULT, fragment.id, delta, ts)
+            return
+        for destination, part in route(delta, fragment.destinations, fragment.partition).items():
+            if destination == self._site:
+                arrived.setdefault(fragment.id, Arrivals()).add(part, ts)
+            else:
+                self._outbox.collect(destination, fragment.id, part, ts)
+
+
+def _fixpoints_at(
+    site: str, fragment: Fragment, epoch: int
+) -> Callable[[Fixpoint], RecursiveOperator]:
+    """Return the factory of the recursions of a fragment at a site."""
+
+    def make(node: Fixpoint) -> RecursiveOperator:
+        from stream_engine.recursion.fixpoint import FixpointOperator  # noqa: PLC0415
+
+        return FixpointOperator(node, site=site, sites=fragment.sites, epoch=epoch)
+
+    return make
+
+
+def _producers_first(bundle: FragmentBundle, site: str) -> list[Fragment]:
+    """Return the fragments of a site, each after those that feed it.
+
+    Raises:
+        InternalError: Fragments feed each other in a circle, or read one that does not exist.
+    """
+    by_id = {fragment.id: fragment for fragment in bundle.fragments}
+    done: dict[str, Fragment] = {}
+    open_ids: list[str] = []
+
+    def visit(fragment: Fragment) -> None:
+        if fragment.id in done:
+            return
+        if fragment.id in open_ids:
+            raise InternalError(f"fragments feed each other: {' -> '.join(open_ids)}")
+        open_ids.append(fragment.id)
+        for name in _remote_inputs(fragment):
+            producer = by_id.get(name)
+            if producer is None or producer.consumer != fragment.id:
+                raise InternalError(f"fragment {fragment.id} reads {name}, which does not feed it")
+            visit(producer)
+        open_ids.pop()
+        done[fragment.id] = fragment
+
+    for fragment in bundle.fragments:
+        visit(fragment)
+    return [fragment for fragment in done.values() if site in fragment.sites]
+
+
+def _remote_inputs(fragment: Fragment) -> list[str]:
+    nodes = walk_plan(fragment.plan)
+    return list(dict.fromkeys(n.fragment for n in nodes if isinstance(n, RemoteSource)))
+
+
+def _incoming_widths(bundle: FragmentBundle, site: str) -> dict[tuple[str, str], int]:
+    """Return the number of columns by (sending site, port) of all channels to a site."""
+    widths: dict[tuple[str, str], int] = {}
+    for fragment in bundle.fragments:
+        if fragment.consumer and site in fragment.destinations:
+            for sender in fragment.sites:
+                if sender != site:
+                    widths[(sender, fragment.id)] = len(fragment.plan.schema)
+    return widths
+
+
+def _outgoing_ports(bundle: FragmentBundle, site: str) -> dict[str, list[str]]:
+    """Return the fragments that send, by destination, of all channels from a site."""
+    ports: dict[str, list[str]] = {}
+    for fragment in bundle.at(site):
+        destinations = fragment.destinations if fragment.consumer else (RESULT,)
+        if not destinations:
+            raise InternalError(f"fragment {fragment.id} feeds {fragment.consumer} at no site")
+        for destination in destinations:
+            if destination != site:
+                ports.setdefault(destination, []).append(fragment.id)
+    return ports

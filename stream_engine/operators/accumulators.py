@@ -1,0 +1,266 @@
+"""Per-group accumulators of the aggregate functions, all correct under deletion.
+
+An accumulator is shared by all groups of an operator; each group holds only its slot. `update`
+takes all changes of one group at once, so that its loop touches locals only. The rows it sees are
+rows of the aggregates' arguments, each at a fixed position.
+"""
+
+from typing import Any, Protocol
+
+from stream_engine.state.counted_order import CountedOrder
+from streamsql.algebra.operators import AggregateCall, AggregateFunction
+from streamsql.data.delta import sort_key
+from streamsql.data.types import DataType, Row, Value
+
+Changes = list[tuple[Row, int]]
+"""Rows of arguments and their weights."""
+
+_SHIFT = 1074
+"""Every finite double is a whole multiple of 2**-1074."""
+
+
+class Accumulator(Protocol):
+    """How one aggregate is kept up to date."""
+
+    def empty(self) -> Any:
+        """Return the slot of an empty group."""
+
+    def update(self, slot: Any, changes: Changes) -> Any:
+        """Return the slot after changes; the old one is not used again."""
+
+    def result(self, slot: Any) -> Value:
+        """Return the aggregate."""
+
+    def rows(self, slot: Any) -> int:
+        """Return how many values the slot remembers one by one."""
+
+
+class _Counting:
+    """What the accumulators without remembered values share."""
+
+    def rows(self, slot: Any) -> int:  # noqa: ARG002  (the protocol's signature)
+        """Return 0."""
+        return 0
+
+
+class CountAll(_Counting):
+    """COUNT(*): the total weight."""
+
+    def empty(self) -> int:
+        """Return 0."""
+        return 0
+
+    def update(self, slot: int, changes: Changes) -> int:
+        """Add the weights."""
+        for _row, weight in changes:
+            slot += weight
+        return slot
+
+    def result(self, slot: int) -> Value:
+        """Return the count."""
+        return slot
+
+
+class Count(_Counting):
+    """COUNT(x): the weight of rows whose value is not NULL."""
+
+    def __init__(self, position: int) -> None:
+        self._position = position
+
+    def empty(self) -> int:
+        """Return 0."""
+        return 0
+
+    def update(self, slot: int, changes: Changes) -> int:
+        """Add the weights of values."""
+        position = self._position
+        for row, weight in changes:
+            if row[position] is not None:
+                slot += weight
+        return slot
+
+    def result(self, slot: int) -> Value:
+        """Return the count."""
+        return slot
+
+
+class Sum(_Counting):
+    """SUM(x) and AVG(x), exact: the correctly rounded result of the real sum.
+
+    A sum of doubles is kept as an integer number of 2**-1074, so it forgets nothing: deleting what
+    was added restores it, and the order of arrival never shows. The slot is (total, count).
+    """
+
+    def __init__(self, position: int, *, double: bool, mean: bool) -> None:
+        self._position = position
+        self._double = double
+        self._mean = mean
+
+    def empty(self) -> tuple[int, int]:
+        """Return (0, 0)."""
+        return (0, 0)
+
+    def update(self, slot: tuple[int, int], changes: Changes) -> tuple[int, int]:
+        """Add the values times their weights."""
+        total, count = slot
+        position, double = self._position, self._double
+        for row, weight in changes:
+            value: Any = row[position]
+            if value is None:
+                continue
+            count += weight
+            if double:
+                # The denominator is a power of two: its bit length says which.
+                value, denominator = value.as_integer_ratio()
+                value <<= _SHIFT + 1 - denominator.bit_length()
+            total += value * weight
+        return (total, count)
+
+    def result(self, slot: tuple[int, int]) -> Value:
+        """Return the sum or mean; NULL without values or beyond the range of a double."""
+        total, count = slot
+        if not count:
+            return None
+        if not self._mean and not self._double:
+            return total
+        divisor = (count if self._mean else 1) << (_SHIFT if self._double else 0)
+        try:
+            return total / divisor  # true division of integers rounds correctly
+        except OverflowError:
+            return None
+
+
+class Extremum:
+    """MIN(x) and MAX(x): the ends of an ordered multiset of the values."""
+
+    def __init__(self, position: int, *, minimum: bool) -> None:
+        self._position = position
+        self._minimum = minimum
+
+    def empty(self) -> CountedOrder:
+        """Return an empty multiset."""
+        return CountedOrder()
+
+    def update(self, slot: CountedOrder, changes: Changes) -> CountedOrder:
+        """Add and remove values."""
+        position, change = self._position, slot.change
+        for row, weight in changes:
+            value = row[position]
+            if value is not None:
+                change(value, weight)
+        return slot
+
+    def result(self, slot: CountedOrder) -> Value:
+        """Return the least or greatest value."""
+        order = slot.order
+        if not len(order):
+            return None
+        value: Value = order.first() if self._minimum else order.last()
+        return value
+
+    def rows(self, slot: CountedOrder) -> int:
+        """Return the number of distinct values."""
+        return len(slot)
+
+
+class ArgExtremum:
+    """ARG_MIN(x, by) and ARG_MAX(x, by): x where `by` is least or greatest, ties by least x.
+
+    Rows whose `by` is NULL do not count; an x that is NULL is the least. Entries are
+    (by, order of x), so that both ends and their ties are found in one order.
+    """
+
+    def __init__(self, value: int, by: int, *, minimum: bool) -> None:
+        self._value = value
+        self._by = by
+        self._minimum = minimum
+
+    def empty(self) -> CountedOrder:
+        """Return an empty multiset."""
+        return CountedOrder()
+
+    def update(self, slot: CountedOrder, changes: Changes) -> CountedOrder:
+        """Add and remove pairs."""
+        by, value, change = self._by, self._value, slot.change
+        for row, weight in changes:
+            if row[by] is not None:
+                change((row[by], sort_key((row[value],))[0]), weight)
+        return slot
+
+    def result(self, slot: CountedOrder) -> Value:
+        """Return the value at the end of the order."""
+        order = slot.order
+        if not len(order):
+            return None
+        best = order.first() if self._minimum else order.at_least((order.last()[0],))
+        kind, value = best[1]
+        return value if kind else None
+
+    def rows(self, slot: CountedOrder) -> int:
+        """Return the number of distinct pairs."""
+        return len(slot)
+
+
+class DistinctValues:
+    """An aggregate over DISTINCT values: passes a value on when it appears or vanishes.
+
+    The slot is [weights by value, slot of the aggregate].
+    """
+
+    def __init__(self, inner: Accumulator, position: int) -> None:
+        self._inner = inner
+        self._position = position
+
+    def empty(self) -> tuple[dict[Value, int], Any]:
+        """Return no weights and the inner empty slot."""
+        return ({}, self._inner.empty())
+
+    def update(self, slot: tuple[dict[Value, int], Any], changes: Changes) -> Any:
+        """Add weights; pass on what appeared or vanished."""
+        position = self._position
+        weights, inner = slot
+        passed: Changes = []
+        for row, weight in changes:
+            value = row[position]
+            old = weights.get(value, 0)
+            new = old + weight
+            if new:
+                weights[value] = new
+            else:
+                del weights[value]
+            if old <= 0 < new:
+                passed.append((row, 1))
+            elif new <= 0 < old:
+                passed.append((row, -1))
+        return (weights, self._inner.update(inner, passed) if passed else inner)
+
+    def result(self, slot: tuple[dict[Value, int], Any]) -> Value:
+        """Return the inner aggregate."""
+        return self._inner.result(slot[1])
+
+    def rows(self, slot: tuple[dict[Value, int], Any]) -> int:
+        """Return the number of distinct values."""
+        return len(slot[0])
+
+
+def accumulator_for(call: AggregateCall, position: int) -> Accumulator:
+    """Return the accumulator of an aggregate whose arguments start at a position.
+
+    MIN, MAX, ARG_MIN and ARG_MAX are the same with and without DISTINCT.
+    """
+    function = call.function
+    inner: Accumulator
+    match function:
+        case AggregateFunction.COUNT_ALL:
+            return CountAll()
+        case AggregateFunction.MIN | AggregateFunction.MAX:
+            return Extremum(position, minimum=function == AggregateFunction.MIN)
+        case AggregateFunction.ARG_MIN | AggregateFunction.ARG_MAX:
+            minimum = function == AggregateFunction.ARG_MIN
+            return ArgExtremum(position, position + 1, minimum=minimum)
+        case AggregateFunction.COUNT:
+            inner = Count(position)
+        case _:
+            double = call.arguments[0].dtype == DataType.DOUBLE
+            inner = Sum(position, double=double, mean=function == AggregateFunction.AVG)
+    return DistinctValues(inner, position) if call.distinct else inner

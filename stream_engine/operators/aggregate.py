@@ -1,0 +1,118 @@
+"""Grouping and aggregation."""
+
+from typing import Any
+
+from stream_engine.operators.accumulators import Changes, accumulator_for
+from stream_engine.state.columns import picker
+from streamsql.algebra.operators import AggregateCall
+from streamsql.algebra.scalar import compile_row
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+
+
+class _Group:
+    """The state of one group.
+
+    Attributes:
+        weight: Rows in the group.
+        slots: One per aggregate.
+        output: The row the group has in the output, or None.
+    """
+
+    __slots__ = ("output", "slots", "weight")
+
+    def __init__(self, slots: list[Any]) -> None:
+        self.weight = 0
+        self.slots = slots
+        self.output: Row | None = None
+
+
+class AggregateOperator:
+    """Groups and their aggregates; without group columns always exactly one row.
+
+    A group's output row is a function of its slots: a changed group retracts its old row and
+    inserts the new one, if they differ. Groups vanish with their last row.
+
+    State: a few numbers a group, and for MIN, MAX, ARG_* and DISTINCT each distinct value.
+    Work: O(1) a changed row and aggregate (O(log values) where values are ordered) plus one output
+    row per touched group.
+
+        input   {(a, 1): 1, (a, 2): 1}    {(a, 1): -1}                 SUM by first column
+        output  {(a, 3): 1}               {(a, 3): -1, (a, 2): 1}
+    """
+
+    def __init__(self, group: tuple[int, ...], aggregates: tuple[AggregateCall, ...]) -> None:
+        self._key_of = picker(group)
+        self._scalar = not group
+        self._arguments_of = compile_row(tuple(a for call in aggregates for a in call.arguments))
+        accumulators = []
+        position = 0
+        for call in aggregates:
+            accumulators.append(accumulator_for(call, position))
+            position += len(call.arguments)
+        self._accumulators = accumulators
+        self._groups: dict[Row, _Group] = {}
+
+    def initial(self) -> Delta:
+        """Return the row of a scalar aggregate over nothing."""
+        if not self._scalar:
+            return {}
+        group = self._groups[()] = self._new_group()
+        group.output = self._row((), group)
+        return {group.output: 1}
+
+    def apply(self, _port: int, delta: Delta) -> Delta:
+        """Return the rows of the touched groups, old and new."""
+        groups = self._groups
+        result: Delta = {}
+        for key, changes in self._by_group(delta).items():
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = self._new_group()
+            new = self._update(key, group, changes)
+            old = group.output
+            if new != old:
+                group.output = new
+                if old is not None:
+                    result[old] = -1
+                if new is not None:
+                    result[new] = 1
+            if new is None and not group.weight:
+                del groups[key]
+        return result
+
+    def state_rows(self) -> int:
+        """Return groups plus values remembered one by one."""
+        total = len(self._groups)
+        for group in self._groups.values():
+            for accumulator, slot in zip(self._accumulators, group.slots, strict=True):
+                total += accumulator.rows(slot)
+        return total
+
+    def _by_group(self, delta: Delta) -> dict[Row, Changes]:
+        key_of, arguments_of = self._key_of, self._arguments_of
+        touched: dict[Row, Changes] = {}
+        for row, weight in delta.items():
+            key = key_of(row)
+            changes = touched.get(key)
+            if changes is None:
+                touched[key] = [(arguments_of(row), weight)]
+            else:
+                changes.append((arguments_of(row), weight))
+        return touched
+
+    def _update(self, key: Row, group: _Group, changes: Changes) -> Row | None:
+        """Bring a group up to date; return its row, or None if it has none."""
+        for _arguments, weight in changes:
+            group.weight += weight
+        slots = group.slots
+        for number, accumulator in enumerate(self._accumulators):
+            slots[number] = accumulator.update(slots[number], changes)
+        return self._row(key, group) if self._scalar or group.weight > 0 else None
+
+    def _row(self, key: Row, group: _Group) -> Row:
+        pairs = zip(self._accumulators, group.slots, strict=True)
+        return key + tuple([accumulator.result(slot) for accumulator, slot in pairs])
+
+    def _new_group(self) -> _Group:
+        return _Group([accumulator.empty() for accumulator in self._accumulators])

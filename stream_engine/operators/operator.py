@@ -1,0 +1,89 @@
+"""What every operator is to its circuit.
+
+An operator never sees the clock, never mutates a delta it is given, and may return a delta it
+keeps no reference to. Deltas on one edge always add up to a relation (no negative weights), except
+below a log whose producer withdrew rows it never sent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from stream_engine.state.source_relation import TimedDelta
+from streamsql.algebra.operators import Plan
+from streamsql.data.delta import Delta
+from streamsql.wire.messages import AnnotatedRow
+
+
+class Operator(Protocol):
+    """An incremental operator over plain rows, called by the circuit at most once a step and port.
+
+    `initial` is called once, before anything else.
+    """
+
+    def initial(self) -> Delta:
+        """Return the output over empty inputs."""
+
+    def apply(self, port: int, delta: Delta) -> Delta:
+        """Take the change of one input (`port` counts from 0); return the change of the output."""
+
+    def state_rows(self) -> int:
+        """Return how many rows it remembers."""
+
+
+class TimedOperator(Protocol):
+    """An operator that reads a source with its event times.
+
+    In a step the circuit calls `advance` first, then `apply_timed` if the source changed.
+    """
+
+    def advance(self, now: int) -> Delta:
+        """Move the time; return what that changes. `now` never goes back."""
+
+    def apply_timed(self, delta: TimedDelta) -> Delta:
+        """Take the change of the source; return the change of the output."""
+
+    def next_wakeup(self) -> int | None:
+        """Return when `advance` will next change something, or None."""
+
+    def state_rows(self) -> int:
+        """Return how many rows it remembers."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecursiveOutgoing:
+    """What a fixpoint sends to the same fixpoint at another site."""
+
+    site: str
+    port: str
+    annotated: Sequence[AnnotatedRow]
+    kills: Sequence[int]
+
+
+class RecursiveOperator(Protocol):
+    """A fixpoint: inputs are buffered, then run to quiescence at this site."""
+
+    @property
+    def leaves(self) -> tuple[Plan, ...]:
+        """The distinct non-recursive subplans it reads; port i of `apply` is leaf i."""
+
+    def apply(self, port: int, delta: Delta) -> None:
+        """Buffer the change of a leaf."""
+
+    def settle(self) -> Delta:
+        """Run until nothing changes locally; return the set-level change of the view.
+
+        Raises:
+            RecursionLimitError: The view grew past its limit.
+        """
+
+    def receive(
+        self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
+    ) -> None:
+        """Buffer what another site sent."""
+
+    def drain(self) -> Sequence[RecursiveOutgoing]:
+        """Return and forget what has to be sent to other sites."""
+
+    def state_rows(self) -> int:
+        """Return how many rows it remembers."""

@@ -1,0 +1,151 @@
+"""Windows by event time: RANGE, RANGE with SLIDE, NOW."""
+
+from collections.abc import Callable
+
+from stream_engine.state.expiry_queue import ExpiryQueue
+from stream_engine.state.source_relation import TimedDelta, TimedRow
+from streamsql.data.delta import Delta
+from streamsql.data.types import MICROSECONDS, Row
+
+_BEGINNING = -(2**63)
+
+
+class RangeWindow:
+    """The rows with event time in (now - size, …): a row stays `size` microseconds.
+
+    A row from the future is in. State: the rows in the window, by when they leave. Work: O(1) a
+    changed row (O(log) for a new event time), and one step per row that leaves.
+
+        now     10             15      20             size 10
+        input   {(5, a): 1}
+        output  {a: 1}         {a: -1}
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._now = _BEGINNING
+        self._leaving: ExpiryQueue[Row] = ExpiryQueue()
+
+    def advance(self, now: int) -> Delta:
+        """Move the time; return the rows that leave."""
+        self._now = now
+        return _retracted(self._leaving, now)
+
+    def apply_timed(self, delta: TimedDelta) -> Delta:
+        """Take the change of the source; rows outside the window are ignored."""
+        now, size, leaving = self._now, self._size, self._leaving
+        result: Delta = {}
+        for (ts, row), weight in delta.items():
+            if ts + size <= now:
+                continue  # it never came in, or has left already
+            leaving.add(ts + size, row, weight)
+            new = result.get(row, 0) + weight
+            if new:
+                result[row] = new
+            else:
+                del result[row]
+        return result
+
+    def next_wakeup(self) -> int | None:
+        """Return when the next row leaves."""
+        return self._leaving.next_time()
+
+    def state_rows(self) -> int:
+        """Return the rows in the window."""
+        return len(self._leaving)
+
+
+class SteppedWindow:
+    """A window whose contents change only at the boundaries of a grid.
+
+    `bounds` maps an event time to the times at which its row enters and leaves; both are on the
+    grid, so between two boundaries nothing moves.
+
+    State: the rows that wait to enter and those inside. Work: O(1) a changed row, and one step per
+    row that enters or leaves.
+    """
+
+    def __init__(self, bounds: Callable[[int], tuple[int, int]]) -> None:
+        self._bounds = bounds
+        self._now = _BEGINNING
+        self._entering: ExpiryQueue[TimedRow] = ExpiryQueue()
+        self._leaving: ExpiryQueue[Row] = ExpiryQueue()
+
+    def advance(self, now: int) -> Delta:
+        """Move the time; return the rows that leave and enter."""
+        self._now = now
+        result = _retracted(self._leaving, now)
+        for _time, waiting in self._entering.due(now):
+            for (ts, row), weight in waiting.items():
+                _enter, leave = self._bounds(ts)
+                if leave > now:
+                    self._leaving.add(leave, row, weight)
+                    _add(result, row, weight)
+        return result
+
+    def apply_timed(self, delta: TimedDelta) -> Delta:
+        """Take the change of the source; rows that come too late are ignored."""
+        now, bounds = self._now, self._bounds
+        result: Delta = {}
+        for timed, weight in delta.items():
+            ts, row = timed
+            enter, leave = bounds(ts)
+            if leave <= now:
+                continue
+            if enter > now:
+                self._entering.add(enter, timed, weight)
+            else:
+                self._leaving.add(leave, row, weight)
+                _add(result, row, weight)
+        return result
+
+    def next_wakeup(self) -> int | None:
+        """Return the next boundary at which a row enters or leaves."""
+        times = [self._entering.next_time(), self._leaving.next_time()]
+        return min((time for time in times if time is not None), default=None)
+
+    def state_rows(self) -> int:
+        """Return the rows inside and those waiting."""
+        return len(self._entering) + len(self._leaving)
+
+
+def sliding(size: int, slide: int) -> Callable[[int], tuple[int, int]]:
+    """Return the bounds of RANGE size SLIDE slide.
+
+    At time `now` the window is (edge - size, edge] with the edge `now` rounded down to a multiple
+    of the slide.
+
+    Examples:
+        >>> sliding(10, 5)(7)
+        (10, 20)
+        >>> sliding(3, 5)(6)  # falls between two windows
+        (10, 10)
+    """
+    return lambda ts: (-(-ts // slide) * slide, -(-(ts + size) // slide) * slide)
+
+
+def current_second(ts: int) -> tuple[int, int]:
+    """Return the bounds of NOW: the second of event time that a row belongs to.
+
+    Examples:
+        >>> current_second(2_500_000)
+        (2000000, 3000000)
+    """
+    start = ts // MICROSECONDS * MICROSECONDS
+    return (start, start + MICROSECONDS)
+
+
+def _retracted(queue: ExpiryQueue[Row], now: int) -> Delta:
+    result: Delta = {}
+    for _time, rows in queue.due(now):
+        for row, weight in rows.items():
+            _add(result, row, -weight)
+    return result
+
+
+def _add(delta: Delta, row: Row, weight: int) -> None:
+    new = delta.get(row, 0) + weight
+    if new:
+        delta[row] = new
+    else:
+        del delta[row]

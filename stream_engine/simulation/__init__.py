@@ -1,0 +1,1 @@
+"""Many sites in one process, under seeded adversarial networks."""

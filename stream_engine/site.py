@@ -1,0 +1,281 @@
+"""An engine site: sources, queries and channels of one gateway or base station.
+
+Pure and synchronous. Whoever embeds it owns clock and network: it hands in events and batches,
+calls `step` with the time, and sends what comes out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stream_engine.installed_query import FragmentStatistics, InstalledQuery, SourceChanges
+from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
+from streamsql.algebra.operators import Scan
+from streamsql.data.delta import expand
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.errors import DeploymentError, FederationError, InternalError
+from streamsql.wire.channels import Reception
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import DeltaBatch, FlowReport
+
+MAX_PENDING_EVENTS = 1_000_000
+"""Events that may wait for a step; more means that nobody steps the site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A batch to send; destination "" is the query's result."""
+
+    query: str
+    destination: str
+    batch: DeltaBatch
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What a step produced.
+
+    Attributes:
+        outgoing: Batches in the order in which each channel must carry them.
+        resyncs: (query, sender) pairs: ask that sender for a snapshot of its channel to here.
+        failures: Queries that were stopped at this site, with the reason.
+    """
+
+    outgoing: list[Outgoing] = field(default_factory=list)
+    resyncs: list[tuple[str, str]] = field(default_factory=list)
+    failures: list[tuple[str, FederationError]] = field(default_factory=list)
+
+
+class SiteEngine:
+    """All that one site of the federation computes.
+
+    Everything between two steps is one change: a step applies all events, batches and losses since
+    the last one and runs every affected query to local quiescence, so that a channel carries at
+    most one change per port and step.
+    """
+
+    def __init__(self, site: str, epoch: int) -> None:
+        """Create a site without sources and queries.
+
+        Args:
+            site: Its id.
+            epoch: Grows with every restart; receivers recognize a new life by it.
+        """
+        self.site = site
+        self.epoch = epoch
+        self._now = 0
+        self._declared: dict[str, Scan] = {}
+        self._relations: dict[str, dict[Scan, SourceRelation]] = {}
+        self._events: dict[str, list[SourceEvent]] = {}
+        self._pending_events = 0
+        self._queries: dict[str, InstalledQuery] = {}
+        self._failed: dict[str, InstalledQuery] = {}
+        self._resyncs: dict[tuple[str, str], None] = {}
+        self._floor = 0
+
+    def declare(self, scan: Scan) -> None:
+        """Keep a source's rows from now on, so that queries installed later see what is there.
+
+        Another definition of the same source replaces the first; it starts empty.
+        """
+        self._declared[scan.source] = scan
+        self._relation(scan)
+        self._drop_unused()
+
+    def install(self, bundle: FragmentBundle) -> None:
+        """Run the fragments of a query that name this site, in place of an older version.
+
+        The next step sends a snapshot on every channel and asks every sender for one, because
+        either side may be the first to run. An older or the same version is ignored.
+
+        Raises:
+            InternalError: The bundle contradicts itself; what ran before still runs.
+        """
+        known = self._queries.get(bundle.query) or self._failed.get(bundle.query)
+        if known is not None and known.bundle.version >= bundle.version:
+            return
+        first = self._floor if known is None else max(self._floor, known.last_sequence())
+        query = InstalledQuery(bundle, site=self.site, epoch=self.epoch, first=first)
+        self.uninstall(bundle.query)
+        if not bundle.at(self.site):
+            return
+        self._queries[bundle.query] = query
+        for scan in query.scans:
+            self._relation(scan)
+        for sender in query.senders:
+            self._resyncs[(bundle.query, sender)] = None
+
+    def uninstall(self, query: str) -> None:
+        """Stop a query; nothing happens if it does not run here."""
+        for queries in (self._queries, self._failed):
+            stopped = queries.pop(query, None)
+            if stopped is not None:
+                self._floor = max(self._floor, stopped.last_sequence())
+        self._resyncs = {key: None for key in self._resyncs if key[0] != query}
+        self._drop_unused()
+
+    def ingest(self, source: str, events: Sequence[SourceEvent]) -> None:
+        """Take in what happened to a source; it is worked on in the next step.
+
+        Raises:
+            DeploymentError: The source is unknown here, a row has the wrong width, or too many
+                events wait for a step.
+        """
+        relations = self._relations.get(source)
+        if relations is None:
+            raise DeploymentError(
+                f"source {source!r} is not declared at site {self.site}",
+                hint="declare it, or install a query that reads it, before sending readings",
+            )
+        width = len(next(iter(relations)).columns)
+        for event in events:
+            if len(event.row) != width:
+                raise DeploymentError(
+                    f"source {source}: a row has {len(event.row)} columns instead of {width}"
+                )
+        if self._pending_events + len(events) > MAX_PENDING_EVENTS:
+            raise DeploymentError(
+                f"{self._pending_events} events wait for a step of site {self.site}",
+                hint="step the site more often, or send it fewer readings",
+            )
+        self._pending_events += len(events)
+        self._events.setdefault(source, []).extend(events)
+
+    def receive(self, query: str, sender: str, batch: DeltaBatch) -> None:
+        """Take in a batch from another site; it is worked on in the next step.
+
+        A batch for a query that does not run here is dropped: whoever is installed later asks for
+        a snapshot. After a gap the next step's `resyncs` names the sender.
+
+        Raises:
+            WireError: The batch does not fit the plan.
+        """
+        installed = self._queries.get(query)
+        if installed is None:
+            return
+        if installed.receive(sender, batch) == Reception.GAP:
+            self._resyncs[(query, sender)] = None
+
+    def resync(self, query: str, destination: str) -> bool:
+        """Send a snapshot of a channel in the next step ("" is the result).
+
+        Returns:
+            Whether there is such a channel; a query that is not here yet will send one anyway.
+        """
+        installed = self._queries.get(query)
+        return installed is not None and installed.request_snapshot(destination)
+
+    def site_lost(self, site: str) -> None:
+        """Retract in the next step, as one change, everything another site has sent.
+
+        A later snapshot of the site, of the same or a newer epoch, brings it back.
+        """
+        for installed in self._queries.values():
+            installed.lose(site)
+
+    def step(self, now: int) -> StepResult:
+        """Work on everything that came in, and on the passage of time.
+
+        Args:
+            now: Microseconds since 1970 UTC; a time before the last step's counts as that one.
+        """
+        now = self._now = max(now, self._now)
+        result = StepResult()
+        sources = self._advance_sources(now)
+        for name, query in list(self._queries.items()):
+            if not query.has_work(sources, now):
+                continue
+            try:
+                batches = list(query.step(sources, now))
+            except FederationError as error:
+                self._fail(name, error, result)
+            except (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
+                # One query's defect must not stop the others.
+                reason = f"query {name} failed at site {self.site}: {error!r:.300}"
+                self._fail(name, InternalError(reason), result)
+            else:
+                result.outgoing.extend(Outgoing(name, to, batch) for to, batch in batches)
+        result.resyncs.extend(self._resyncs)
+        self._resyncs = {}
+        return result
+
+    def next_wakeup(self) -> int | None:
+        """Return when a step is needed although nothing comes in, or None.
+
+        That is the earliest expiry or window boundary.
+        """
+        times = [query.next_wakeup() for query in self._queries.values()]
+        for relations in self._relations.values():
+            times.extend(relation.next_expiry() for relation in relations.values())
+        return min((time for time in times if time is not None), default=None)
+
+    def source_rows(self, source: str) -> list[Row]:
+        """Return the current rows of a declared source as of the last step.
+
+        A log (a bag without ttl) keeps none.
+        """
+        scan = self._declared.get(source)
+        if scan is None:
+            return []
+        return list(expand(without_times(self._relations[source][scan].snapshot())))
+
+    def flow(self, query: str) -> FlowReport | None:
+        """Return the counts of a query's channels, or None if it does not run here."""
+        installed = self._queries.get(query)
+        return None if installed is None else installed.flow()
+
+    def statistics(self) -> list[FragmentStatistics]:
+        """Return what the operators of every query have done."""
+        return [entry for query in self._queries.values() for entry in query.statistics()]
+
+    @property
+    def queries(self) -> dict[str, int]:
+        """Running queries with their versions."""
+        return {name: query.bundle.version for name, query in self._queries.items()}
+
+    def _advance_sources(self, now: int) -> SourceChanges:
+        """Apply the waiting events and the passage of time to every source."""
+        deltas: dict[Scan, TimedDelta] = {}
+        oldest: dict[Scan, int] = {}
+        for source, relations in self._relations.items():
+            events = self._events.get(source, ())
+            for scan, relation in relations.items():
+                expiry = relation.next_expiry()
+                if not events and (expiry is None or expiry > now):
+                    continue
+                delta = relation.apply(events, now)
+                if delta:
+                    deltas[scan] = delta
+                    if events:
+                        oldest[scan] = min(event.ts for event in events)
+        self._events = {}
+        self._pending_events = 0
+
+        def current(scan: Scan) -> TimedDelta:
+            relation = self._relations[scan.source][scan]
+            return deltas.get(scan, {}) if relation.is_log else relation.snapshot()
+
+        return SourceChanges(deltas, oldest, current)
+
+    def _fail(self, name: str, error: FederationError, result: StepResult) -> None:
+        """Stop a query here; it stays known, so that the same version is not started again."""
+        self._failed[name] = self._queries.pop(name)
+        result.failures.append((name, error))
+
+    def _relation(self, scan: Scan) -> SourceRelation:
+        relations = self._relations.setdefault(scan.source, {})
+        if scan not in relations:
+            relations[scan] = SourceRelation(scan)
+        return relations[scan]
+
+    def _drop_unused(self) -> None:
+        """Forget the relations that are neither declared nor read."""
+        used = set(self._declared.values())
+        for query in self._queries.values():
+            used.update(query.scans)
+        for source in list(self._relations):
+            kept = {scan: r for scan, r in self._relations[source].items() if scan in used}
+            if kept:
+                self._relations[source] = kept
+            else:
+                del self._relations[source]

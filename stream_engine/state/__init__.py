@@ -1,0 +1,1 @@
+"""What operators remember: sources, indexed relations, expiry queues, ordered multisets."""

@@ -1,0 +1,98 @@
+"""A sorted list that stays fast when it is long: lists of bounded length in order."""
+
+from bisect import bisect_left, bisect_right, insort
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+_LOAD = 512
+"""Block length at which inserting into a block costs about as much as finding it."""
+
+
+class SortedList(Generic[T]):
+    """Comparable items in order, duplicates kept.
+
+    State: blocks of at most 1,024 items and the last item of each. Work: two binary searches and a
+    move inside one block for `add` and `discard`; O(1) for `first` and `last`.
+
+    Examples:
+        >>> items = SortedList()
+        >>> for item in (3, 1, 2):
+        ...     items.add(item)
+        >>> items.first(), items.last(), items.at_least(2), len(items)
+        (1, 3, 2, 3)
+    """
+
+    __slots__ = ("_blocks", "_lasts", "_length")
+
+    def __init__(self) -> None:
+        self._blocks: list[list[Any]] = []
+        self._lasts: list[Any] = []
+        self._length = 0
+
+    def add(self, item: T) -> None:
+        """Insert an item after its equals."""
+        self._length += 1
+        blocks, lasts = self._blocks, self._lasts
+        if not blocks:
+            blocks.append([item])
+            lasts.append(item)
+            return
+        position = min(bisect_right(lasts, item), len(blocks) - 1)
+        block = blocks[position]
+        insort(block, item)
+        lasts[position] = block[-1]
+        if len(block) > 2 * _LOAD:
+            blocks.insert(position + 1, block[_LOAD:])
+            del block[_LOAD:]
+            lasts.insert(position, block[-1])
+
+    def discard(self, item: T) -> bool:
+        """Remove one copy of an item; return whether there was one."""
+        position = bisect_left(self._lasts, item)
+        if position == len(self._blocks):
+            return False
+        block = self._blocks[position]
+        index = bisect_left(block, item)
+        if block[index] != item:
+            return False
+        del block[index]
+        self._length -= 1
+        if block:
+            self._lasts[position] = block[-1]
+        else:
+            del self._blocks[position]
+            del self._lasts[position]
+        return True
+
+    def first(self) -> T:
+        """Return the least item.
+
+        Raises:
+            IndexError: The list is empty.
+        """
+        item: T = self._blocks[0][0]
+        return item
+
+    def last(self) -> T:
+        """Return the greatest item.
+
+        Raises:
+            IndexError: The list is empty.
+        """
+        item: T = self._lasts[-1]
+        return item
+
+    def at_least(self, bound: Any) -> T:
+        """Return the least item not below a bound.
+
+        Raises:
+            IndexError: All items are below it.
+        """
+        block = self._blocks[bisect_left(self._lasts, bound)]
+        item: T = block[bisect_left(block, bound)]
+        return item
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return self._length

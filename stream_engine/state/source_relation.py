@@ -1,0 +1,164 @@
+"""The current contents of a source at one site: keys, event time and lifetimes."""
+
+from collections.abc import Iterable
+
+from stream_engine.state.columns import picker
+from stream_engine.state.expiry_queue import ExpiryQueue
+from streamsql.algebra.operators import Scan, SourceKind
+from streamsql.data.delta import Delta
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+
+TimedRow = tuple[int, Row]
+"""A row with its event time in microseconds."""
+
+TimedDelta = dict[TimedRow, int]
+"""The change of a source: a Z-set over rows with their event times, which windows need."""
+
+
+def without_times(delta: TimedDelta) -> Delta:
+    """Return the change of the plain rows.
+
+    Examples:
+        >>> without_times({(1, ("a",)): -1, (2, ("a",)): 1, (2, ("b",)): 1})
+        {('b',): 1}
+    """
+    result: Delta = {}
+    for (_ts, row), weight in delta.items():
+        new = result.get(row, 0) + weight
+        if new:
+            result[row] = new
+        else:
+            del result[row]
+    return result
+
+
+def _add(delta: TimedDelta, ts: int, row: Row, weight: int) -> None:
+    timed = (ts, row)
+    new = delta.get(timed, 0) + weight
+    if new:
+        delta[timed] = new
+    else:
+        delta.pop(timed, None)
+
+
+class SourceRelation:
+    """What a scan means at one site.
+
+    * Keyed: the newest row per key. A row older than the current one is ignored; of equal times
+      the later arrival wins. A withdrawal removes the key's row.
+    * Bag: every row; a withdrawal removes the oldest copy that is alive.
+    * With a ttl a row lives while `ts + ttl > now`; one that arrives too late never enters.
+    * A bag of kind STREAM without ttl is a log: it is forwarded and not kept, so a query installed
+      later starts from nothing, and a withdrawal is trusted to name a row that was sent.
+
+    State: one entry per row alive (none for a log). Work per event: O(1), O(log rows) with a ttl.
+    """
+
+    __slots__ = ("_alive", "_bag", "_expiry", "_key_of", "_keyed", "is_log", "scan")
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+        self._key_of = picker(scan.key)
+        self.is_log = scan.kind == SourceKind.STREAM and not scan.key and scan.ttl is None
+        self._keyed: dict[Row, TimedRow] = {}
+        self._bag: dict[Row, dict[int, int]] = {}
+        self._expiry: ExpiryQueue[Row] = ExpiryQueue()
+
+    def apply(self, events: Iterable[SourceEvent], now: int) -> TimedDelta:
+        """Take in what happened; return the change, with what expired up to `now`."""
+        delta = self.advance(now)
+        if self.is_log:
+            for event in events:
+                _add(delta, event.ts, event.row, -1 if event.delete else 1)
+        elif self.scan.key:
+            self._apply_keyed(events, now, delta)
+        else:
+            self._apply_bag(events, now, delta)
+        return delta
+
+    def advance(self, now: int) -> TimedDelta:
+        """Move the time; return what expired."""
+        ttl = self.scan.ttl
+        delta: TimedDelta = {}
+        if ttl is None:
+            return delta
+        for time, rows in self._expiry.due(now):
+            ts = time - ttl
+            for row, weight in rows.items():
+                delta[(ts, row)] = -weight
+                self._forget(ts, row)
+        return delta
+
+    def next_expiry(self) -> int | None:
+        """Return when the next row leaves, or None."""
+        return self._expiry.next_time()
+
+    def snapshot(self) -> TimedDelta:
+        """Return all rows that are alive as of the last `apply` or `advance`."""
+        if self.scan.key:
+            return dict.fromkeys(self._keyed.values(), 1)
+        return {(ts, row): count for row, times in self._bag.items() for ts, count in times.items()}
+
+    def __len__(self) -> int:
+        """Return the number of distinct timed rows kept."""
+        return len(self._keyed) if self.scan.key else sum(map(len, self._bag.values()))
+
+    def _apply_keyed(self, events: Iterable[SourceEvent], now: int, delta: TimedDelta) -> None:
+        keyed, key_of, ttl, expiry = self._keyed, self._key_of, self.scan.ttl, self._expiry
+        for event in events:
+            row, ts = event.row, event.ts
+            key = key_of(row)
+            current = keyed.get(key)
+            if event.delete:
+                if current is None:
+                    continue
+                del keyed[key]
+            elif (current is not None and current[0] > ts) or (ttl is not None and ts + ttl <= now):
+                continue
+            else:
+                keyed[key] = (ts, row)
+                _add(delta, ts, row, 1)
+                if ttl is not None:
+                    expiry.add(ts + ttl, row, 1)
+            if current is not None:
+                _add(delta, *current, -1)
+                if ttl is not None:
+                    expiry.add(current[0] + ttl, current[1], -1)
+
+    def _apply_bag(self, events: Iterable[SourceEvent], now: int, delta: TimedDelta) -> None:
+        bag, ttl, expiry = self._bag, self.scan.ttl, self._expiry
+        for event in events:
+            row, ts = event.row, event.ts
+            times = bag.get(row)
+            if event.delete:
+                if times is None:
+                    continue
+                ts = min(times)
+                weight = -1
+            elif ttl is not None and ts + ttl <= now:
+                continue
+            else:
+                weight = 1
+                if times is None:
+                    times = bag[row] = {}
+            count = times.get(ts, 0) + weight
+            if count:
+                times[ts] = count
+            else:
+                del times[ts]
+                if not times:
+                    del bag[row]
+            _add(delta, ts, row, weight)
+            if ttl is not None:
+                expiry.add(ts + ttl, row, weight)
+
+    def _forget(self, ts: int, row: Row) -> None:
+        """Drop an expired row from the state."""
+        if self.scan.key:
+            del self._keyed[self._key_of(row)]
+            return
+        times = self._bag[row]
+        del times[ts]
+        if not times:
+            del self._bag[row]
