@@ -8,8 +8,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from stream_engine.site import SiteEngine
-
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.clock import clock_from, wall_clock
 from gateway.intake.links import LinkPublisher
@@ -19,11 +17,13 @@ from gateway.session.epoch import SiteDirectory
 from gateway.settings import GatewaySettings, WrapperSettings
 from gateway.site.host import SiteHost
 from gateway.wrappers.registry import make_wrapper
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import Reading, Simulation, WrapperContext
 from messaging import MessageClient, QueueFull, Will, open_client
+from stream_engine.site import SiteEngine
 from streamsql.algebra.operators import SourceKind
 from streamsql.data.events import SourceEvent
-from streamsql.errors import DeploymentError
+from streamsql.data.types import Value
+from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import (
     Birth,
@@ -32,7 +32,7 @@ from streamsql.wire.messages import (
     SourceRows,
     WrapperState,
 )
-from streamsql.wire.topics import Topics
+from streamsql.wire.topics import Topics, check_id
 
 log = logging.getLogger(__name__)
 
@@ -303,8 +303,26 @@ class Gateway:
     def _command(self, verb: str, command: Command) -> None:
         if verb in ("rebirth", "ping", "flush"):
             self._must_announce = True
+        elif verb == "simulate":
+            self._simulate(command)
         else:
             log.warning("unknown command %r %s", verb[:40], command.id)
+
+    def _simulate(self, command: Command) -> None:
+        """Pass a command to the simulated motes and answer whether they could follow it."""
+        arguments = dict(command.arguments)
+        action = str(arguments.pop("action", ""))
+        answer: dict[str, Value] = {"done": False, "message": "no simulated motes here"}
+        for run in self.wrappers:
+            if isinstance(run.wrapper, Simulation):
+                try:
+                    answer = {"done": True, "message": run.wrapper.command(action, arguments)}
+                except ValueError as error:
+                    answer = {"done": False, "message": str(error)}
+        response = Command(id=command.id, arguments=answer)
+        with contextlib.suppress(QueueFull, WireError):
+            topic = self.topics.response(self.settings.gateway, check_id(command.id or "simulate"))
+            self.client.publish(topic, encode_json(response))
 
     def _own_state(self, state: SiteState) -> None:
         """Somebody published state under our id: ourselves, our will, or a thief."""

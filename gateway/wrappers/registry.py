@@ -1,4 +1,4 @@
-"""Wrappers by kind. Each is imported only where it is used, so a gateway loads no more than it needs."""
+"""Wrappers by kind; each is imported only where used, so a gateway loads no more than it needs."""
 
 from collections.abc import Callable
 

@@ -43,7 +43,7 @@ class SoftSensorsWrapper:
             now = context.clock()
             gone = known - {pid for pid, *_ in busiest}
             readings = [_load(options.mid, busiest, now)]
-            readings += [_process(options.mid, *facts, now) for facts in busiest]
+            readings += [_process(options.mid, facts, now) for facts in busiest]
             readings += [
                 Reading("process", {"mid": options.mid, "pid": pid}, now, delete=True)
                 for pid in sorted(gone)
@@ -80,14 +80,10 @@ def _load(mid: str, busiest: list[Facts], now: int) -> Reading:
     return Reading("machineload", values, now, f"soft-{mid}")
 
 
-def _process(mid: str, pid: int, name: str, cpu: float, memory: float, now: int) -> Reading:
-    values = {
-        "mid": mid,
-        "pid": pid,
-        "task": name,
-        "cpu": round(cpu, 4),
-        "memory": round(memory, 5),
-    }
+def _process(mid: str, facts: Facts, now: int) -> Reading:
+    pid, name, cpu, memory = facts
+    shares = {"cpu": round(cpu, 4), "memory": round(memory, 5)}
+    values = {"mid": mid, "pid": pid, "task": name, **shares}
     return Reading("process", values, now)
 
 

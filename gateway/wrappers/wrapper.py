@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gateway.clock import Clock
 from streamsql.data.types import Value
@@ -63,4 +63,17 @@ class Wrapper(Protocol):
 
     async def run(self, context: WrapperContext) -> None:
         """Emit readings for ever."""
+        ...
+
+
+@runtime_checkable
+class Simulation(Protocol):
+    """A wrapper whose devices can be told what to do, because they are simulated."""
+
+    def command(self, action: str, arguments: dict[str, Value]) -> str:
+        """Do it; return what was done.
+
+        Raises:
+            ValueError: The action is unknown or its target is not behind this gateway.
+        """
         ...

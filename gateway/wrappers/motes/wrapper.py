@@ -63,7 +63,7 @@ class MotesWrapper:
             elapsed = loop.time() - last
             last = loop.time()
             now = context.clock()
-            readings = list(self._people(options, now, elapsed))
+            readings = list(self._people(now, elapsed))
             for mote in due[slot % len(due)]:
                 readings.extend(self._sense(mote, options, tour, now))
             if slot % len(due) == 0:
@@ -111,7 +111,7 @@ class MotesWrapper:
                 return mote
         raise ValueError(f"no {kind} sensor of {mid or rid!r} behind this gateway")
 
-    def _people(self, options: MoteOptions, now: int, elapsed: float) -> Iterator[Reading]:
+    def _people(self, now: int, elapsed: float) -> Iterator[Reading]:
         world = self._world
         for mote in self._field.motes:
             if world is None or mote.kind != "seat" or mote.mid is None:

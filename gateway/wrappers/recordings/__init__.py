@@ -1,0 +1,1 @@
+"""Replays of recordings: CSV rows, SenML lines, K7 link traces."""
