@@ -1,1 +1,14 @@
-"""Cuts a statement into fragments for gateways, base sites and Spark, and runs them."""
+"""The federated optimizer: from a bound query to fragments, each where its data is."""
+
+from federated_optimizer.placement import Topology, colocation_of, direct_scans, explain_bundle
+from federated_optimizer.planning import BoundPlan, normalize, plan
+
+__all__ = [
+    "BoundPlan",
+    "Topology",
+    "colocation_of",
+    "direct_scans",
+    "explain_bundle",
+    "normalize",
+    "plan",
+]

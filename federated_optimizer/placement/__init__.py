@@ -1,0 +1,59 @@
+"""Placement: cut a plan into fragments, each where its data is, with reasons in words."""
+
+from federated_optimizer.placement.bundling import Bundler
+from federated_optimizer.placement.explain import explain_bundle
+from federated_optimizer.placement.partition import Cutter
+from federated_optimizer.placement.search import group_joins
+from federated_optimizer.placement.topology import Topology, colocation_of
+from streamsql.algebra.operators import Plan, Scan, SourceKind, walk_plan
+from streamsql.wire.fragments import Engine, FragmentBundle
+
+__all__ = [
+    "Topology",
+    "colocation_of",
+    "direct_scans",
+    "explain_bundle",
+    "group_joins",
+    "place",
+]
+
+
+def place(  # noqa: PLR0913 - what a bundle consists of
+    plan: Plan,
+    topology: Topology,
+    *,
+    query: str,
+    version: int = 1,
+    text: str = "",
+    emit: str = "relation",
+) -> FragmentBundle:
+    """Cut a normalized plan into fragments; the result is gathered at the first base site.
+
+    Args:
+        plan: The whole plan.
+        topology: Who owns which source.
+        query: Id of the query.
+        version: Of the bundle, greater than that of any earlier bundle of the query.
+        text: The statement, for people.
+        emit: What the reader gets: "relation", "istream" or "dstream".
+    """
+    cutter = Cutter(topology)
+    top = cutter.gathered(cutter.piece(plan))
+    fragments = Bundler(topology, cutter).fragments(top)
+    return FragmentBundle(query, version, fragments, plan.schema, text, emit)
+
+
+def direct_scans(bundle: FragmentBundle) -> dict[str, tuple[str, ...]]:
+    """Return the streams that base fragments read themselves, and at which sites.
+
+    Such a site must be given every event of the source, from all gateways: its window counts rows
+    in the order of all of them.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for fragment in bundle.fragments:
+        if fragment.engine != Engine.BASE:
+            continue
+        for node in walk_plan(fragment.plan):
+            if isinstance(node, Scan) and node.kind != SourceKind.TABLE:
+                found[node.source] = fragment.sites
+    return found

@@ -1,0 +1,115 @@
+"""EXPLAIN of a bundle: fragments with engine, sites, what was pushed, and why the rest was not."""
+
+from typing import Any
+
+from streamsql.algebra.explain import describe, plan_lines
+from streamsql.algebra.expressions import conjuncts, expression_text
+from streamsql.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Plan,
+    Window,
+    walk_plan,
+)
+from streamsql.errors import UnsupportedError
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+
+FORMAT_VERSION = 1
+
+
+def explain_bundle(bundle: FragmentBundle, fmt: str = "text") -> str | dict[str, Any]:
+    """Return the bundle as text (`fmt` "text") or as a value for JSON ("json").
+
+    Raises:
+        UnsupportedError: Another format.
+    """
+    if fmt == "json":
+        return bundle_data(bundle)
+    if fmt != "text":
+        raise UnsupportedError(f"EXPLAIN has no format {fmt!r}", hint="FORMAT TEXT or FORMAT JSON")
+    return "\n".join(line for f in bundle.fragments for line in fragment_lines(f))
+
+
+def fragment_lines(fragment: Fragment) -> list[str]:
+    """Return the text of one fragment."""
+    lines = [_heading(fragment)]
+    lines.extend("  " + line for line in plan_lines(fragment.plan))
+    parts = pushed(fragment)
+    if parts:
+        lines.append("  pushed: " + ", ".join(parts))
+    lines.extend("  not pushed: " + reason for reason in fragment.reasons)
+    return lines
+
+
+def bundle_data(bundle: FragmentBundle) -> dict[str, Any]:
+    """Return the bundle as plain data; `format` grows with every change of this shape."""
+    return {
+        "format": FORMAT_VERSION,
+        "query": bundle.query,
+        "version": bundle.version,
+        "emit": bundle.emit,
+        "columns": [{"name": f.name, "type": str(f.dtype)} for f in bundle.schema.fields],
+        "fragments": [_fragment_data(fragment) for fragment in bundle.fragments],
+    }
+
+
+def pushed(fragment: Fragment) -> list[str]:
+    """Return what runs in the network or at the static engine, beyond shipping rows."""
+    if fragment.engine == Engine.BASE:
+        return []
+    return [part for node in walk_plan(fragment.plan) for part in _pushed_parts(node)]
+
+
+def _pushed_parts(plan: Plan) -> list[str]:
+    match plan:
+        case Filter(predicate=predicate):
+            return [f"[{expression_text(p)}]" for p in conjuncts(predicate)]
+        case Join() | Aggregate() | Distinct() | Window():
+            return [describe(plan)]
+        case _:
+            return []
+
+
+def _heading(fragment: Fragment) -> str:
+    count = len(fragment.sites)
+    engine = fragment.engine.upper()
+    where = f"{engine} x {count}" if count > 1 else engine
+    sites = ", ".join(fragment.sites) or "no site offers its sources"
+    return f"Fragment {fragment.id} [{where}: {sites}]{_route(fragment)}"
+
+
+def _route(fragment: Fragment) -> str:
+    if not fragment.consumer:
+        return " -> result"
+    names = fragment.plan.schema.names
+    if fragment.partition:
+        by = f" by hash of ({', '.join(names[p] for p in fragment.partition)})"
+    else:
+        by = ""
+    return f" -> {fragment.consumer} at {', '.join(fragment.destinations)}{by}"
+
+
+def _fragment_data(fragment: Fragment) -> dict[str, Any]:
+    names = fragment.plan.schema.names
+    return {
+        "id": fragment.id,
+        "engine": str(fragment.engine),
+        "sites": list(fragment.sites),
+        "consumer": fragment.consumer or None,
+        "destinations": list(fragment.destinations),
+        "partition": [names[p] for p in fragment.partition],
+        "columns": list(names),
+        "plan": _plan_data(fragment.plan),
+        "pushed": pushed(fragment),
+        "not_pushed": list(fragment.reasons),
+    }
+
+
+def _plan_data(plan: Plan) -> dict[str, Any]:
+    return {
+        "operator": type(plan).__name__,
+        "text": describe(plan),
+        "inputs": [_plan_data(child) for child in plan.inputs],
+    }

@@ -1,0 +1,85 @@
+"""Pieces: sub-plans that know where they can run, before fragments are numbered.
+
+* `GatewayPiece`: the same plan at each of its gateways; the union of what they produce is right.
+* `StaticPiece`: reads stored tables only.
+* `BasePiece`: everything else; its `RemoteSource` leaves named `#n` are cuts to other pieces.
+"""
+
+from dataclasses import dataclass
+
+from streamsql.algebra.operators import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Colocation:
+    """Rows that agree on these columns (with rows of the same group) come from one gateway."""
+
+    group: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayPiece:
+    """A sub-plan that every gateway of `sites` runs on its own rows.
+
+    Attributes:
+        joins: In-network joins inside, at most one.
+        sources: Streams it reads, for reasons in words.
+    """
+
+    plan: Plan
+    sites: tuple[str, ...]
+    sources: tuple[str, ...]
+    colocations: tuple[Colocation, ...] = ()
+    joins: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPiece:
+    """A sub-plan over stored tables."""
+
+    plan: Plan
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the rows of a base piece lie over the base sites.
+
+    `single`: all at the first. Otherwise by hash of `columns`; with no columns somehow, each row
+    at one site.
+    """
+
+    single: bool
+    columns: tuple[int, ...] = ()
+
+
+SINGLE = Spread(single=True)
+SOMEHOW = Spread(single=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BasePiece:
+    """A sub-plan for the base sites.
+
+    Attributes:
+        reasons: Why parts of it were not pushed further.
+    """
+
+    plan: Plan
+    spread: Spread
+    reasons: tuple[str, ...] = ()
+
+
+Piece = GatewayPiece | StaticPiece | BasePiece
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A piece whose rows travel to a base fragment.
+
+    `partition` is empty when they all go to the first base.
+    """
+
+    piece: Piece
+    partition: tuple[int, ...]

@@ -1,0 +1,55 @@
+"""The way of a query through the optimizer: normalize, group joins by place, narrow, cut."""
+
+from typing import Protocol
+
+from federated_optimizer.placement import Topology, group_joins, place
+from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
+from federated_optimizer.rules.driver import Observer
+from streamsql.algebra.operators import Plan
+from streamsql.errors import InternalError
+from streamsql.wire.fragments import FragmentBundle
+
+
+class BoundPlan(Protocol):
+    """What the optimizer reads of a bound query (`streamsql.binder.BoundQuery` is one)."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan as bound."""
+        ...
+
+    @property
+    def emit(self) -> str:
+        """What the reader gets."""
+        ...
+
+
+def normalize(plan: Plan, topology: Topology, *, observe: Observer | None = None) -> Plan:
+    """Return the plan with the same schema and rows that is ready to be cut.
+
+    Raises:
+        InternalError: A step changed the schema.
+    """
+    logical = run_rules(plan, LOGICAL_RULES, observe=observe)
+    grouped = group_joins(logical, topology)
+    if grouped.schema != plan.schema:
+        raise InternalError(f"grouping joins changed the schema to {grouped.schema}")
+    if observe is not None and grouped != logical:
+        observe("group_joins", grouped)
+    return run_rules(grouped, WIDTH_RULES, observe=observe)
+
+
+def plan(
+    bound: BoundPlan, topology: Topology, *, query: str, version: int = 1, text: str = ""
+) -> FragmentBundle:
+    """Return the fragments of a bound query.
+
+    Args:
+        bound: Plan and emit mode.
+        topology: The sites and what they own.
+        query: Id of the query.
+        version: Of the bundle.
+        text: The statement, for people.
+    """
+    ready = normalize(bound.plan, topology)
+    return place(ready, topology, query=query, version=version, text=text, emit=bound.emit)

@@ -1,0 +1,24 @@
+"""Normalization: rewrites that are right whatever the placement, one rule a file.
+
+`LOGICAL_RULES` run before joins are grouped by place, `WIDTH_RULES` after it.
+"""
+
+from federated_optimizer.rules.driver import run_rules
+from federated_optimizer.rules.fold_constants import FOLD_CONSTANTS
+from federated_optimizer.rules.join_keys import JOIN_KEYS
+from federated_optimizer.rules.merge_filters import MERGE_FILTERS
+from federated_optimizer.rules.prune_columns import PRUNE_COLUMNS
+from federated_optimizer.rules.push_filters import PUSH_FILTERS
+from federated_optimizer.rules.rule import Rule
+from federated_optimizer.rules.trivial_projects import REMOVE_TRIVIAL_PROJECTS
+
+LOGICAL_RULES = (
+    FOLD_CONSTANTS,
+    MERGE_FILTERS,
+    PUSH_FILTERS,
+    JOIN_KEYS,
+    REMOVE_TRIVIAL_PROJECTS,
+)
+WIDTH_RULES = (PRUNE_COLUMNS, REMOVE_TRIVIAL_PROJECTS)
+
+__all__ = ["LOGICAL_RULES", "WIDTH_RULES", "Rule", "run_rules"]
