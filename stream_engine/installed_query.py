@@ -98,6 +98,15 @@ class InstalledQuery:
         """Send a channel's contents in the next step; False if there is no such channel."""
         return self._outbox.request_snapshot(destination)
 
+    def request_all_snapshots(self) -> None:
+        """Send the contents of every channel in the next step."""
+        for destination in self._outbox.channels:
+            self._outbox.request_snapshot(destination)
+
+    def unsynchronised(self) -> list[str]:
+        """Return the senders whose channel waits for a snapshot."""
+        return [by for by, channel in self._inbox.channels.items() if not channel.synchronised]
+
     def has_work(self, sources: SourceChanges, now: int) -> bool:
         """Whether a step would do anything."""
         if self._fresh or not self._inbox.is_empty or not self._outbox.is_empty:

@@ -165,6 +165,19 @@ class SiteEngine:
         installed = self._queries.get(query)
         return installed is not None and installed.request_snapshot(destination)
 
+    def resync_all(self) -> None:
+        """Send a snapshot of every channel in the next step, after the network was away."""
+        for installed in self._queries.values():
+            installed.request_all_snapshots()
+
+    def senders(self) -> set[tuple[str, str]]:
+        """Return (query, sending site) of every incoming channel."""
+        return {(name, site) for name, q in self._queries.items() for site in q.senders}
+
+    def unsynchronised(self) -> set[tuple[str, str]]:
+        """Return (query, sending site) of the incoming channels that wait for a snapshot."""
+        return {(name, site) for name, q in self._queries.items() for site in q.unsynchronised()}
+
     def site_lost(self, site: str) -> None:
         """Retract in the next step, as one change, everything another site has sent.
 

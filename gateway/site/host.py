@@ -187,21 +187,19 @@ class SiteHost:
 
     def _flow_is_due(self) -> bool:
         return any(
-            self._flow(query) != self._reported_flow.get(query) for query in self.engine.queries()
+            self.engine.flow(query) != self._reported_flow.get(query)
+            for query in self.engine.queries
         )
-
-    def _flow(self, query: str) -> FlowReport:
-        return self.engine.flow(query)
 
     def _report_flow(self) -> None:
         moment = time.monotonic()
         if moment - self._flow_at < FLOW_INTERVAL or not self.client.connected:
             return
         self._flow_at = moment
-        queries = self.engine.queries()
+        queries = self.engine.queries
         for query in queries:
-            report = self._flow(query)
-            if report != self._reported_flow.get(query):
+            report = self.engine.flow(query)
+            if report is not None and report != self._reported_flow.get(query):
                 self._reported_flow[query] = report
                 payload = encode_packed(report)
                 self.client.publish(self.topics.flow(query, self.site), payload, qos=0)
@@ -216,7 +214,7 @@ class SiteHost:
         if connected:
             self._must_resync_all = True
             self._reported_flow.clear()
-            for query, sender in self.engine.remote_senders():
+            for query, sender in sorted(self.engine.senders()):
                 self._request_resync(query, sender)
         self._wake.set()
 
