@@ -30,10 +30,15 @@ SEAT = Scan(
     key=(0,),
     ttl=100,
 )
-OCCUPIED = Filter(
+WEIGHT = Column(1, "weight", DataType.DOUBLE)
+OCCUPIED = Filter(SEAT, Call(">", (WEIGHT, Literal(5.0, DataType.DOUBLE)), DataType.BOOLEAN))
+# Text and integers do not compare; a binder would refuse this.
+BROKEN = Filter(
     SEAT,
     Call(
-        ">", (Column(1, "weight", DataType.DOUBLE), Literal(5.0, DataType.DOUBLE)), DataType.BOOLEAN
+        "<",
+        (Column(0, "desk", DataType.TEXT), Literal(1, DataType.INTEGER)),
+        DataType.BOOLEAN,
     ),
 )
 COUNTED = Aggregate(OCCUPIED, (), (AggregateCall(AggregateFunction.COUNT_ALL, (), "n"),))
@@ -97,12 +102,8 @@ def test_the_first_batch_is_a_snapshot_and_carries_no_reading_time() -> None:
     site = SiteEngine("base", 3)
     site.install(bundle(COUNTED))
     (first,) = site.step(7).outgoing
-    assert (first.batch.reset, first.batch.seq, first.batch.epoch, first.batch.now) == (
-        True,
-        0,
-        3,
-        7,
-    )
+    batch = first.batch
+    assert (batch.reset, batch.seq, batch.epoch, batch.now) == (True, 0, 3, 7)
     site.ingest("seat", [seat("d1", 9.0, 12), seat("d2", 9.0, 11)])
     (second,) = site.step(15).outgoing
     assert (second.batch.reset, second.batch.seq, second.batch.ts) == (False, 1, 11)
@@ -182,13 +183,7 @@ def test_source_rows_are_those_alive() -> None:
 
 def test_a_failing_query_stops_alone() -> None:
     site, console = SiteEngine("base", 1), Console()
-    broken = Filter(
-        SEAT,
-        Call(
-            "<", (Column(0, "desk", DataType.TEXT), Literal(1, DataType.INTEGER)), DataType.BOOLEAN
-        ),
-    )
-    site.install(bundle(broken, "broken"))
+    site.install(bundle(BROKEN, "broken"))
     site.install(bundle(OCCUPIED))
     site.step(0)
     site.ingest("seat", [seat("d1", 9.0, 10)])
@@ -200,7 +195,7 @@ def test_a_failing_query_stops_alone() -> None:
     result.outgoing[:] = [o for o in result.outgoing if o.query == "q"]
     assert console.take(result) in ({}, {("d1", 9.0): 1})
     assert site.queries == {"q": 1}
-    site.install(bundle(broken, "broken"))
+    site.install(bundle(BROKEN, "broken"))
     assert site.queries == {"q": 1}
 
 
