@@ -9,6 +9,7 @@ shortcuts where following it would be a detour.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
+from math import ceil, hypot
 from typing import Final
 
 import networkx as nx
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from shapely import LineString, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from deploy.site.medial_axis import Coordinate, add_path, centre_lines, triangle_paths
+from deploy.site.medial_axis import Coordinate, add_path, centre_lines, rounded
 
 TOLERANCE: Final = 0.02
 """Metres a segment may leave the outline: rounding of coordinates."""
@@ -33,7 +34,7 @@ LONGEST_PIECE: Final = 8.0
 """Longer pieces are divided, so that every place has a routing point near it."""
 
 SHORTCUT_STRETCH: Final = 1.2
-SHORTCUT_SAVING: Final = 3.0
+SHORTCUT_SAVING: Final = 4.0
 """A direct segment is added where the way along the axis is both this many times and this many
 metres longer; small corridors keep their plain centre line."""
 
@@ -60,7 +61,7 @@ class Terminal:
     @property
     def coordinate(self) -> Coordinate:
         """Its coordinates, rounded to millimetres like all nodes of the graph."""
-        return _coordinate(self.point)
+        return rounded((self.point.x, self.point.y))
 
 
 @dataclass
@@ -118,17 +119,20 @@ def star(floor: Floor, terminals: Sequence[Terminal]) -> FloorPaths | None:
     return FloorPaths(graph, {terminal.key: terminal.coordinate for terminal in terminals})
 
 
-def along_centre_lines(floor: Floor, terminals: Sequence[Terminal]) -> FloorPaths:
-    """Return the centre lines that join the terminals, straightened, with shortcuts."""
-    for lines in (centre_lines, triangle_paths):
-        paths = _attach_all(floor, terminals, lines(floor.polygon))
-        if not paths.unattached and _is_joined(paths):
-            break
+def along_centre_lines(
+    floor: Floor, terminals: Sequence[Terminal], *, longest_piece: float = LONGEST_PIECE
+) -> FloorPaths:
+    """Return the centre lines that join the terminals, straightened, with shortcuts.
+
+    Pieces longer than `longest_piece` metres are divided.
+    """
+    paths = _attach_all(floor, terminals, centre_lines(floor.polygon))
     keep = set(paths.terminals.values())
     _prune(paths.graph, keep)
     graph = _straighten(floor, paths.graph, keep)
     _add_shortcuts(floor, graph)
-    return FloorPaths(graph, paths.terminals, paths.unattached)
+    graph = _between_terminals(graph, keep)
+    return FloorPaths(_divided(graph, longest_piece), paths.terminals, paths.unattached)
 
 
 def _attach_all(
@@ -162,7 +166,7 @@ def _attach(
     for index in nearest.tolist():
         line = lines[index]
         foot = line.interpolate(line.project(place))
-        target = _shared_anchor(foot, anchors) or _coordinate(foot)
+        target = _shared_anchor(foot, anchors) or rounded((foot.x, foot.y))
         if not floor.contains(terminal, target):
             continue
         if target not in graph:
@@ -187,18 +191,13 @@ def _split(
     add_path(graph, [edge[0], middle, edge[1]])
 
 
-def _is_joined(paths: FloorPaths) -> bool:
-    wanted = set(paths.terminals.values())
-    if not wanted:
-        return True
-    return wanted <= nx.node_connected_component(paths.graph, next(iter(wanted)))
-
-
 def _prune(graph: "nx.Graph[Coordinate]", keep: set[Coordinate]) -> None:
     """Remove the dead ends that lead to no terminal, and components without one."""
     leaves = [node for node in graph if graph.degree(node) <= 1 and node not in keep]
     while leaves:
         leaf = leaves.pop()
+        if leaf not in graph:
+            continue
         neighbours = list(graph.neighbors(leaf))
         graph.remove_node(leaf)
         leaves += [n for n in neighbours if graph.degree(n) <= 1 and n not in keep]
@@ -210,7 +209,7 @@ def _prune(graph: "nx.Graph[Coordinate]", keep: set[Coordinate]) -> None:
 def _straighten(
     floor: Floor, graph: "nx.Graph[Coordinate]", keep: set[Coordinate]
 ) -> "nx.Graph[Coordinate]":
-    """Replace each chain of short pieces by few straight ones, none longer than the bound."""
+    """Replace each chain of short pieces by few straight ones."""
     corners = {node for node in graph if graph.degree(node) != 2} | keep
     result: nx.Graph[Coordinate] = nx.Graph()
     result.add_nodes_from(node for node in graph if node in corners)
@@ -221,7 +220,7 @@ def _straighten(
                 continue
             chain = _chain(graph, corner, neighbour, corners)
             walked.update(frozenset(piece) for piece in pairwise(chain))
-            add_path(result, _divided(_simplified(floor, chain)))
+            add_path(result, _simplified(floor, chain))
     return result
 
 
@@ -241,24 +240,53 @@ def _simplified(floor: Floor, chain: list[Coordinate]) -> list[Coordinate]:
     is_loop = chain[0] == chain[-1]
     for tolerance in (STRAIGHTENING, STRAIGHTENING / 4):
         line = LineString(chain).simplify(tolerance)
-        simple = [_pair(c) for c in shapely.get_coordinates(line).tolist()]
+        simple = [(x, y) for x, y in shapely.get_coordinates(line).tolist()]
         if is_loop and len(simple) < 4:
             continue
         if all(floor.contains(a, b) for a, b in pairwise(simple)):
             return simple
-    return chain
+    return chain if is_loop else _pulled(floor, chain)
 
 
-def _divided(path: list[Coordinate]) -> list[Coordinate]:
-    result = path[:1]
-    for (x0, y0), (x1, y1) in pairwise(path):
-        parts = int(np.ceil(np.hypot(x1 - x0, y1 - y0) / LONGEST_PIECE)) or 1
-        result += [
-            (round(x0 + (x1 - x0) * i / parts, 3), round(y0 + (y1 - y0) * i / parts, 3))
-            for i in range(1, parts)
-        ]
-        result.append((x1, y1))
+def _pulled(floor: Floor, chain: list[Coordinate]) -> list[Coordinate]:
+    """Return the chain with each piece as long as one sees from its start."""
+    result = [chain[0]]
+    start = 0
+    while start < len(chain) - 1:
+        end = len(chain) - 1
+        while end > start + 1 and not floor.contains(chain[start], chain[end]):
+            end -= 1
+        result.append(chain[end])
+        start = end
     return result
+
+
+def _between_terminals(
+    graph: "nx.Graph[Coordinate]", keep: set[Coordinate]
+) -> "nx.Graph[Coordinate]":
+    """Return what shortest paths between terminals use; a lone terminal keeps everything."""
+    if len(keep) < 2:
+        return graph
+    used: nx.Graph[Coordinate] = nx.Graph()
+    used.add_nodes_from(node for node in graph if node in keep)
+    for terminal in list(used):
+        came_from = nx.single_source_dijkstra_path(graph, terminal, weight="length")
+        for other in used.nodes & came_from.keys() & keep:
+            nx.add_path(used, came_from[other])
+    for start, end in used.edges:
+        used.edges[start, end]["length"] = graph.edges[start, end]["length"]
+    return used
+
+
+def _divided(graph: "nx.Graph[Coordinate]", longest_piece: float) -> "nx.Graph[Coordinate]":
+    """Return the graph with points along its long edges, so that no piece is longer."""
+    divided: nx.Graph[Coordinate] = nx.Graph()
+    divided.add_nodes_from(graph)
+    for (x0, y0), (x1, y1) in graph.edges:
+        parts = ceil(hypot(x1 - x0, y1 - y0) / longest_piece) or 1
+        steps = [i / parts for i in range(parts + 1)]
+        add_path(divided, [(x0 + (x1 - x0) * t, y0 + (y1 - y0) * t) for t in steps])
+    return divided
 
 
 def _add_shortcuts(floor: Floor, graph: "nx.Graph[Coordinate]") -> None:
@@ -299,11 +327,3 @@ def _is_detour(straight: NDArray[np.float64], walked: NDArray[np.float64]) -> ND
     return np.asarray(
         walked > np.maximum(SHORTCUT_STRETCH * straight, straight + SHORTCUT_SAVING)
     )
-
-
-def _coordinate(point: Point) -> Coordinate:
-    return (round(point.x, 3) + 0.0, round(point.y, 3) + 0.0)
-
-
-def _pair(coordinate: Sequence[float]) -> Coordinate:
-    return (coordinate[0], coordinate[1])

@@ -18,6 +18,7 @@ from deploy.site.model import (
     Site,
     Software,
     Space,
+    SpaceKind,
 )
 from deploy.site.rfid import place_detectors
 from deploy.site.software import PROCESSORS, software_of
@@ -32,6 +33,7 @@ MACHINE_SENSORS: Final = (
     (SensorKind.ENERGY, "W"),
     (SensorKind.LOAD, "%"),
 )
+UNEQUIPPED: Final = VERTICAL | {SpaceKind.OUTSIDE}
 SENSOR_PREFIX: Final = {SensorKind.TEMPERATURE: "temp"}
 
 
@@ -55,7 +57,7 @@ def furnish(
     """
     machines = tuple(_machines(site, furniture, host_room))
     walking = derive_walking_graph(site.spaces, site.doors, site.connectors, machines)
-    detectors = place_detectors(site.spaces, walking)
+    detectors = place_detectors(site.spaces, site.doors, walking)
     sensors = [*_room_sensors(site.spaces), *_machine_sensors(machines)]
     sensors += [detector.sensor for detector in detectors]
     return replace(
@@ -126,7 +128,7 @@ def _machine(space: Space, number: int, place: Point, use: str, *, is_host: bool
 
 def _room_sensors(spaces: Sequence[Space]) -> Iterator[Sensor]:
     for space in spaces:
-        if space.kind in VERTICAL:
+        if space.kind in UNEQUIPPED:
             continue
         middle = middle_of(space.polygon)
         for kind, unit in ROOM_SENSORS:
@@ -142,5 +144,7 @@ def _machine_sensors(machines: Sequence[Machine]) -> Iterator[Sensor]:
 
 def _motes(spaces: Sequence[Space]) -> Iterator[Mote]:
     for space in spaces:
+        if space.kind is SpaceKind.OUTSIDE:
+            continue
         middle = middle_of(space.polygon)
         yield Mote(f"m-{space.id}", space.id, middle.x, middle.y, space.level)

@@ -34,10 +34,14 @@ class SpaceKind(StrEnum):
     ENTRANCE = "entrance"
     STAIRS = "stairs"
     LIFT = "lift"
+    OUTSIDE = "outside"
 
 
 CIRCULATION: Final = frozenset({SpaceKind.CORRIDOR, SpaceKind.AREA, SpaceKind.ENTRANCE})
 """Kinds people walk through on their way to somewhere else."""
+
+OUTSIDE: Final = "outside"
+"""Id of the space around a building whose parts are joined only by walking outside."""
 
 VERTICAL: Final = frozenset({SpaceKind.STAIRS, SpaceKind.LIFT})
 """Kinds that join levels."""
@@ -83,6 +87,7 @@ class Space:
         polygon: Its floor, without what stands in it.
         open_lab: Whether anybody may sit down there.
         wheelchair: Whether a wheelchair gets in.
+        source: Label of the map feature it was read from, or an empty string.
     """
 
     id: str
@@ -92,11 +97,14 @@ class Space:
     polygon: Polygon
     open_lab: bool = False
     wheelchair: bool = True
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A passage between two spaces, or between a space and outside (`None`).
+    """A passage between two spaces, or between a space and outside.
+
+    Outside is `None`, or the space `OUTSIDE` where the site has one.
 
     Attributes:
         id: Door id.
@@ -119,7 +127,7 @@ class Door:
     @property
     def is_entrance(self) -> bool:
         """Whether it leads outside."""
-        return self.spaces[1] is None
+        return self.spaces[1] in {None, OUTSIDE}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ FILLS: Final = {
     SpaceKind.CORRIDOR: "#f3efe2",
     SpaceKind.AREA: "#f3efe2",
     SpaceKind.ENTRANCE: "#fbe3c0",
+    SpaceKind.OUTSIDE: "#fafafa",
     SpaceKind.LAB: "#d6e8f7",
     SpaceKind.STAIRS: "#e3d2ee",
     SpaceKind.LIFT: "#cdb4e0",

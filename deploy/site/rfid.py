@@ -1,12 +1,14 @@
 """Where RFID detectors hang: at corridor crossings and about every 50 feet between them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
 
-from deploy.site.model import CIRCULATION, EdgeKind, Sensor, SensorKind, Space
+from deploy.site.model import CIRCULATION, Door, EdgeKind, Sensor, SensorKind, Space
 from deploy.site.walking_graph import WalkingGraph
 
 SPACING: Final = 15.0
@@ -23,18 +25,24 @@ class Detector:
     point: str
 
 
-def place_detectors(spaces: Sequence[Space], walking: WalkingGraph) -> list[Detector]:
-    """Return detectors such that every corridor point is within half a spacing of one.
+def place_detectors(
+    spaces: Sequence[Space], doors: Sequence[Door], walking: WalkingGraph
+) -> list[Detector]:
+    """Return detectors such that every corridor point is within half a spacing of one, straight.
 
-    Crossings come first; then, as long as some corridor point is farther than half a spacing
-    from all detectors, the farthest one gets a detector (Gonzalez' k-centre rule).
+    Crossings and places where corridors meet come first; from there detectors follow at about
+    one spacing until all of each corridor is covered.
     """
-    kinds = {space.id: space.kind for space in spaces}
-    graph = _corridor_graph(walking, {room for room, kind in kinds.items() if kind in CIRCULATION})
+    corridors = {space.id for space in spaces if space.kind in CIRCULATION}
+    openings = {door.id for door in doors if set(door.spaces) <= corridors}
+    graph = _corridor_graph(walking, corridors)
     places = {point.id: point for point in walking.points}
     chosen: list[str] = []
-    for part in nx.connected_components(graph):
-        chosen += _cover(graph.subgraph(part), sorted(part))
+    for level in sorted({places[point].level for point in graph}):
+        points = sorted(point for point in graph if places[point].level == level)
+        meetings = [p for p in points if p in openings]
+        crossings = [p for p in points if graph.degree(p) >= 3 and p not in openings]
+        chosen += _cover({p: (places[p].x, places[p].y) for p in points}, meetings + crossings)
     numbers: dict[int, int] = {}
     detectors = []
     for point in sorted(chosen, key=lambda p: (places[p].level, places[p].x, places[p].y)):
@@ -60,24 +68,26 @@ def _corridor_graph(walking: WalkingGraph, corridors: set[str]) -> "nx.Graph[str
     return graph
 
 
-def _cover(graph: "nx.Graph[str]", points: list[str]) -> list[str]:
-    crossings = [p for p in points if graph.degree(p) >= 3]
+def _cover(places: Mapping[str, tuple[float, float]], crossings: Sequence[str]) -> list[str]:
+    """Choose points of one level so that none is farther than half a spacing from a chosen one."""
+    names = list(places)
+    coordinates = np.asarray([places[name] for name in names])
+    reach = np.full(len(names), np.inf)
     chosen: list[str] = []
+
+    def metres_from(index: int) -> NDArray[np.float64]:
+        return np.hypot(*(coordinates - coordinates[index]).T)
+
+    def choose(index: int) -> None:
+        chosen.append(names[index])
+        np.minimum(reach, metres_from(index), out=reach)
+
     for crossing in crossings:
-        if _distance_to(graph, chosen).get(crossing, SPACING) > SPACING / 2:
-            chosen.append(crossing)
-    while True:
-        reach = _distance_to(graph, chosen)
-        farthest = max(points, key=lambda p: (reach.get(p, float("inf")), p))
-        if reach.get(farthest, float("inf")) <= SPACING / 2:
-            return chosen
-        chosen.append(farthest)
-
-
-def _distance_to(graph: "nx.Graph[str]", chosen: list[str]) -> dict[str, float]:
-    if not chosen:
-        return {}
-    lengths: dict[str, float] = nx.multi_source_dijkstra_path_length(
-        graph, set(chosen), weight="length"
-    )
-    return lengths
+        if reach[names.index(crossing)] > SPACING / 2:
+            choose(names.index(crossing))
+    while (reach > SPACING / 2).any():
+        # Cover the nearest gap from as far away as possible: about one spacing further on.
+        gap = int(np.argmin(np.where(reach > SPACING / 2, reach, np.inf)))
+        near = metres_from(gap) <= SPACING / 2
+        choose(int(np.argmax(np.where(near, reach, -1.0))))
+    return chosen

@@ -23,9 +23,10 @@ from deploy.site.floor_paths import (
     along_centre_lines,
     star,
 )
-from deploy.site.medial_axis import Coordinate
+from deploy.site.medial_axis import Coordinate, rounded
 from deploy.site.model import (
     CIRCULATION,
+    OUTSIDE,
     VERTICAL,
     Connector,
     Door,
@@ -44,6 +45,13 @@ and a landing. A stated cost, not a measured one."""
 LIFT_METRES_PER_LEVEL: Final = 4.0
 LIFT_WAIT_METRES: Final = 25.0
 """Walking as long as waiting for a lift (18 s at 1.4 m/s), paid once a ride."""
+
+
+OUTSIDE_PIECE: Final = 40.0
+"""Metres: nobody stands outside, so routes there need few points."""
+
+WALKED_ALONG: Final = CIRCULATION | {SpaceKind.OUTSIDE}
+PASSED_THROUGH: Final = WALKED_ALONG | VERTICAL
 
 
 @dataclass(frozen=True)
@@ -154,8 +162,7 @@ class _Builder:
     def add_space(self, space: Space, terminals: list[Terminal]) -> None:
         """Add the paths inside one space."""
         middle = Terminal(f"r-{space.id}", middle_of(space.polygon))
-        passes_through = space.kind in CIRCULATION
-        if not passes_through and space.kind not in VERTICAL:
+        if space.kind not in PASSED_THROUGH:
             terminals = [*terminals, middle]
         paths = _paths_of(space, terminals or [middle])
         for key, coordinate in paths.terminals.items():
@@ -166,7 +173,7 @@ class _Builder:
             self._walk(space, start, end)
         self._name_room_point(space, paths, middle)
         self.warnings += [
-            f"{_title(space)}: no straight way from {key} to the rest of it"
+            f"level {space.level}: {_title(space)}: no straight way from {key} to the rest of it"
             for key in paths.unattached
         ]
 
@@ -188,7 +195,7 @@ class _Builder:
 
     def point_at(self, level: int, place: Point) -> str:
         """Return the id of the routing point at a place where there is one."""
-        return self._places[level, (round(place.x, 3) + 0.0, round(place.y, 3) + 0.0)]
+        return self._places[level, rounded((place.x, place.y))]
 
     def _point(self, space: Space, coordinate: Coordinate, key: str | None = None) -> str:
         place = (space.level, coordinate)
@@ -231,11 +238,12 @@ class _Builder:
 
 def _paths_of(space: Space, terminals: Sequence[Terminal]) -> FloorPaths:
     floor = Floor(space.polygon, terminals)
-    if space.kind not in CIRCULATION or len(terminals) <= 1 or _is_short_hop(terminals):
+    if space.kind not in WALKED_ALONG or len(terminals) <= 1 or _is_short_hop(terminals):
         direct = star(floor, terminals)
         if direct is not None:
             return direct
-    return along_centre_lines(floor, terminals)
+    piece = OUTSIDE_PIECE if space.kind is SpaceKind.OUTSIDE else LONGEST_PIECE
+    return along_centre_lines(floor, terminals, longest_piece=piece)
 
 
 def _is_short_hop(terminals: Sequence[Terminal]) -> bool:
@@ -245,11 +253,12 @@ def _is_short_hop(terminals: Sequence[Terminal]) -> bool:
 def _unreachable_rooms(
     spaces: Iterable[Space], room_points: Mapping[str, str], reached: set[str]
 ) -> Iterator[str]:
-    for space in spaces:
-        if room_points[space.id] not in reached:
-            yield f"{_title(space)} cannot be reached on foot from an entrance"
+    lost = [s for s in spaces if s.id != OUTSIDE and room_points[s.id] not in reached]
+    for level in sorted({space.level for space in lost}):
+        names = [_title(space) for space in lost if space.level == level]
+        yield f"level {level}: not reachable on foot from an entrance: {', '.join(names)}"
 
 
 def _title(space: Space) -> str:
     name = f" ({space.name})" if space.name and space.name != space.id else ""
-    return f"{space.kind} {space.id}{name} on level {space.level}"
+    return f"{space.kind} {space.id}{name}"
