@@ -85,6 +85,7 @@ class Connection(asyncio.Protocol):
         self._out_bytes = 0
         self._paused = False
         self._closing = False
+        self._greeted = False
         self._keepalive = 0
         self._user: str | None = None
         self._handlers: dict[int, Callable[[bytes], None]] = {
@@ -111,6 +112,8 @@ class Connection(asyncio.Protocol):
         """Handle every complete packet; a bad one ends this connection and no other."""
         self.last_seen = time.monotonic()
         try:
+            if not self._greeted:
+                self._check_greeting(data)
             for first, body in self._framer.feed(data):
                 if self._closing:
                     return
@@ -226,12 +229,16 @@ class Connection(asyncio.Protocol):
 
     # --- packets -------------------------------------------------------------------------------
 
+    def _check_greeting(self, data: bytes) -> None:
+        """Tell at once, by its first byte, a peer that does not speak MQTT."""
+        self._greeted = True
+        if data[0] != CONNECT << 4:
+            message = f"the first byte is 0x{data[0]:02x}: not a CONNECT"
+            raise PacketError(message, PROTOCOL_ERROR)
+
     def _packet(self, first: int, body: bytes) -> None:
         kind = first >> 4
         if self.session is None:
-            if first != CONNECT << 4:
-                message = f"the first packet has type {kind} and flags {first & 15}, not CONNECT"
-                raise PacketError(message, PROTOCOL_ERROR)
             self._on_connect(body)
         elif kind == PUBLISH:
             self._on_publish(first & 15, body)
