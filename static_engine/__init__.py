@@ -1,0 +1,1 @@
+"""The static engine: stored tables, answered by Spark (or in this process, without it)."""

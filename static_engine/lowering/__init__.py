@@ -1,0 +1,1 @@
+"""Plans to Spark DataFrames, with StreamSQL's semantics exactly."""

@@ -1,0 +1,173 @@
+"""Scalar expressions as Spark columns."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_, or_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as fn
+
+from static_engine.lowering import arithmetic, text
+from static_engine.lowering.casts import cast
+from static_engine.lowering.comparisons import COMPARISONS, compare
+from static_engine.lowering.python_functions import call_python
+from static_engine.lowering.types import INTEGRAL, SPARK_TYPES, as_type, constant, null
+from streamsql.algebra.expressions import Call, Expression, Literal
+from streamsql.algebra.expressions import Column as ColumnReference
+from streamsql.algebra.scalar import FUNCTIONS
+from streamsql.data.types import DataType
+from streamsql.errors import InternalError
+
+Lowered = list[Column]
+
+
+def lower_expression(expression: Expression, row: Sequence[Column]) -> Column:
+    """Return an expression over the columns of its input row.
+
+    Raises:
+        InternalError: The function is unknown here, although the binder let it pass.
+    """
+    match expression:
+        case ColumnReference(position=position):
+            return row[position]
+        case Literal(value=value, dtype=dtype):
+            return constant(value, dtype)
+        case Call(function="IN", arguments=arguments):
+            return _in(arguments, [lower_expression(a, row) for a in arguments])
+        case Call(function=name, arguments=arguments):
+            lowered = [lower_expression(argument, row) for argument in arguments]
+            return _call(name, expression, lowered)
+
+
+def _call(name: str, call: Call, lowered: Lowered) -> Column:
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(call, lowered)
+    if any(argument.dtype == DataType.NULL for argument in call.arguments):
+        return null(call.dtype)  # all others are strict
+    if name in COMPARISONS:
+        left, right = call.arguments
+        return compare(name, left, lowered[0], right, lowered[1])
+    lower = _STRICT.get(name)
+    if lower is None:
+        raise InternalError(f"no scalar function {name!r} on Spark")
+    types = [argument.dtype for argument in call.arguments]
+    return lower(call, lowered, types)
+
+
+def _case(call: Call, lowered: Lowered) -> Column:
+    values = [
+        as_type(column, argument.dtype, call.dtype)
+        for argument, column in zip(call.arguments, lowered, strict=True)
+    ]
+    result = values[-1]
+    branches = list(zip(lowered[:-1:2], values[1::2], strict=True))
+    for condition, value in reversed(branches):
+        result = fn.when(condition.cast("boolean"), value).otherwise(result)
+    return result
+
+
+def _coalesce(call: Call, lowered: Lowered) -> Column:
+    pairs = zip(call.arguments, lowered, strict=True)
+    return fn.coalesce(*[as_type(column, a.dtype, call.dtype) for a, column in pairs])
+
+
+def _in(arguments: tuple[Expression, ...], lowered: Lowered) -> Column:
+    needle, *candidates = arguments
+    if needle.dtype == DataType.NULL:
+        return null(DataType.BOOLEAN)
+    if all(candidate.dtype in (needle.dtype, DataType.NULL) for candidate in candidates):
+        kind = SPARK_TYPES[needle.dtype]
+        return fn.when(
+            lowered[0].isNotNull(), lowered[0].isin(*[c.cast(kind) for c in lowered[1:]])
+        )
+    tests = [
+        null(DataType.BOOLEAN)
+        if candidate.dtype == DataType.NULL
+        else compare("=", needle, lowered[0], candidate, column)
+        for candidate, column in zip(candidates, lowered[1:], strict=True)
+    ]
+    return reduce(or_, tests)
+
+
+def _booleans(lowered: Lowered) -> Lowered:
+    return [column.cast("boolean") for column in lowered]  # a bare NULL has another Spark type
+
+
+_SPECIAL: dict[str, Callable[[Call, Lowered], Column]] = {
+    "AND": lambda _call, lowered: reduce(and_, _booleans(lowered)),
+    "OR": lambda _call, lowered: reduce(or_, _booleans(lowered)),
+    "CASE": _case,
+    "COALESCE": _coalesce,
+    "CAST": lambda call, lowered: cast(lowered[0], call.arguments[0].dtype, call.dtype),
+    "IS NULL": lambda _call, lowered: lowered[0].isNull(),
+    "IS NOT NULL": lambda _call, lowered: lowered[0].isNotNull(),
+}
+"""Functions that look at NULL themselves."""
+
+Types = list[DataType]
+Strict = Callable[[Call, Lowered, Types], Column]
+
+
+def _arithmetic(call: Call, lowered: Lowered, types: Types) -> Column:
+    result = arithmetic.arithmetic(call.function, lowered[0], types[0], lowered[1], types[1])
+    return result.cast(SPARK_TYPES[call.dtype])
+
+
+def _by_python(call: Call, lowered: Lowered, _types: Types) -> Column:
+    return call_python(FUNCTIONS[call.function], call.dtype, lowered)
+
+
+def _round(call: Call, lowered: Lowered, types: Types) -> Column:
+    if types[0] in INTEGRAL and len(lowered) == 1:
+        return lowered[0].cast("double")
+    return fn.rint(lowered[0]) if len(lowered) == 1 else _by_python(call, lowered, types)
+
+
+def _extreme(choose: Callable[..., Column]) -> Strict:
+    def lower(call: Call, lowered: Lowered, types: Types) -> Column:
+        same = [as_type(c, t, call.dtype) for c, t in zip(lowered, types, strict=True)]
+        if len(same) == 1:
+            return same[0]
+        return fn.when(reduce(and_, [c.isNotNull() for c in same]), choose(*same))
+
+    return lower
+
+
+def _whole(rounding: Callable[[Column], Column]) -> Strict:
+    return lambda _call, lowered, types: arithmetic.whole(lowered[0], types[0], rounding)
+
+
+def _concatenate(_call: Call, lowered: Lowered, types: Types) -> Column:
+    return fn.concat(
+        *[cast(column, dtype, DataType.TEXT) for column, dtype in zip(lowered, types, strict=True)]
+    )
+
+
+_STRICT: dict[str, Strict] = {
+    **dict.fromkeys("+-*/%", _arithmetic),
+    **dict.fromkeys(("POWER", "DISTANCE"), _by_python),
+    "||": _concatenate,
+    "NOT": lambda _call, lowered, _types: ~lowered[0],
+    "NEGATE": lambda _call, lowered, types: arithmetic.negate(lowered[0], types[0]),
+    "ABS": lambda _call, lowered, types: arithmetic.absolute(lowered[0], types[0]),
+    "ROUND": _round,
+    "FLOOR": _whole(fn.floor),
+    "CEIL": _whole(fn.ceil),
+    "SQRT": lambda _call, lowered, _types: arithmetic.square_root(lowered[0]),
+    "LEAST": _extreme(fn.least),
+    "GREATEST": _extreme(fn.greatest),
+    "LIKE": lambda call, lowered, _types: text.like(lowered[0], call.arguments[1], lowered[1]),
+    "LOWER": lambda _call, lowered, _types: fn.lower(lowered[0]),
+    "UPPER": lambda _call, lowered, _types: fn.upper(lowered[0]),
+    "LENGTH": lambda _call, lowered, _types: fn.length(lowered[0]).cast("bigint"),
+    "TRIM": lambda _call, lowered, _types: text.trim(lowered[0]),
+    "SUBSTRING": lambda _call, lowered, _types: text.substring(*lowered),
+    "POSITION": lambda _call, lowered, _types: text.position(lowered[0], lowered[1]),
+    "REPLACE": lambda call, lowered, _types: text.replace(
+        lowered[0], call.arguments[1], lowered[1], lowered[2]
+    ),
+}
+"""Functions that are NULL when an argument is."""
+SUPPORTED = frozenset({*_SPECIAL, *_STRICT, *COMPARISONS, "IN"})
+"""Every function that can be lowered."""

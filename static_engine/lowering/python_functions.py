@@ -1,0 +1,80 @@
+"""Functions that run in Spark's Python workers, where Spark's own differ from ours.
+
+Java rounds, raises to powers, measures distances and writes numbers a little differently. Where the
+last digit matters the worker runs the very function the other engines run. The functions are sent
+by value, so workers of a cluster need no package of ours. Rows travel in Arrow batches.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.sql import Column
+from pyspark.sql.functions import udf
+from pyspark.sql.types import DataType as SparkType
+
+from static_engine.lowering import exact
+from static_engine.lowering.types import SPARK_TYPES
+from streamsql.algebra import scalar
+from streamsql.data import types
+from streamsql.data.types import DataType
+
+for _module in (exact, scalar, types):
+    cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]
+
+PythonFunction = Callable[..., Column]
+
+
+def call_python(
+    function: Callable[..., object], result: DataType, arguments: list[Column]
+) -> Column:
+    """Return a call of a function of our own; a NULL argument gives NULL without calling it."""
+    return _strict(function, SPARK_TYPES[result])(*arguments)
+
+
+def call_python_cast(argument: Column, result: DataType) -> Column:
+    """Return `CAST(argument AS result)` as `streamsql.algebra.scalar.cast` does it."""
+    return _cast(result)(argument)
+
+
+def call_python_on_list(
+    function: Callable[..., object], result: DataType, arguments: list[Column]
+) -> Column:
+    """Return a call of a function that judges NULL itself."""
+    return _plain(function, SPARK_TYPES[result])(*arguments)
+
+
+@lru_cache(maxsize=64)
+def _strict(function: Callable[..., object], result: SparkType) -> PythonFunction:
+    def evaluate(*values: Any) -> Any:
+        if None in values:
+            return None
+        try:
+            return function(*values)
+        except OverflowError:
+            return None  # the result is no number of ours
+
+    made: PythonFunction = udf(evaluate, result, useArrow=True)
+    return made
+
+
+@lru_cache(maxsize=16)
+def _plain(function: Callable[..., object], result: SparkType) -> PythonFunction:
+    made: PythonFunction = udf(function, result, useArrow=True)
+    return made
+
+
+@lru_cache(maxsize=16)
+def _cast(result: DataType) -> PythonFunction:
+    convert = scalar.cast
+    integral = SPARK_TYPES[result] == SPARK_TYPES[DataType.INTEGER]
+
+    def evaluate(value: Any) -> Any:
+        converted: Any = convert(value, result)
+        if integral and converted is not None and not -(2**63) <= converted < 2**63:
+            return None
+        return converted
+
+    made: PythonFunction = udf(evaluate, SPARK_TYPES[result], useArrow=True)
+    return made

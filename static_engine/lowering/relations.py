@@ -1,0 +1,177 @@
+"""Relational operators as DataFrames.
+
+Columns are named c0, c1, … by position at every step, so names never clash. A relation without
+columns still counts its rows; it carries one column that is no part of it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from static_engine.lowering.aggregates import lower_aggregate
+from static_engine.lowering.comparisons import compare_exactly
+from static_engine.lowering.expressions import lower_expression
+from static_engine.lowering.types import SPARK_TYPES
+from static_engine.sources.conversion import arrow_schema
+from streamsql.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Fixpoint,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    SourceKind,
+    UnionAll,
+    Values,
+    Window,
+)
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.errors import InternalError
+
+Tables = Callable[[Scan], DataFrame]
+_NOTHING = "nothing"  # the column of a relation without columns
+
+
+def lower_plan(plan: Plan, tables: Tables, session: SparkSession) -> DataFrame:
+    """Return the DataFrame of a plan over stored tables.
+
+    Args:
+        plan: A plan without streams, remote inputs and recursion.
+        tables: The rows of a table, columns c0, c1, … in the scan's order.
+        session: Where constant rows are made.
+    """
+    return _Lowering(tables, session).lower(plan)
+
+
+def columns_of_width(width: int) -> list[Column]:
+    """Return the columns of a relation of that many columns."""
+    return [fn.col(f"c{position}") for position in range(width)]
+
+
+class _Lowering:
+    def __init__(self, tables: Tables, session: SparkSession) -> None:
+        self._tables = tables
+        self._session = session
+
+    def lower(self, plan: Plan) -> DataFrame:
+        match plan:
+            case Scan(kind=SourceKind.TABLE):
+                return self._tables(plan)
+            case Values():
+                return self._values(plan)
+            case Filter(input=child, predicate=predicate):
+                row = columns_of_width(len(child.schema))
+                condition = lower_expression(predicate, row).cast("boolean")
+                return self.lower(child).filter(condition)
+            case Project(input=child, expressions=expressions):
+                row = columns_of_width(len(child.schema))
+                columns = [lower_expression(e, row) for e in expressions]
+                return _select(self.lower(child), columns, plan.schema)
+            case Join():
+                return self._join(plan)
+            case Aggregate():
+                return self._aggregate(plan)
+            case Distinct(input=child):
+                return self.lower(child).distinct()
+            case UnionAll(branches=branches):
+                return reduce(DataFrame.unionAll, [self.lower(branch) for branch in branches])
+            case Scan() | Window() | RemoteSource() | RecursiveReference() | Fixpoint():
+                # The executor has refused these with the reason.
+                raise InternalError(f"{type(plan).__name__} cannot be lowered to Spark")
+
+    def _values(self, values: Values) -> DataFrame:
+        if not values.rows or not len(values.schema):
+            empty = self._session.range(len(values.rows))
+            return _select(empty, [fn.lit(None)] * len(values.schema), values.schema)
+        types = values.schema.dtypes
+        arrays = [
+            [float(v) if t == DataType.DOUBLE and v is not None else v for v in column]
+            for t, column in zip(types, zip(*values.rows, strict=True), strict=True)
+        ]
+        data = pa.Table.from_arrays(
+            [pa.array(a, f.type) for a, f in zip(arrays, arrow_schema(values.schema), strict=True)],
+            schema=arrow_schema(values.schema),
+        )
+        return self._session.createDataFrame(data)
+
+    def _join(self, join: Join) -> DataFrame:
+        width = len(join.left.schema)
+        left = self.lower(join.left)
+        right = self.lower(join.right)
+        moved = [
+            column.alias(f"c{width + position}")
+            for position, column in enumerate(columns_of_width(len(join.right.schema)))
+        ]
+        right = right.select(*moved) if moved else right.withColumnRenamed(_NOTHING, "also_nothing")
+        row = columns_of_width(len(join.schema))
+        conditions = [_keys_equal(join, left_key, right_key) for left_key, right_key in join.keys]
+        if join.residual is not None:
+            conditions.append(lower_expression(join.residual, row).cast("boolean"))
+        condition = reduce(and_, conditions) if conditions else fn.lit(True)
+        kind = "inner" if join.kind == JoinKind.INNER else "left"
+        return _select(left.join(right, condition, kind), row, join.schema)
+
+    def _aggregate(self, plan: Aggregate) -> DataFrame:
+        width = len(plan.input.schema)
+        row = columns_of_width(width)
+        group = [row[position].alias(f"g{n}") for n, position in enumerate(plan.group)]
+        keys = [fn.col(f"g{n}") for n in range(len(group))]
+        arguments = [[lower_expression(a, row) for a in call.arguments] for call in plan.aggregates]
+        # Arguments get columns of their own first: Spark takes no Python function inside a sum.
+        prepared = [
+            column.alias(f"a{n}_{m}")
+            for n, columns in enumerate(arguments)
+            for m, column in enumerate(columns)
+        ]
+        frame = _some(self.lower(plan.input), [*group, *prepared])
+        lowered = [
+            lower_aggregate(call, [fn.col(f"a{n}_{m}") for m in range(len(columns))])
+            for n, (call, columns) in enumerate(zip(plan.aggregates, arguments, strict=True))
+        ]
+        parts = [
+            part.alias(f"p{n}_{m}")
+            for n, aggregate in enumerate(lowered)
+            for m, part in enumerate(aggregate.parts)
+        ]
+        # A count of its own, because Spark wants at least one aggregate.
+        grouped = frame.groupBy(*keys).agg(fn.count(fn.lit(1)).alias(_NOTHING), *parts)
+        finished = [
+            aggregate.finish([fn.col(f"p{n}_{m}") for m in range(len(aggregate.parts))])
+            for n, aggregate in enumerate(lowered)
+        ]
+        return _select(grouped, [*keys, *finished], plan.schema)
+
+
+def _keys_equal(join: Join, left: int, right: int) -> Column:
+    one, other = fn.col(f"c{left}"), fn.col(f"c{len(join.left.schema) + right}")
+    match (join.left.schema.dtypes[left], join.right.schema.dtypes[right]):
+        case (DataType.INTEGER, DataType.DOUBLE):
+            integer, double = one, other
+        case (DataType.DOUBLE, DataType.INTEGER):
+            integer, double = other, one
+        case _:
+            return one == other
+    # The first part lets Spark join by key, the second corrects large integers.
+    return (integer.cast("double") == double) & (compare_exactly(integer, double) == 0)
+
+
+def _select(frame: DataFrame, columns: Sequence[Column], schema: Schema) -> DataFrame:
+    named = [
+        column.cast(SPARK_TYPES[dtype]).alias(f"c{position}")
+        for position, (column, dtype) in enumerate(zip(columns, schema.dtypes, strict=True))
+    ]
+    return _some(frame, named)
+
+
+def _some(frame: DataFrame, columns: list[Column]) -> DataFrame:
+    return frame.select(*(columns or [fn.lit(True).alias(_NOTHING)]))

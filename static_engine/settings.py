@@ -1,0 +1,108 @@
+"""Settings of the static engine's process, read once from a JSON file."""
+
+import math
+from pathlib import Path
+
+import msgspec
+
+from streamsql.errors import DeploymentError, WireError
+from streamsql.wire.topics import check_id
+
+_MAX_BYTES = 1_000_000
+
+
+class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How one static engine runs.
+
+    Attributes:
+        broker: `mqtt://host:port` or `mqtts://…`.
+        data_dir: Folder of ours: epoch, Spark's log and scratch files, snapshots of tables.
+        site: The federation's name, second level of every topic.
+        site_id: Our own site id.
+        base_dir: Folder that relative paths of tables start from and may not leave; empty means
+            the folder the process was started in.
+        allow_absolute_paths: Whether a table may name a file outside `base_dir` by absolute path.
+        database_dialects: Databases a table may name by URL, as SQLAlchemy calls them.
+        use_spark: False evaluates in this process instead.
+        spark_master: `local[*]`, `spark://…`, `sc://…` or anything else Spark takes.
+        memory: Heap limit of the driver JVM.
+        class_data_archive: Keep an archive of loaded classes, for faster later starts.
+        poll_seconds: How often files are looked at for changes.
+        max_table_rows: Most rows a table may have that is kept in this process.
+        max_result_rows: Most rows one fragment may produce.
+        epoch_file: Where the session number is kept; empty means in `data_dir`.
+        broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
+        broker_cert: Our certificate, with `mqtts`.
+        broker_key: Its private key, with `mqtts`.
+    """
+
+    broker: str
+    data_dir: str
+    site: str = "demo"
+    site_id: str = "static"
+    base_dir: str = ""
+    allow_absolute_paths: bool = False
+    database_dialects: tuple[str, ...] = ("sqlite", "postgresql")
+    use_spark: bool = True
+    spark_master: str = "local[*]"
+    memory: str = "1g"
+    class_data_archive: bool = True
+    poll_seconds: float = 2.0
+    max_table_rows: int = 2_000_000
+    max_result_rows: int = 1_000_000
+    epoch_file: str = ""
+    broker_ca: str = ""
+    broker_cert: str = ""
+    broker_key: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot work."""
+        for name in ("site", "site_id"):
+            try:
+                check_id(getattr(self, name), name)
+            except WireError as error:
+                raise DeploymentError(error.message, hint=error.hint) from None
+        if not self.data_dir:
+            raise DeploymentError("setting data_dir is empty", hint="name a folder we may write")
+        if not (math.isfinite(self.poll_seconds) and 0.05 <= self.poll_seconds <= 3600):
+            raise DeploymentError(f"setting poll_seconds is {self.poll_seconds}: not in 0.05…3600")
+        for name in ("max_table_rows", "max_result_rows"):
+            if getattr(self, name) < 1:
+                raise DeploymentError(f"setting {name} must be at least 1")
+
+    @property
+    def data_path(self) -> Path:
+        """Our folder."""
+        return Path(self.data_dir).absolute()
+
+    @property
+    def base_path(self) -> Path:
+        """Where relative paths of tables start."""
+        return Path(self.base_dir or ".").absolute()
+
+    @property
+    def epoch_path(self) -> Path:
+        """Where the session number is kept."""
+        return Path(self.epoch_file).absolute() if self.epoch_file else self.data_path / "epoch"
+
+
+def read_settings(path: Path) -> StaticSettings:
+    """Return the settings in a JSON file.
+
+    Raises:
+        DeploymentError: It cannot be read, is not JSON, or holds an unknown or unfit setting.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise DeploymentError(f"cannot read settings {path}: {error.strerror}") from error
+    if len(content) > _MAX_BYTES:
+        raise DeploymentError(f"settings {path} are larger than {_MAX_BYTES} bytes")
+    try:
+        return msgspec.json.decode(content, type=StaticSettings)
+    except DeploymentError as error:
+        raise DeploymentError(f"settings {path}: {error.message}", hint=error.hint) from error
+    except (msgspec.MsgspecError, RecursionError) as error:
+        known = ", ".join(StaticSettings.__struct_fields__)
+        raise DeploymentError(f"settings {path}: {error}", hint=f"known: {known}") from error

@@ -1,0 +1,84 @@
+"""Read tables and views of SQL databases through SQLAlchemy."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import Select, column, create_engine, inspect, select, table
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import NoSuchModuleError, NoSuchTableError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+from sqlalchemy.sql import quoted_name
+
+from static_engine.sources.columns import match_columns
+from static_engine.sources.conversion import batch_of_values
+from static_engine.sources.errors import TableError, TableMissingError
+from streamsql.catalog.definitions import SourceDefinition
+
+_BATCH_ROWS = 20_000
+_CONNECT_SECONDS = 10
+_SHOWN = 20
+
+
+def read_database(definition: SourceDefinition, url: URL, name: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table or view in the declared types, by one SELECT.
+
+    Args:
+        definition: The table as declared.
+        url: The database.
+        name: Its name there, `table` or `schema.table`.
+
+    Raises:
+        TableMissingError: The database has no such table.
+        TableError: It does not answer, lacks a column, or holds a value of another type.
+    """
+    where = f"table {definition.name}: database {url.render_as_string(hide_password=True)}"
+    try:
+        engine = create_engine(url, poolclass=NullPool, connect_args=_connect_args(url))
+        with engine.connect() as connection:
+            yield from _rows(definition, connection, name, where)
+    except (NoSuchModuleError, ImportError) as error:
+        raise TableError(
+            f"{where}: no driver for {url.drivername}", hint='pip install "pando[postgres]"'
+        ) from error
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().splitlines() or [""]
+        raise TableError(f"{where} does not answer: {reason[0][:300]}") from error
+
+
+def _rows(
+    definition: SourceDefinition, connection: Connection, name: str, where: str
+) -> Iterator[pa.RecordBatch]:
+    schema, _, plain_name = name.rpartition(".")
+    found = _columns_of(connection, plain_name, schema or None, where)
+    chosen = [found[p] for p in match_columns(definition, found, name)]
+    source = table(quoted_name(plain_name, quote=True), schema=schema or None)
+    wanted: list[Any] = [column(quoted_name(name, quote=True)) for name in chosen]
+    query: Select[Any] = select(*wanted).select_from(source)
+    streaming = connection.execution_options(yield_per=_BATCH_ROWS)
+    row = 1
+    for rows in streaming.execute(query).partitions():
+        yield batch_of_values(definition, rows, row, f"table {definition.name}: {name}")
+        row += len(rows)
+
+
+def _columns_of(connection: Connection, name: str, schema: str | None, where: str) -> list[str]:
+    inspector = inspect(connection)
+    try:
+        return [str(c["name"]) for c in inspector.get_columns(name, schema)]
+    except NoSuchTableError:
+        known = sorted(inspector.get_table_names(schema) + inspector.get_view_names(schema))
+        shown = ", ".join(known[:_SHOWN]) or "none"
+        raise TableMissingError(
+            f"{where} has no table or view {name!r:.80}", hint=f"it has {shown}"
+        ) from None
+
+
+def _connect_args(url: URL) -> dict[str, object]:
+    match url.get_backend_name():
+        case "sqlite":
+            return {"timeout": _CONNECT_SECONDS}
+        case "postgresql":
+            return {"connect_timeout": _CONNECT_SECONDS, "application_name": "pando"}
+        case _:
+            return {}
