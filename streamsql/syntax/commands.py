@@ -3,7 +3,7 @@
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokens import Token
+from sqlglot.tokenizer_core import Token
 
 from streamsql.data.types import DataType, coerce
 from streamsql.errors import QuerySyntaxError
@@ -153,7 +153,9 @@ def parse_advance(cursor: Cursor, common: dict[str, Any]) -> AdvanceTime:
     cursor.end(hint=hint)
     if not isinstance(value, int):
         raise QuerySyntaxError("expected a time", span=span, hint=hint)
-    return AdvanceTime(**common, **({"by": value} if word == "BY" else {"to": value}))
+    if word == "BY":
+        return AdvanceTime(**common, by=value)
+    return AdvanceTime(**common, to=value)
 
 
 def parse_explain_options(cursor: Cursor) -> tuple[bool, str, str]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.errors import QuerySyntaxError, Span, UnsupportedError
 from streamsql.syntax.places import Script
@@ -13,10 +13,11 @@ from streamsql.syntax.statements import Name
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _TEXT = (TokenType.STRING, TokenType.IDENTIFIER)
-_NOT_NAMES = frozenset(
-    "select from where group having order union on using join left right inner cross as with "
-    "values and or not null case when then else end distinct in is between like".split()
-)
+_RESERVED = """
+    select from where group having order union on using join left right inner cross as with values
+    and or not null case when then else end distinct in is between like
+"""
+_NOT_NAMES = frozenset(_RESERVED.split())
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

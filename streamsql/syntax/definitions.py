@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from streamsql.data.types import DataType
 from streamsql.errors import QuerySyntaxError

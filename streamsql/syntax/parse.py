@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlglot.tokens import Token
+from sqlglot.tokenizer_core import Token
 
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax import commands
@@ -14,10 +14,7 @@ from streamsql.syntax.query_statements import query_statement
 from streamsql.syntax.scanning import scan, split
 from streamsql.syntax.statements import Explain, Statement
 
-_FIRST_WORDS = (
-    "SELECT WITH ISTREAM DSTREAM RSTREAM CREATE DROP INSERT DELETE SUBSCRIBE EXPLAIN SHOW DESCRIBE "
-    "ADVANCE"
-).split()
+_QUERY_WORDS = ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM")
 _ELSEWHERE = {
     "UPDATE": "a reading replaces an older one of the same key: INSERT it",
     "ALTER": "DROP the definition and CREATE it again",
@@ -78,9 +75,10 @@ def _statement(script: Script, tokens: Sequence[Token]) -> Statement:
     if word in _ELSEWHERE:
         cursor.refuse(f"{word} is not a StreamSQL statement", hint=_ELSEWHERE[word])
     cursor_word = "DESCRIBE" if word == "DESC" else word
-    if cursor_word not in _FIRST_WORDS:
-        cursor.choice(_FIRST_WORDS, "a statement")
-    if cursor_word in ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM"):
+    known = (*_QUERY_WORDS, *_PARSERS, "EXPLAIN")
+    if cursor_word not in known:
+        cursor.choice(known, "a statement")
+    if cursor_word in _QUERY_WORDS:
         return query_statement(cursor)
     cursor.advance()
     if cursor_word == "EXPLAIN":

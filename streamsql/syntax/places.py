@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.tokens import Token
+from sqlglot.tokenizer_core import Token
 
 from streamsql.errors import Span
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.errors import QuerySyntaxError, UnsupportedError
 from streamsql.syntax.cursor import nearest, shown
@@ -15,11 +15,12 @@ from streamsql.syntax.places import Script
 MAX_DEPTH = 160
 """Levels of a syntax tree; binder and engines recurse over it."""
 
-_KEYWORDS = (
-    "SELECT FROM WHERE GROUP HAVING ORDER UNION INTERSECT EXCEPT WITH RECURSIVE JOIN LEFT RIGHT INNER "
-    "CROSS USING DISTINCT AS ON AND OR NOT NULL CASE WHEN THEN ELSE END LIKE BETWEEN RANGE ROWS NOW "
-    "SLIDE PARTITION UNBOUNDED INTERVAL TIMESTAMP VALUES LIMIT"
-).split()
+_KEYWORD_TEXT = """
+    SELECT FROM WHERE GROUP HAVING ORDER UNION INTERSECT EXCEPT WITH RECURSIVE JOIN LEFT RIGHT
+    INNER CROSS USING DISTINCT AS ON AND OR NOT NULL CASE WHEN THEN ELSE END LIKE BETWEEN RANGE
+    ROWS NOW SLIDE PARTITION UNBOUNDED INTERVAL TIMESTAMP VALUES LIMIT
+"""
+_KEYWORDS = frozenset(_KEYWORD_TEXT.split())
 _MISSING = re.compile(r"Required argument '(\w+)' missing for <class '[\w.]*?(\w+)'>")
 _EXPECTED = re.compile(r"Expect(?:ed|ing) (.+?)(?: but got.*)?$", re.DOTALL)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlglot.tokens import Token
+from sqlglot.tokenizer_core import Token
 
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.places import Script

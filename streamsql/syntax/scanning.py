@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.dialect import StreamSql

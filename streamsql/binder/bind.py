@@ -1,0 +1,162 @@
+"""Queries: WITH, SELECT and UNION, and the checks that need the whole plan."""
+
+from sqlglot import exp
+
+from streamsql.algebra.operators import Distinct, Plan, UnionAll
+from streamsql.binder.environment import (
+    Binding,
+    BoundQuery,
+    CommonTable,
+    Environment,
+    identifier_text,
+)
+from streamsql.binder.recursion import bind_recursive, refers_to_name
+from streamsql.binder.relations import renamed, with_names
+from streamsql.binder.select import bind_select
+from streamsql.binder.selection import push_selections
+from streamsql.binder.shape import only
+from streamsql.binder.termination import check_termination
+from streamsql.binder.unions import aligned
+from streamsql.binder.warnings import add_plan_warnings
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import ViewDefinition
+from streamsql.syntax.statements import Query
+
+
+def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
+    """Return the plan of a query.
+
+    Raises:
+        BindingError: A name, a type or a shape is wrong, or a recursion does not end.
+        UnsupportedError: A construct is refused, with what to write instead.
+    """
+    binding = Binding(catalog)
+    environment = Environment(binding, query.script)
+    plan = bind_relation_query(_without_order(query.tree, binding), environment)
+    return finished(plan, query.emit, binding)
+
+
+def finished(plan: Plan, emit: str, binding: Binding) -> BoundQuery:
+    """Push MIN and MAX into recursions, check that all of them end, and collect warnings."""
+    pushed = push_selections(plan)
+    check_termination(pushed.plan, binding.places, pushed.reasons)
+    add_plan_warnings(pushed.plan, binding)
+    return BoundQuery(pushed.plan, pushed.plan.schema, emit, tuple(binding.warnings))
+
+
+def _without_order(tree: exp.Expr, binding: Binding) -> exp.Expr:
+    """Drop a final ORDER BY with a warning; ORDER BY … LIMIT stays and is refused."""
+    if tree.args.get("order") is None or tree.args.get("limit") is not None:
+        return tree
+    binding.warn("ORDER BY is ignored: the order of a continuous result is up to the reader")
+    copied = tree.copy()
+    copied.set("order", None)
+    return copied
+
+
+def bind_relation_query(tree: exp.Expr, environment: Environment) -> Plan:
+    """Return the plan of a query inside another one, unchecked for termination."""
+    clause = tree.args.get("with_")
+    if clause is not None:
+        environment = _with(clause, environment)
+    match tree:
+        case exp.Select():
+            return bind_select(tree, environment, bind_relation_query, bind_view)
+        case exp.Union():
+            return _union(tree, environment)
+        case exp.Subquery():
+            only(tree, environment, "this", "with_", "alias")
+            return renamed(
+                bind_relation_query(tree.this, environment), tree.args.get("alias"), environment
+            )
+        case exp.Intersect() | exp.Except():
+            word = "INTERSECT" if isinstance(tree, exp.Intersect) else "EXCEPT"
+            hint = (
+                "join both queries on all columns"
+                if word == "INTERSECT"
+                else "LEFT JOIN the second query and keep rows WHERE its key IS NULL"
+            )
+            raise environment.unsupported(tree, f"{word} is not supported", hint=hint)
+        case _:
+            raise environment.unsupported(
+                tree, "this is not a query", hint="a query begins with SELECT or WITH"
+            )
+
+
+def bind_view(definition: ViewDefinition, query: Query, environment: Environment) -> Plan:
+    """Return the plan of a view's query under the view's column names."""
+    columns = list(definition.columns)
+    if definition.recursive and refers_to_name(query.tree, definition.name):
+        return bind_recursive(
+            definition.name.lower(), columns, query.tree, None, environment, bind_relation_query
+        )
+    plan = bind_relation_query(_without_order(query.tree, environment.binding), environment)
+    return with_names(plan, columns, query.tree, environment) if columns else plan
+
+
+def _with(clause: exp.Expr, environment: Environment) -> Environment:
+    only(clause, environment, "expressions", "recursive", "recursion_limit")
+    names = [identifier_text(table.args["alias"].this) for table in clause.expressions]
+    recursive = bool(clause.args.get("recursive"))
+    for number, table in enumerate(clause.expressions):
+        name = names[number]
+        if name in names[:number]:
+            raise environment.error(
+                table.args["alias"], f"{name!r} is defined twice in this WITH", hint="rename one"
+            )
+        later = frozenset(names[number + 1 :]) if recursive else frozenset()
+        inner = _replace_later(environment, later)
+        plan = _common_table(table, name, clause, inner)
+        environment = environment.with_table(name, CommonTable(plan))
+    return _replace_later(environment, frozenset())
+
+
+def _replace_later(environment: Environment, later: frozenset[str]) -> Environment:
+    return Environment(
+        environment.binding, environment.script, environment.tables, environment.expanding, later
+    )
+
+
+def _common_table(table: exp.Expr, name: str, clause: exp.Expr, environment: Environment) -> Plan:
+    only(table, environment, "this", "alias")
+    alias = table.args["alias"]
+    if alias.args.get("stream_window") is not None:
+        raise environment.error(
+            alias.args["stream_window"],
+            "a common table takes no window: windows stand on streams only",
+            hint="put the window inside the query, after the stream",
+        )
+    if refers_to_name(table.this, name):
+        if clause.args.get("recursive"):
+            columns = [identifier_text(column) for column in alias.args.get("columns") or []]
+            limit = clause.args.get("recursion_limit")
+            return bind_recursive(
+                name, columns, table.this, limit, environment, bind_relation_query, alias
+            )
+        if environment.binding.catalog.find(name) is None and name not in environment.tables:
+            raise environment.error(
+                alias, f"{name!r} refers to itself", hint="write WITH RECURSIVE"
+            )
+    return renamed(bind_relation_query(table.this, environment), alias, environment)
+
+
+def _union(tree: exp.Union, environment: Environment) -> Plan:
+    only(tree, environment, "this", "expression", "distinct", "with_")
+    branches = [_branch(tree.this, environment), _branch(tree.expression, environment)]
+    flat: list[Plan] = []
+    distinct = bool(tree.args.get("distinct"))
+    for branch in branches:
+        flat += _absorbed(branch, distinct=distinct)
+    union = UnionAll(tuple(aligned(flat, tree, environment, "UNION")))
+    return Distinct(union) if distinct else union
+
+
+def _branch(tree: exp.Expr, environment: Environment) -> Plan:
+    return bind_relation_query(tree, environment)
+
+
+def _absorbed(plan: Plan, *, distinct: bool) -> list[Plan]:
+    """Merge a union below a union where that does not change the answer."""
+    if distinct and isinstance(plan, Distinct) and isinstance(plan.input, UnionAll):
+        return list(plan.input.branches)
+    return list(plan.branches) if isinstance(plan, UnionAll) else [plan]

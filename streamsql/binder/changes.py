@@ -1,0 +1,143 @@
+"""INSERT and DELETE: rows and predicates for a source."""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Expression
+from streamsql.algebra.scalar import compile_expression
+from streamsql.binder.coercion import time_value
+from streamsql.binder.environment import Binding, Environment
+from streamsql.binder.expressions import ExpressionBinder
+from streamsql.binder.scope import Scope
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.schema import Field
+from streamsql.data.types import DataType, Row, Value, coerce
+from streamsql.errors import BindingError
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.statements import Delete, Insert, Name
+
+_TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundInsert:
+    """Rows to add to a source or table, in its column order."""
+
+    definition: SourceDefinition
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundDelete:
+    """Which rows to take from a source or table; without predicate all of them."""
+
+    definition: SourceDefinition
+    predicate: Expression | None
+
+
+def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
+    """Return the rows of an INSERT; columns that are not named become NULL.
+
+    Raises:
+        BindingError: The source or a column is unknown, or a value does not fit its column.
+    """
+    definition = _target(statement.source, catalog)
+    environment = Environment(Binding(catalog), statement.script)
+    positions = _positions(statement, definition)
+    binder = ExpressionBinder(environment, Scope())
+    rows = []
+    for nodes in statement.rows:
+        if len(nodes) != len(positions):
+            raise environment.error(
+                nodes[0],
+                f"{len(nodes)} values for {len(positions)} columns",
+                hint=f"the columns are {definition.schema}",
+            )
+        values: list[Value] = [None] * len(definition.schema)
+        for position, node in zip(positions, nodes, strict=True):
+            field = definition.schema.fields[position]
+            values[position] = _value(node, field, binder, environment)
+        rows.append(tuple(values))
+    return BoundInsert(definition, tuple(rows))
+
+
+def bind_delete(statement: Delete, catalog: Catalog) -> BoundDelete:
+    """Return the predicate of a DELETE over the source's columns.
+
+    Raises:
+        BindingError: The source or a column is unknown, or the condition is none.
+    """
+    definition = _target(statement.source, catalog)
+    if statement.predicate is None:
+        return BoundDelete(definition, None)
+    environment = Environment(Binding(catalog), statement.script)
+    binder = ExpressionBinder(environment, Scope.of(definition.name, definition.schema))
+    return BoundDelete(definition, binder.predicate(statement.predicate, "WHERE"))
+
+
+def _target(name: Name, catalog: Catalog) -> SourceDefinition:
+    definition = catalog.find(name.text)
+    if isinstance(definition, SourceDefinition):
+        return definition
+    if definition is not None:
+        raise BindingError(
+            f"{name.text!r} is a view: its rows follow from other relations",
+            span=name.span,
+            hint="change the sources it reads",
+        )
+    known = [d.name for d in catalog if isinstance(d, SourceDefinition)]
+    close = nearest(name.text, known)
+    raise BindingError(
+        f"there is no source or table {name.text!r}",
+        span=name.span,
+        hint=f"did you mean {close}?" if close else "CREATE SOURCE or CREATE TABLE first",
+    )
+
+
+def _positions(statement: Insert, definition: SourceDefinition) -> tuple[int, ...]:
+    schema = definition.schema
+    if not statement.columns:
+        return tuple(range(len(schema)))
+    positions: list[int] = []
+    for name in statement.columns:
+        if name.text not in schema.names:
+            close = nearest(name.text, schema.names)
+            raise BindingError(
+                f"{definition.name!r} has no column {name.text!r}",
+                span=name.span,
+                hint=f"did you mean {close}?" if close else f"the columns are {schema}",
+            )
+        position = schema.index_of(name.text)
+        if position in positions:
+            raise BindingError(
+                f"column {name.text!r} is named twice", span=name.span, hint="name it once"
+            )
+        positions.append(position)
+    return tuple(positions)
+
+
+def _value(
+    node: exp.Expr, field: Field, binder: ExpressionBinder, environment: Environment
+) -> Value:
+    if isinstance(node, exp.Column | exp.Identifier):
+        raise environment.error(
+            node,
+            f"{node.name!r:.60} is not a value",
+            hint="texts stand in single quotes",
+        )
+    bound = binder.bind(node)
+    value: Value = compile_expression(bound)(())
+    if isinstance(value, str) and field.dtype in _TIMES:
+        return time_value(value, field.dtype, node, environment)
+    if bound.dtype in _TIMES and field.dtype != bound.dtype:
+        raise environment.error(
+            node, f"column {field.name!r} is {field.dtype}, but this is {bound.dtype}"
+        )
+    try:
+        return coerce(value, field.dtype)
+    except ValueError as error:
+        raise environment.error(
+            node, f"column {field.name!r}: {error}", hint=f"it takes {field.dtype}"
+        ) from None

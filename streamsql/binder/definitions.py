@@ -1,0 +1,179 @@
+"""CREATE statements to definitions of the catalog."""
+
+from typing import Never
+
+from streamsql.algebra.operators import SourceKind
+from streamsql.binder.bind import bind_view
+from streamsql.binder.environment import Binding, Environment
+from streamsql.binder.recursion import refers_to_name
+from streamsql.catalog.catalog import Catalog, kind_of
+from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.errors import BindingError
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.durations import parse_duration
+from streamsql.syntax.statements import CreateSource, CreateView, Name, Option
+
+_TABLE_SOURCES = ("csv", "parquet", "sql")
+_DURATIONS = ("ttl", "refresh", "sample")
+
+
+def define(statement: CreateSource | CreateView, catalog: Catalog) -> Definition:
+    """Check a CREATE statement and return what to put into the catalog.
+
+    A view whose recursion ends only under a MIN or MAX above it is accepted; the query that reads
+    it is checked.
+
+    Raises:
+        BindingError: A name is taken, a column or option is wrong, or the view does not bind.
+        UnsupportedError: The view uses something that is refused.
+    """
+    existing = catalog.find(statement.name.text)
+    if existing is not None:
+        kind = kind_of(existing)
+        raise BindingError(
+            f"{kind} {existing.name!r} exists already",
+            span=statement.name.span,
+            hint=f"DROP {kind.upper()} {existing.name} first",
+        )
+    if isinstance(statement, CreateView):
+        return _view(statement, catalog)
+    return _source(statement)
+
+
+def _source(statement: CreateSource) -> SourceDefinition:
+    schema = _schema(statement)
+    kind = SourceKind(statement.kind)
+    options = {option.name: option for option in statement.options}
+    durations = {name: _duration(options[name]) for name in _DURATIONS if name in options}
+    if kind == SourceKind.TABLE:
+        _check_table(statement, options)
+    time_column = _time_column(statement, schema)
+    return SourceDefinition(
+        name=statement.name.text,
+        kind=kind,
+        schema=schema,
+        key=_key(statement, schema, kind),
+        time_column=None if kind == SourceKind.TABLE else time_column,
+        ttl=durations.get("ttl"),
+        lateness=statement.watermark.lateness if statement.watermark else None,
+        options=tuple((option.name, option.value) for option in statement.options),
+        text=statement.text,
+    )
+
+
+def _schema(statement: CreateSource) -> Schema:
+    seen: set[str] = set()
+    if not statement.columns:
+        raise BindingError(
+            f"{statement.name.text!r} has no columns",
+            span=statement.name.span,
+            hint="CREATE SOURCE name (column TYPE, …)",
+        )
+    for column in statement.columns:
+        if column.name.text in seen:
+            raise BindingError(
+                f"column {column.name.text!r} is defined twice",
+                span=column.name.span,
+                hint="rename one of them",
+            )
+        seen.add(column.name.text)
+    return Schema.of(*((column.name.text, column.dtype) for column in statement.columns))
+
+
+def _position(name: Name, schema: Schema) -> int:
+    try:
+        return schema.index_of(name.text)
+    except KeyError:
+        close = nearest(name.text, schema.names)
+        raise BindingError(
+            f"there is no column {name.text!r}",
+            span=name.span,
+            hint=f"did you mean {close}?" if close else f"columns: {', '.join(schema.names)}",
+        ) from None
+
+
+def _key(statement: CreateSource, schema: Schema, kind: SourceKind) -> tuple[int, ...]:
+    positions = tuple(_position(name, schema) for name in statement.key)
+    if len(set(positions)) != len(positions):
+        raise BindingError(
+            "a column appears twice in the key", span=statement.key[0].span, hint="name it once"
+        )
+    if kind != SourceKind.LINK or positions:
+        return positions
+    if len(schema) < 2:
+        raise BindingError(
+            "a link source needs a source and a destination column",
+            span=statement.name.span,
+            hint="CREATE LINK SOURCE link (src TEXT, dst TEXT, …)",
+        )
+    return (0, 1)
+
+
+def _time_column(statement: CreateSource, schema: Schema) -> int | None:
+    if statement.watermark is not None:
+        name = statement.watermark.column
+        position = _position(name, schema)
+        if schema.dtypes[position] != DataType.TIMESTAMP:
+            raise BindingError(
+                f"the watermark column {name.text!r} is {schema.dtypes[position]}",
+                span=name.span,
+                hint=f"declare it {name.text} TIMESTAMP",
+            )
+        return position
+    for position, field in enumerate(schema.fields):
+        if field.name == "ts" and field.dtype == DataType.TIMESTAMP:
+            return position
+    return None
+
+
+def _duration(option: Option) -> int:
+    try:
+        micros = parse_duration(option.value)
+    except ValueError as error:
+        _refuse(option, str(error), f"{option.name} = '90 s', '30 min', '1 h' or '2 days'")
+    if micros <= 0:
+        _refuse(option, f"{option.name} must be longer than nothing", f"{option.name} = '90 s'")
+    return micros
+
+
+def _check_table(statement: CreateSource, options: dict[str, Option]) -> None:
+    if "ttl" in options:
+        _refuse(options["ttl"], "rows of a table do not expire", "leave ttl out, or use SOURCE")
+    if statement.watermark is not None:
+        raise BindingError(
+            "a table has no watermark",
+            span=statement.watermark.column.span,
+            hint="leave it out, or use SOURCE",
+        )
+    source = options.get("source")
+    if source is not None and source.value.lower() not in _TABLE_SOURCES:
+        close = nearest(source.value.lower(), _TABLE_SOURCES)
+        hint = f"did you mean {close}?" if close else f"one of {', '.join(_TABLE_SOURCES)}"
+        _refuse(source, f"there is no table source {source.value!r:.40}", hint)
+
+
+def _refuse(option: Option, message: str, hint: str) -> Never:
+    raise BindingError(message, span=option.span, hint=hint)
+
+
+def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition:
+    name = statement.name.text
+    recursive = refers_to_name(statement.query.tree, name)
+    if recursive and not statement.recursive:
+        raise BindingError(
+            f"view {name!r} reads itself",
+            span=statement.name.span,
+            hint=f"CREATE RECURSIVE VIEW {name}(columns) AS base UNION step",
+        )
+    definition = ViewDefinition(
+        name=name,
+        query=statement.query.text,
+        columns=tuple(column.text for column in statement.columns),
+        recursive=statement.recursive,
+        text=statement.text,
+    )
+    environment = Environment(Binding(catalog), statement.script, expanding=(name,))
+    bind_view(definition, statement.query, environment)
+    return definition

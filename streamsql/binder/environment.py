@@ -1,0 +1,108 @@
+"""What is known while a statement is bound, and how to complain about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from streamsql.algebra.operators import Plan
+from streamsql.catalog.catalog import Catalog
+from streamsql.data.schema import Schema
+from streamsql.errors import BindingError, Span, UnsupportedError
+from streamsql.syntax.places import Script
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A relation named in a WITH clause.
+
+    Attributes:
+        plan: What it stands for; a `RecursiveReference` inside its own definition.
+        recursive: Whether it is the relation being defined.
+    """
+
+    plan: Plan
+    recursive: bool = False
+
+
+@dataclass(slots=True)
+class Binding:
+    """What the parts of one statement share while it is bound.
+
+    Attributes:
+        places: Where each recursion was written, or where its view is read, by fixpoint name.
+        views: Plans of views already expanded, so that a view read twice is one shared plan.
+    """
+
+    catalog: Catalog
+    warnings: list[str] = field(default_factory=list)
+    places: dict[str, Span | None] = field(default_factory=dict)
+    views: dict[str, Plan] = field(default_factory=dict)
+
+    def warn(self, text: str) -> None:
+        """Add a warning once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    def fixpoint_name(self, wanted: str, place: Span | None) -> str:
+        """Return a name no other recursion of the statement has."""
+        name, number = wanted, 2
+        while name in self.places:
+            name, number = f"{wanted}_{number}", number + 1
+        self.places[name] = place
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Names visible at one point of a statement.
+
+    Attributes:
+        script: The text that places refer to.
+        tables: Relations of enclosing WITH clauses.
+        expanding: Views being expanded, outermost first.
+        later: Names that the current WITH RECURSIVE defines further down.
+    """
+
+    binding: Binding
+    script: Script
+    tables: Mapping[str, CommonTable] = field(default_factory=dict)
+    expanding: tuple[str, ...] = ()
+    later: frozenset[str] = frozenset()
+
+    def with_table(self, name: str, table: CommonTable) -> "Environment":
+        """Return the environment with one more common table."""
+        return replace(self, tables={**self.tables, name: table})
+
+    def place(self, node: exp.Expr | None) -> Span | None:
+        """Return where a node was written."""
+        return None if node is None else self.script.span_of(node)
+
+    def error(self, node: exp.Expr | None, message: str, *, hint: str = "") -> BindingError:
+        """Return an error about a name, a type or a shape."""
+        return BindingError(message, span=self.place(node), hint=hint)
+
+    def unsupported(self, node: exp.Expr | None, message: str, *, hint: str) -> UnsupportedError:
+        """Return an error about something understood but refused."""
+        return UnsupportedError(message, span=self.place(node), hint=hint)
+
+
+def identifier_text(identifier: exp.Expr) -> str:
+    """Return a name as names are compared: lower case unless quoted."""
+    text = identifier.name
+    return text if identifier.args.get("quoted") else text.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query ready to be optimized and run.
+
+    Attributes:
+        emit: "relation", "istream", "dstream" or "rstream".
+        warnings: What its author should know before it runs.
+    """
+
+    plan: Plan
+    schema: Schema
+    emit: str
+    warnings: tuple[str, ...]

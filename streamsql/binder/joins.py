@@ -1,0 +1,168 @@
+"""FROM and WHERE to a tree of joins.
+
+Conditions are gathered first and every column keeps a number of its own, so that inner joins can
+be put in an order in which each one has a key: a comma list is a product only when nothing
+connects its parts.
+"""
+
+from dataclasses import dataclass, field
+
+from streamsql.algebra.expressions import (
+    Call,
+    Column,
+    Expression,
+    columns_of,
+    conjunction,
+    map_columns,
+)
+from streamsql.algebra.operators import Filter, Join, JoinKind, Plan
+
+
+@dataclass(slots=True)
+class Condition:
+    """A conjunct of WHERE or ON; it reads column numbers, not positions.
+
+    Attributes:
+        owner: Number of the join whose ON it belongs to, or None for WHERE.
+    """
+
+    predicate: Expression
+    owner: int | None = None
+
+    @property
+    def reads(self) -> frozenset[int]:
+        """Numbers of the columns it reads."""
+        return columns_of(self.predicate)
+
+    def pair(self) -> tuple[int, int] | None:
+        """Return the two columns it equates, if that is all it does and their types agree."""
+        match self.predicate:
+            case Call(function="=", arguments=(Column() as left, Column() as right)):
+                return (left.position, right.position) if left.dtype == right.dtype else None
+            case _:
+                return None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A plan and the numbers of its columns in order."""
+
+    plan: Plan
+    layout: tuple[int, ...]
+
+    def position(self, number: int) -> int:
+        """Return where a column stands."""
+        return self.layout.index(number)
+
+    def expression(self, expression: Expression) -> Expression:
+        """Return an expression over column numbers as one over this plan's rows."""
+        places = {number: position for position, number in enumerate(self.layout)}
+        return map_columns(expression, lambda c: Column(places[c.position], c.name, c.dtype))
+
+    def filtered(self, predicates: list[Expression]) -> "Part":
+        """Return the rows for which all predicates hold."""
+        together = conjunction([self.expression(p) for p in predicates])
+        return self if together is None else Part(Filter(self.plan, together), self.layout)
+
+
+@dataclass(slots=True)
+class JoinTree:
+    """Builds the plan item by item, from left to right.
+
+    Attributes:
+        parts: Items waiting to be joined by inner joins.
+        conditions: Conditions that are not applied yet.
+    """
+
+    conditions: list[Condition]
+    parts: list[Part] = field(default_factory=list)
+
+    def inner(self, part: Part) -> None:
+        """Add an item of a comma list, JOIN or CROSS JOIN."""
+        self.parts.append(part)
+
+    def outer(self, part: Part, on: list[Expression], *, keep_right: bool, where: bool) -> None:
+        """Add an item by LEFT JOIN, or by RIGHT JOIN when `keep_right`.
+
+        Args:
+            where: Whether WHERE conditions may already be used for the joins so far. They may
+                below a LEFT JOIN, but not below a RIGHT JOIN here or later: it would bring back,
+                padded with NULLs, what they removed.
+        """
+        left = self._collapse(final=False, where=where)
+        kept, other = (part, left) if keep_right else (left, part)
+        self.parts = [joined(kept, other, on, JoinKind.LEFT)]
+
+    def finish(self) -> Part:
+        """Return the whole join with every remaining condition applied."""
+        return self._collapse(final=True, where=True)
+
+    def _collapse(self, *, final: bool, where: bool) -> Part:
+        remaining = list(self.parts)
+        current = remaining.pop(0)
+        while remaining:
+            chosen = next((p for p in remaining if self._connected(current, p)), remaining[0])
+            remaining.remove(chosen)
+            current = self._join(current, chosen, where=where)
+        if final:
+            rest, self.conditions = self.conditions, []
+            return current.filtered([condition.predicate for condition in rest])
+        return current.filtered(self._take_own(current))
+
+    def _take_own(self, current: Part) -> list[Expression]:
+        """Take ON conditions of inner joins; they must hold before an outer join pads rows."""
+        own = [c for c in self.conditions if c.owner is not None and c.reads <= set(current.layout)]
+        self.conditions = [c for c in self.conditions if c not in own]
+        return [condition.predicate for condition in own]
+
+    def _connected(self, left: Part, right: Part) -> bool:
+        return any(
+            condition.pair() is not None and _crosses(condition, left, right)
+            for condition in self.conditions
+        )
+
+    def _join(self, left: Part, right: Part, *, where: bool) -> Part:
+        usable = [
+            condition
+            for condition in self.conditions
+            if (where or condition.owner is not None) and _crosses(condition, left, right)
+        ]
+        self.conditions = [c for c in self.conditions if c not in usable]
+        return joined(left, right, [c.predicate for c in usable], JoinKind.INNER)
+
+
+def _crosses(condition: Condition, left: Part, right: Part) -> bool:
+    reads = condition.reads
+    return (
+        reads <= set(left.layout) | set(right.layout)
+        and bool(reads & set(left.layout))
+        and bool(reads & set(right.layout))
+    )
+
+
+def joined(left: Part, right: Part, conditions: list[Expression], kind: JoinKind) -> Part:
+    """Join two parts; equalities of columns become keys, everything else the residual."""
+    layout = left.layout + right.layout
+    keys: list[tuple[int, int]] = []
+    residual: list[Expression] = []
+    for predicate in conditions:
+        key = _key(predicate, left, right)
+        if key is None:
+            residual.append(predicate)
+        elif key not in keys:
+            keys.append(key)
+    both = Part(left.plan, layout)
+    rest = conjunction([both.expression(p) for p in residual])
+    return Part(Join(left.plan, right.plan, kind, tuple(keys), rest), layout)
+
+
+def _key(predicate: Expression, left: Part, right: Part) -> tuple[int, int] | None:
+    pair = Condition(predicate).pair()
+    if pair is None:
+        return None
+    first, second = pair
+    if first in right.layout and second in left.layout:
+        first, second = second, first
+    if first in left.layout and second in right.layout:
+        return left.position(first), right.position(second)
+    return None

@@ -1,0 +1,292 @@
+"""What stands in FROM: sources, windows, views, common tables and queries in parentheses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from streamsql.algebra.operators import (
+    Plan,
+    Project,
+    Scan,
+    Window,
+    WindowKind,
+    identity_columns,
+)
+from streamsql.binder.environment import Environment, identifier_text
+from streamsql.binder.scope import Scope
+from streamsql.binder.shape import only
+from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
+from streamsql.errors import BindingError, QueryError
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.dialect import StreamWindow
+from streamsql.syntax.parse import parse_statement
+from streamsql.syntax.statements import Query
+
+QueryBinder = Callable[[exp.Expr, Environment], Plan]
+ViewBinder = Callable[[ViewDefinition, Query, Environment], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One item of FROM: its plan and what its columns are called."""
+
+    plan: Plan
+    alias: str
+    node: exp.Expr
+
+    def scope(self, offset: int) -> Scope:
+        """Return its columns from a position on."""
+        return Scope.of(self.alias, self.plan.schema, offset)
+
+
+def bind_relation(
+    node: exp.Expr, environment: Environment, bind: QueryBinder, bind_view: ViewBinder
+) -> Relation:
+    """Bind one item of FROM.
+
+    Args:
+        bind: Binds a query in parentheses.
+        bind_view: Binds the query of a view.
+
+    Raises:
+        BindingError: There is no such relation, or its window does not fit.
+        UnsupportedError: It is of a kind that is refused.
+    """
+    match node:
+        case exp.Table():
+            return _table(node, environment, bind_view)
+        case exp.Subquery():
+            return _derived(node, environment, bind)
+        case exp.Lateral() | exp.Unnest():
+            raise environment.unsupported(
+                node, "LATERAL and UNNEST are not supported", hint="join with a query in FROM"
+            )
+        case _:
+            raise environment.unsupported(
+                node,
+                "this cannot stand in FROM",
+                hint="name a source, table or view, or write (SELECT …) AS name",
+            )
+
+
+def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) -> Relation:
+    only(node, environment, "this", "alias", "joins")
+    if node.args.get("joins"):
+        raise environment.unsupported(
+            node, "a join in parentheses is not supported", hint="leave the parentheses out"
+        )
+    alias = node.args.get("alias")
+    plan = bind(node.this, environment)
+    if alias is not None:
+        _refuse_window(alias, environment, "a query", "put the window inside it, after the stream")
+    name = identifier_text(alias.this) if alias is not None and alias.this is not None else ""
+    return Relation(renamed(plan, alias, environment), name, node)
+
+
+def renamed(plan: Plan, alias: exp.Expr | None, environment: Environment) -> Plan:
+    """Return the plan under the column names of `AS t(a, b)`.
+
+    Raises:
+        BindingError: The number of names is wrong, or one is given twice.
+    """
+    columns = alias.args.get("columns") if alias is not None else None
+    if not columns:
+        return plan
+    names = [identifier_text(column) for column in columns]
+    return with_names(plan, names, alias, environment)
+
+
+def with_names(
+    plan: Plan, names: list[str], node: exp.Expr | None, environment: Environment
+) -> Plan:
+    """Return the plan with other column names.
+
+    Raises:
+        BindingError: The number of names is wrong, or one is given twice.
+    """
+    if len(names) != len(plan.schema):
+        raise environment.error(
+            node,
+            f"{len(names)} column names for {len(plan.schema)} columns",
+            hint=f"the query gives {', '.join(plan.schema.names)}",
+        )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise environment.error(node, f"column name {twice!r} is given twice")
+    if tuple(names) == plan.schema.names:
+        return plan
+    return Project(plan, identity_columns(plan.schema), tuple(names))
+
+
+def _table(node: exp.Table, environment: Environment, bind_view: ViewBinder) -> Relation:
+    only(node, environment, "this", "alias", "stream_window", "joins")
+    if not isinstance(node.this, exp.Identifier):
+        raise _function_in_from(node, environment)
+    name = identifier_text(node.this)
+    alias = node.args.get("alias")
+    plan = _named(name, node, environment, bind_view)
+    window = _window_of(node, environment)
+    if window is not None:
+        plan = _windowed(plan, name, window, environment)
+    shown = identifier_text(alias.this) if alias is not None and alias.this is not None else name
+    return Relation(renamed(plan, alias, environment), shown, node)
+
+
+def _function_in_from(node: exp.Table, environment: Environment) -> Exception:
+    name = node.this.name.upper()
+    if name in ("ISTREAM", "DSTREAM", "RSTREAM"):
+        return environment.unsupported(
+            node,
+            f"{name} cannot stand in FROM",
+            hint=f"{name}(SELECT …) stands around the whole query",
+        )
+    if name in ("TUMBLE", "HOP", "SESSION"):
+        return environment.unsupported(
+            node, f"{name} is not supported", hint="write s [RANGE 10 MINUTES SLIDE 1 MINUTE]"
+        )
+    return environment.unsupported(
+        node, "a function cannot stand in FROM", hint="name a source, table or view"
+    )
+
+
+def _named(name: str, node: exp.Table, environment: Environment, bind_view: ViewBinder) -> Plan:
+    common = environment.tables.get(name)
+    if common is not None:
+        return common.plan
+    if name in environment.later:
+        raise environment.unsupported(
+            node,
+            f"{name!r} is defined further down: mutual recursion is not supported",
+            hint="put definitions before their use, or merge both into one relation with a "
+            "column that tells them apart",
+        )
+    definition = environment.binding.catalog.find(name)
+    match definition:
+        case SourceDefinition():
+            return definition.scan()
+        case ViewDefinition():
+            return _view(definition, node, environment, bind_view)
+        case None:
+            raise _unknown(name, node, environment)
+
+
+def _unknown(name: str, node: exp.Table, environment: Environment) -> BindingError:
+    known = [*environment.tables, *environment.binding.catalog.names]
+    close = nearest(name, known)
+    if close:
+        hint = f"did you mean {close}?"
+    elif known:
+        hint = "SHOW SOURCES, SHOW TABLES and SHOW VIEWS list what there is"
+    else:
+        hint = "CREATE SOURCE, CREATE TABLE or CREATE VIEW first"
+    return environment.error(node, f"there is no source, table or view {name!r}", hint=hint)
+
+
+def _view(
+    definition: ViewDefinition, node: exp.Table, environment: Environment, bind_view: ViewBinder
+) -> Plan:
+    name = definition.name.lower()
+    if name in environment.expanding:
+        circle = " -> ".join((*environment.expanding[environment.expanding.index(name) :], name))
+        raise environment.error(
+            node,
+            f"view {name!r} reads itself: {circle}",
+            hint="CREATE RECURSIVE VIEW name(columns) AS base UNION step",
+        )
+    cached = environment.binding.views.get(name)
+    if cached is not None:
+        return cached
+    place = environment.place(node)
+    before = set(environment.binding.places)
+    try:
+        query = parse_statement(definition.query)
+        if not isinstance(query, Query):
+            raise environment.error(node, f"view {name!r} holds no query")
+        inner = replace(
+            environment,
+            script=query.script,
+            tables={},
+            later=frozenset(),
+            expanding=(*environment.expanding, name),
+        )
+        plan = bind_view(definition, query, inner)
+    except QueryError as error:
+        if error.span == place:
+            raise
+        raise _inside_view(error, name, environment, node) from None
+    for added in set(environment.binding.places) - before:
+        environment.binding.places[added] = place
+    environment.binding.views[name] = plan
+    return plan
+
+
+def _inside_view(
+    error: QueryError, name: str, environment: Environment, node: exp.Expr
+) -> BindingError:
+    """Say at the place where the view is read what is wrong inside it."""
+    message = error.message
+    if error.span is not None and error.span.text:
+        message = f"{message} ({error.span.text})"
+    return environment.error(node, f"in view {name!r}: {message}", hint=error.hint)
+
+
+def _window_of(node: exp.Table, environment: Environment) -> StreamWindow | None:
+    first = node.args.get("stream_window")
+    alias = node.args.get("alias")
+    second = alias.args.get("stream_window") if alias is not None else None
+    if first is not None and second is not None:
+        raise environment.error(second, "a stream takes one window", hint="leave one out")
+    return first if first is not None else second
+
+
+def _refuse_window(alias: exp.Expr, environment: Environment, what: str, hint: str) -> None:
+    window = alias.args.get("stream_window")
+    if window is not None:
+        raise environment.error(
+            window, f"{what} takes no window: windows stand on streams only", hint=hint
+        )
+
+
+def _windowed(plan: Plan, name: str, window: StreamWindow, environment: Environment) -> Plan:
+    kind = WindowKind(window.args["kind"])
+    if not isinstance(plan, Scan):
+        what = "a recursive relation" if name in environment.tables else "a view"
+        if name in environment.tables and not environment.tables[name].recursive:
+            what = "a common table"
+        raise environment.error(
+            window,
+            f"{name!r} is {what}, and windows stand on streams only: what is derived expires with "
+            "the rows it rests on",
+            hint=f"put the window inside the definition of {name}, after the stream",
+        )
+    if plan.kind == "table":
+        raise environment.error(
+            window,
+            f"{name!r} is a stored table: its rows do not expire, so it takes no window",
+            hint="leave the window out",
+        )
+    if kind == WindowKind.NOW:
+        environment.binding.warn(
+            f"{name} [NOW] holds only the rows of the current second; its answer is empty between "
+            "readings"
+        )
+    partition = tuple(
+        Scope.of(name, plan.schema).resolve(column, environment).position
+        for column in _partition_columns(window, environment)
+    )
+    return Window(plan, kind, window.args.get("size"), window.args.get("slide"), partition)
+
+
+def _partition_columns(window: StreamWindow, environment: Environment) -> list[exp.Column]:
+    columns = window.args.get("partition_by") or []
+    for column in columns:
+        if not isinstance(column, exp.Column):
+            raise environment.error(column, "PARTITION BY takes columns of the stream")
+    if columns and window.args["kind"] != "ROWS":
+        raise environment.unsupported(
+            columns[0],
+            "PARTITION BY makes a difference for ROWS only",
+            hint="leave it out",
+        )
+    return list(columns)

@@ -1,0 +1,133 @@
+"""Scopes: which columns a name may mean at one point of a query."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Column
+from streamsql.binder.environment import Environment, identifier_text
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.syntax.cursor import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeColumn:
+    """A visible column.
+
+    Attributes:
+        table: Alias of the relation it comes from.
+        position: Where it stands in the row that expressions read.
+        merged: Hidden from `*` and from bare names because USING merged it into another.
+    """
+
+    table: str
+    name: str
+    dtype: DataType
+    position: int
+    merged: bool = False
+
+    @property
+    def column(self) -> Column:
+        """The expression that reads it."""
+        return Column(self.position, self.name, self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The columns visible at one point, in the order `*` expands to."""
+
+    columns: tuple[ScopeColumn, ...] = ()
+
+    @staticmethod
+    def of(table: str, schema: Schema, offset: int = 0) -> "Scope":
+        """Return the scope of one relation whose columns begin at a position."""
+        return Scope(
+            tuple(
+                ScopeColumn(table, field.name, field.dtype, offset + number)
+                for number, field in enumerate(schema.fields)
+            )
+        )
+
+    def __add__(self, other: "Scope") -> "Scope":
+        """Return the columns of both."""
+        return Scope(self.columns + other.columns)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Aliases in order of appearance."""
+        return tuple(dict.fromkeys(column.table for column in self.columns))
+
+    def of_table(self, table: str) -> tuple[ScopeColumn, ...]:
+        """Return the columns of one relation."""
+        return tuple(column for column in self.columns if column.table == table)
+
+    def visible(self) -> tuple[ScopeColumn, ...]:
+        """Return what `*` expands to."""
+        return tuple(column for column in self.columns if not column.merged)
+
+    def hiding(self, positions: Iterable[int]) -> "Scope":
+        """Return the scope with some columns merged away."""
+        hidden = frozenset(positions)
+        return Scope(
+            tuple(
+                replace(column, merged=True) if column.position in hidden else column
+                for column in self.columns
+            )
+        )
+
+    def moved(self, layout: dict[int, int]) -> "Scope":
+        """Return the scope over a row whose columns were rearranged."""
+        return Scope(tuple(replace(c, position=layout[c.position]) for c in self.columns))
+
+    def resolve(self, node: exp.Column, environment: Environment) -> ScopeColumn:
+        """Return the column that a reference means.
+
+        Raises:
+            BindingError: There is none, or there are several.
+        """
+        if node.args.get("db") is not None or node.args.get("catalog") is not None:
+            raise environment.error(
+                node, "a column is written name or table.name", hint="there are no schemas"
+            )
+        name = identifier_text(node.this)
+        qualifier = node.args.get("table")
+        if qualifier is None:
+            found = [c for c in self.visible() if c.name == name]
+        else:
+            table = identifier_text(qualifier)
+            self.check_table(table, qualifier, environment)
+            found = [c for c in self.of_table(table) if c.name == name]
+        if not found:
+            raise self._unknown(node, name, environment)
+        if len(found) > 1:
+            owners = ", ".join(f"{c.table}.{c.name}" for c in found)
+            raise environment.error(
+                node, f"column {name!r} is ambiguous", hint=f"write one of {owners}"
+            )
+        return found[0]
+
+    def check_table(self, table: str, node: exp.Expr, environment: Environment) -> None:
+        """Check that an alias is visible.
+
+        Raises:
+            BindingError: It is not.
+        """
+        if table in self.tables:
+            return
+        close = nearest(table, self.tables)
+        known = ", ".join(self.tables) or "none: the query has no FROM"
+        hint = f"did you mean {close}?" if close else f"known here: {known}"
+        raise environment.error(node, f"there is no relation {table!r} in this FROM", hint=hint)
+
+    def _unknown(self, node: exp.Column, name: str, environment: Environment) -> Exception:
+        qualifier = node.args.get("table")
+        columns = self.visible()
+        if qualifier is not None:
+            columns = self.of_table(identifier_text(qualifier))
+        names = list(dict.fromkeys(c.name for c in columns))
+        close = nearest(name, names)
+        shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+        hint = f"did you mean {close}?" if close else f"columns here: {shown or 'none'}"
+        return environment.error(node, f"there is no column {name!r}", hint=hint)

@@ -1,0 +1,51 @@
+"""Clauses sqlglot can parse and this language refuses, each with what to write instead."""
+
+from sqlglot import exp
+
+from streamsql.binder.environment import Environment
+
+_MESSAGES = {
+    "order": (
+        "ORDER BY is not supported here: a relation has no order",
+        "leave it out; the reader of the result sorts it",
+    ),
+    "limit": (
+        "LIMIT is not supported on a continuous query",
+        "MIN, MAX, ARG_MIN and ARG_MAX pick extreme rows",
+    ),
+    "offset": ("OFFSET is not supported", "leave it out"),
+    "windows": ("WINDOW clauses are not supported", "put the window after the stream: s [ROWS 5]"),
+    "qualify": ("QUALIFY is not supported", "use HAVING, or filter a query in FROM"),
+    "distinct_on": ("DISTINCT ON is not supported", "use GROUP BY with ARG_MIN or ARG_MAX"),
+    "sample": ("TABLESAMPLE is not supported", "use a window to read less"),
+    "pivots": ("PIVOT is not supported", "use SUM(CASE WHEN … THEN … END) per column"),
+    "laterals": ("LATERAL is not supported", "join with a query in FROM"),
+    "into": ("SELECT INTO is not supported", "CREATE VIEW name AS SELECT …"),
+    "locks": ("row locks are not supported", "leave FOR UPDATE out"),
+    "connect": ("CONNECT BY is not supported", "use WITH RECURSIVE"),
+    "match": ("MATCH_RECOGNIZE is not supported", "join the stream with itself"),
+    "rollup": ("ROLLUP is not supported", "unite one GROUP BY per level with UNION ALL"),
+    "cube": ("CUBE is not supported", "unite one GROUP BY per level with UNION ALL"),
+    "grouping_sets": (
+        "GROUPING SETS are not supported",
+        "unite one GROUP BY per level with UNION ALL",
+    ),
+}
+
+
+def only(node: exp.Expr, environment: Environment, *allowed: str) -> None:
+    """Check that a node has no clause beside the allowed ones.
+
+    Raises:
+        UnsupportedError: It has; names the clause.
+    """
+    for key, value in node.args.items():
+        if key in allowed or value is None or value is False or value == []:
+            continue
+        message, hint = _MESSAGES.get(
+            key,
+            (f"{key.strip('_').replace('_', ' ').upper()} is not supported here", "leave it out"),
+        )
+        place = value[0] if isinstance(value, list) else value
+        where = place if isinstance(place, exp.Expr) and environment.place(place) else node
+        raise environment.unsupported(where, message, hint=hint)
