@@ -1,0 +1,1 @@
+"""Recursive views maintained under insertions and deletions, in one or several sites."""

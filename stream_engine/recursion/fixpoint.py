@@ -1,0 +1,520 @@
+"""The fixpoint operator: a recursive view maintained with absorption provenance.
+
+Every distinct leaf row gets a token; derived rows carry annotations over tokens. A deletion kills
+its token everywhere instead of over-deleting and deriving again, without barriers between sites.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stream_engine.provenance.annotation import Support, encoding_named, least_supports
+from stream_engine.provenance.tokens import (
+    MAX_SITES,
+    TokenSource,
+    checked_token,
+    epoch_of,
+    is_epoch_at_most,
+    site_index_of,
+)
+from stream_engine.provenance.tombstones import Tombstones
+from stream_engine.recursion.absorption import Shipping
+from stream_engine.recursion.leaves import LeafInput, LeafTable
+from stream_engine.recursion.outbox import Outbox, Parcels, RecursiveOutgoing
+from stream_engine.recursion.placement import OwnerFunction, Router, is_base, placement_of
+from stream_engine.recursion.probing import (
+    Annotated,
+    ProbePlan,
+    plan_from_atom,
+    plan_from_head,
+    run_all,
+)
+from stream_engine.recursion.rules import RECURSIVE, Rule, narrowed, rules_of
+from stream_engine.recursion.tables import Item, ItemTable
+from stream_engine.recursion.view import SelectiveView, View
+from streamsql.algebra.operators import Fixpoint
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+from streamsql.errors import InternalError, RecursionLimitError, UnsupportedError, WireError
+from streamsql.wire.messages import AnnotatedRow
+from streamsql.wire.partitioning import site_of
+
+ROWS_PORT = "rows"
+LEAF_PORT = "leaf:"
+_CHUNK = 1_000
+_SPARE_ROUNDS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a row is in the view.
+
+    Attributes:
+        supports: Minimal known combinations of tokens; each alone suffices.
+        rows: Token -> (leaf number, the leaf's row cut to the columns the recursion reads). Tokens
+            of rows that only other sites have are missing.
+    """
+
+    supports: tuple[Support, ...]
+    rows: dict[int, tuple[int, Row]]
+
+
+@dataclass(slots=True)
+class FixpointCounters:
+    """Work done since the start, for EXPLAIN ANALYZE and benchmarks."""
+
+    settles: int = 0
+    rounds: int = 0
+    derivations: int = 0
+    kills: int = 0
+    touched: int = 0
+    rederived: int = 0
+    received_rows: int = 0
+    sent_rows: int = 0
+    sent_kills: int = 0
+    sent_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RecursionOptions:
+    """How a fixpoint is maintained. The view is the same whatever the options.
+
+    Attributes:
+        shipping: When alternative derivations are sent on.
+        annotations: "dnf" or "bdd".
+        width: Bound on the buffered supports of a row; beyond it rows are derived again instead.
+        max_derivations: Bound on the derivations of one settle.
+        strategy: How deletions are handled.
+        owner: Chooses the site of a key.
+
+    Raises:
+        UnsupportedError: The strategy is unknown.
+    """
+
+    shipping: Shipping = Shipping.LAZY
+    annotations: str = "dnf"
+    width: int = 64
+    max_derivations: int = 20_000_000
+    strategy: str = "absorption"
+    owner: OwnerFunction = site_of
+
+    def __post_init__(self) -> None:
+        """Refuse what there is not."""
+        if self.strategy != "absorption":
+            raise UnsupportedError(
+                f"no recursion strategy {self.strategy!r:.40}", hint="write absorption"
+            )
+
+
+class FixpointOperator:
+    """Maintains a site's partition of a recursive view.
+
+    State: leaf rows with tokens, the partition's rows with annotations, and what was derived for
+    other sites. Work per settle is proportional to the derivations that change, plus the rows
+    whose annotations mention a dead token.
+
+    Args:
+        node: The fixpoint.
+        site: This site.
+        sites: All sites that compute the recursion together, in the same order everywhere.
+        epoch: Of this site; grows with every restart.
+        options: How to do it.
+
+    Attributes:
+        leaves: Plans whose changes are given to `apply`, by port number.
+        counters: Work done so far.
+
+    Raises:
+        UnsupportedError: The recursion is not linear and monotone.
+    """
+
+    def __init__(
+        self,
+        node: Fixpoint,
+        *,
+        site: str,
+        sites: tuple[str, ...],
+        epoch: int,
+        options: RecursionOptions | None = None,
+    ) -> None:
+        options = options or RecursionOptions()
+        if site not in sites or len(sites) > MAX_SITES:
+            raise InternalError(f"recursion {node.name}: {site} not among {len(sites)} sites")
+        rule_set = rules_of(node)
+        uses, rules = narrowed(rule_set)
+        self.node = node
+        self.site = site
+        self.sites = sites
+        self.leaves = rule_set.leaves
+        self.leaf_columns = tuple(use.columns for use in uses)
+        self.counters = FixpointCounters()
+        self.encoding = encoding_named(options.annotations, width=options.width)
+        self._shipping = options.shipping
+        self._max_derivations = options.max_derivations
+        self._router = Router(placement_of(rules, len(uses)), sites, options.owner)
+        self._tokens = TokenSource(sites.index(site), epoch)
+        self._tombstones = Tombstones()
+        self._inputs = tuple(LeafInput(use) for use in uses)
+        self._arrived = tuple(LeafTable() for _ in uses)
+        # One site joins its leaf rows where they arrive; several ship them to where they join.
+        self._alone = len(sites) == 1
+        self._joined = self._arrived if self._alone else tuple(LeafTable() for _ in uses)
+        self._view = self._new_view()
+        self._outbox = Outbox(self.encoding, self._shipping)
+        self._parcels = Parcels()
+        self._inbox: list[tuple[str, Row, Any]] = []
+        self._kills_received: list[int] = []
+        self._lost_sites: list[tuple[int, int]] = []
+        self._token_of: list[dict[Row, int]] = [{} for _ in uses]
+        self._fresh_arrived: list[list[Item]] = [[] for _ in uses]
+        self._fresh_joined: list[list[Item]] = [[] for _ in uses]
+        self._settle_derivations = 0
+        self._failure: RecursionLimitError | None = None
+        base = tuple(rule for rule in rules if is_base(rule))
+        step = tuple(rule for rule in rules if not is_base(rule))
+        self._base_plans = _plans(base, len(uses))
+        self._step_plans = _plans(step, len(uses))
+        self._recursive_plans = [
+            plan_from_atom(rule, rule.atoms.index(RECURSIVE)) for rule in step if rule.is_step
+        ]
+        self._base_heads = [plan_from_head(rule) for rule in base]
+        self._step_heads = [plan_from_head(rule) for rule in step]
+
+    def _new_view(self) -> View:
+        selection = self.node.selection
+        if selection is None:
+            return View(self.encoding, self._shipping)
+        return SelectiveView(self.encoding, self._shipping, selection)
+
+    # -- input --------------------------------------------------------------------------------
+
+    def apply(self, port: int, delta: Delta) -> None:
+        """Note changes of leaf `port`, with any weights; `settle` works on them."""
+        if self._failure is not None:
+            return
+        self._inputs[port].buffer(delta)
+
+    def receive(
+        self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
+    ) -> None:
+        """Note what another site sent; `settle` works on it.
+
+        Raises:
+            WireError: The port is unknown, or a row or token is malformed.
+        """
+        width = self._port_width(port, sender)
+        decoded = []
+        for row in annotated:
+            annotation = self.encoding.decode(row.annotation)
+            if len(row.row) != width:
+                raise WireError(f"{sender}, port {port}: {len(row.row)} columns instead of {width}")
+            if port != ROWS_PORT and len(tuple(self.encoding.tokens(annotation))) != 1:
+                raise WireError(f"{sender}, port {port}: a leaf row has exactly one token")
+            decoded.append((port, row.row, annotation))
+        checked = [checked_token(token) for token in kills]
+        self._inbox.extend(decoded)
+        self._kills_received.extend(checked)
+        self.counters.received_rows += len(annotated)
+
+    def _port_width(self, port: str, sender: str) -> int:
+        if port == ROWS_PORT:
+            return len(self.node.schema)
+        number = port.removeprefix(LEAF_PORT)
+        if port.startswith(LEAF_PORT) and number.isdecimal() and int(number) < len(self.leaves):
+            return len(self.leaf_columns[int(number)])
+        raise WireError(f"{sender}: recursion {self.node.name} has no port {port!r:.40}")
+
+    def kill_site(self, site: str, epoch: int) -> None:
+        """Declare all tokens of a site dead that are of this epoch or an earlier one."""
+        self._lost_sites.append((self.sites.index(site), epoch))
+
+    # -- settling -----------------------------------------------------------------------------
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing left to do with what was noted before it."""
+        return not (self._view.released or self._inbox or self._kills_received)
+
+    def settle(self, rounds: int | None = None) -> Delta:
+        """Work until nothing changes here; return the view's set-level change (+1 / -1).
+
+        Args:
+            rounds: Stop after that many rounds of semi-naive evaluation and keep the rest for the
+                next call; for tests that count messages per round.
+
+        Raises:
+            RecursionLimitError: The view or the work grew past its bound. All state is dropped, and
+                every later call raises the same error.
+        """
+        if self._failure is not None:
+            raise self._failure
+        self.counters.settles += 1
+        self._settle_derivations = 0
+        try:
+            self._take_in()
+            done = 0
+            while self._view.released and done != rounds:
+                self._round()
+                done += 1
+                self._check_rounds(done)
+        except RecursionLimitError as error:
+            self._failure = error
+            self.clear()
+            raise
+        self._ship()
+        changes, self._view.changes = self._view.changes, {}
+        return changes
+
+    def _take_in(self) -> None:
+        """Work on everything noted: first deaths, then new leaf rows, then new derivations."""
+        dead = self._leaf_changes()
+        received: list[Annotated] = []
+        if not self._alone:
+            dead = self._all_dead(dead)
+            received = self._open_inbox(dead)
+        if dead:
+            self._kill(dead)
+        self._join_fresh()
+        self._view.merge_received(received)
+        self._derive_suspects()
+        self._view.settle_groups()
+        self._check_size()
+        if dead:
+            self.encoding.release(dead)
+
+    def _leaf_changes(self) -> set[int]:
+        """Give tokens to rows that entered; return the tokens of rows that left."""
+        dead: set[int] = set()
+        for leaf, source in enumerate(self._inputs):
+            entered, left = source.take()
+            tokens = self._token_of[leaf]
+            for row in left:
+                dead.add(tokens.pop(row))
+            for row in entered:
+                token = tokens[row] = self._tokens.fresh()
+                annotation = self.encoding.of_token(token)
+                item = self._arrived[leaf].enter(row, token, annotation)
+                self._fresh_arrived[leaf].append(item)
+                if not self._alone:
+                    self._send_leaf_row(leaf, row, token, annotation)
+        return dead
+
+    def _send_leaf_row(self, leaf: int, row: Row, token: int, annotation: Any) -> None:
+        for site in self._router.leaf_destinations(leaf, row):
+            if site == self.site:
+                item = self._joined[leaf].enter(row, token, annotation)
+                self._fresh_joined[leaf].append(item)
+            else:
+                encoded = self.encoding.encode(annotation)
+                self._parcels.add(site, f"{LEAF_PORT}{leaf}", row, encoded)
+
+    def _all_dead(self, own: set[int]) -> set[int]:
+        """Announce own deaths, add those of other sites, and remember all of them."""
+        if own:
+            kills = sorted(own)
+            for site in self.sites:
+                if site != self.site:
+                    self._parcels.add_kills(site, kills)
+                    self.counters.sent_kills += len(kills)
+        kills_received, self._kills_received = self._kills_received, []
+        lost_sites, self._lost_sites = self._lost_sites, []
+        dead = own.union(kills_received)
+        for site_index, epoch in lost_sites:
+            dead.update(self._tokens_of(site_index, epoch))
+            self._tombstones.add_epochs(site_index, epoch)
+        self._tombstones.add_all(dead)
+        return dead
+
+    def _tokens_of(self, site_index: int, epoch: int) -> list[int]:
+        known = set(self._view.tokens()) | set(self._outbox.tokens())
+        for table in self._joined:
+            known.update(table.by_token)
+        return [
+            token
+            for token in known
+            if site_index_of(token) == site_index and is_epoch_at_most(epoch_of(token), epoch)
+        ]
+
+    def _open_inbox(self, dead: set[int]) -> list[Annotated]:
+        """Take leaf rows in; return derived rows. Whatever rests on dead tokens is cut away.
+
+        Args:
+            dead: Takes up tokens that were found dead, so that they are forgotten again.
+        """
+        inbox, self._inbox = self._inbox, []
+        rows: list[Annotated] = []
+        for port, row, annotation in inbox:
+            stale = self._tombstones.among(self.encoding.tokens(annotation))
+            if stale:
+                dead.update(stale)
+                annotation = self.encoding.restrict(annotation, stale)  # noqa: PLW2901
+                if self.encoding.is_false(annotation):
+                    continue
+            if port == ROWS_PORT:
+                rows.append((row, annotation))
+            else:
+                self._take_leaf_row(int(port.removeprefix(LEAF_PORT)), row, annotation)
+        return rows
+
+    def _take_leaf_row(self, leaf: int, row: Row, annotation: Any) -> None:
+        (token,) = self.encoding.tokens(annotation)
+        if token not in self._joined[leaf].by_token:
+            item = self._joined[leaf].enter(row, token, annotation)
+            self._fresh_joined[leaf].append(item)
+
+    def _kill(self, dead: set[int]) -> None:
+        """Remove dead leaf rows and restrict every annotation that mentions them."""
+        for table in self._arrived if self._alone else self._arrived + self._joined:
+            for token in dead:
+                table.kill(token)
+        self._view.restrict_released(dead)
+        self.counters.kills += len(dead)
+        self.counters.touched += self._view.kill(dead) + self._outbox.kill(dead)
+
+    def _join_fresh(self) -> None:
+        """Derive from new leaf rows: by step rules with the view as it was, then by base rules."""
+        arrived, self._fresh_arrived = self._fresh_arrived, [[] for _ in self.leaves]
+        joined = arrived
+        if not self._alone:
+            joined, self._fresh_joined = self._fresh_joined, [[] for _ in self.leaves]
+        for plans, fresh in ((self._step_plans, joined), (self._base_plans, arrived)):
+            for leaf, items in enumerate(fresh):
+                if items and plans[leaf]:
+                    self._derive(plans[leaf], [(item.row, item.sent) for item in items])
+
+    def _round(self) -> None:
+        """Derive everything that follows in one step from what was released."""
+        released, self._view.released = self._view.released, []
+        start = [(entry.row, part) for entry, part in released if entry.sent is not None]
+        self.counters.rounds += 1
+        self._derive(self._recursive_plans, start)
+        self._view.settle_groups()
+
+    def _derive(self, plans: Sequence[ProbePlan], start: list[Annotated]) -> None:
+        for at in range(0, len(start), _CHUNK):
+            chunk = start[at : at + _CHUNK]
+            derived = run_all(plans, chunk, self._table, self.encoding.conjoin)
+            self._settle_derivations += len(derived)
+            self.counters.derivations += len(derived)
+            self._deliver(derived)
+            self._check_size()
+
+    def _table(self, number: int) -> ItemTable:
+        return self._view.joined if number == RECURSIVE else self._joined[number]
+
+    def _deliver(self, derived: list[Annotated]) -> None:
+        """Hand derived rows to the partition that owns them."""
+        if self._alone:
+            self._view.merge(derived)
+            return
+        owner_of, mine = self._router.owner_of, self.site
+        here: list[Annotated] = []
+        elsewhere: list[Annotated] = []
+        for pair in derived:
+            (here if owner_of(pair[0]) == mine else elsewhere).append(pair)
+        self._view.merge(here)
+        self._outbox.merge(elsewhere)
+
+    def _derive_suspects(self) -> None:
+        """Look for derivations of rows that lost all kept support but had dropped some."""
+        suspects = self._view.suspects + self._outbox.suspects
+        self._view.suspects, self._outbox.suspects = [], []
+        for row in suspects:
+            start = [(row, self.encoding.true)]
+            conjoin = self.encoding.conjoin
+            found = run_all(self._base_heads, start, self._arrived.__getitem__, conjoin)
+            found += run_all(self._step_heads, start, self._table, conjoin)
+            self.counters.rederived += 1
+            self._settle_derivations += len(found)
+            self._deliver([pair for pair in found if pair[0] == row])
+
+    # -- output -------------------------------------------------------------------------------
+
+    def _ship(self) -> None:
+        for row, annotation in self._outbox.take():
+            encoded = self.encoding.encode(annotation)
+            self._parcels.add(self._router.owner_of(row), ROWS_PORT, row, encoded)
+
+    def drain(self) -> list[RecursiveOutgoing]:
+        """Return the messages for other sites that settling has produced, in sending order."""
+        messages = self._parcels.drain()
+        for message in messages:
+            self.counters.sent_rows += len(message.annotated)
+            self.counters.sent_bytes += sum(len(row.annotation) for row in message.annotated)
+        return messages
+
+    def state_rows(self) -> Iterator[Row]:
+        """Yield the rows of this site's partition of the view."""
+        return (item.row for item in self._view.joined.items)
+
+    def explain_row(self, row: Row, limit: int = 16) -> Explanation | None:
+        """Return why a row is in the view, or None when it is not.
+
+        Args:
+            row: A row of this site's partition.
+            limit: Most supports returned.
+        """
+        entry = self._view.entries.get(row)
+        if entry is None or entry.sent is None:
+            return None
+        supports: list[Support] = []
+        for part in self._view.annotations(entry):
+            supports.extend(self.encoding.supports(part, limit))
+        minimal = least_supports(supports)[:limit]
+        rows = {
+            token: (leaf, table.by_token[token].row)
+            for tables in (self._arrived, self._joined)
+            for leaf, table in enumerate(tables)
+            for token in frozenset().union(*minimal) & table.by_token.keys()
+        }
+        return Explanation(minimal, rows)
+
+    # -- bounds -------------------------------------------------------------------------------
+
+    def _check_size(self) -> None:
+        limit = self.node.limit
+        if len(self._view) > limit or len(self._view.entries) > 2 * limit + _CHUNK:
+            raise RecursionLimitError(
+                f"recursion {self.node.name} has more than {limit} rows at {self.site}",
+                hint="bound it (hops < 12) or raise it: WITH RECURSIVE (LIMIT n)",
+            )
+        if self._settle_derivations > self._max_derivations:
+            raise RecursionLimitError(
+                f"recursion {self.node.name} needs more than {self._max_derivations} derivations "
+                "for one change",
+                hint="bound it (hops < 12), or join it with fewer rows",
+            )
+
+    def _check_rounds(self, done: int) -> None:
+        """Notice cycles that improve for ever: a best row needs every group at most once."""
+        groups = self._view.group_count
+        if groups is not None and done > groups + _SPARE_ROUNDS:
+            raise RecursionLimitError(
+                f"recursion {self.node.name} still changes after {done} rounds",
+                hint="is there a cycle of negative cost?",
+            )
+
+    def clear(self) -> None:
+        """Drop all state."""
+        for table in self._arrived + self._joined:
+            table.clear()
+        self._view.clear()
+        self._outbox.clear()
+        self._parcels.drain()
+        self._inputs = ()
+        self._token_of = []
+        self._inbox = []
+        self._fresh_arrived = []
+        self._fresh_joined = []
+        self._kills_received = []
+        self._tombstones = Tombstones()
+
+
+def _plans(rules: tuple[Rule, ...], leaf_count: int) -> list[list[ProbePlan]]:
+    """Return per leaf the plans that start from its rows."""
+    plans: list[list[ProbePlan]] = [[] for _ in range(leaf_count)]
+    for rule in rules:
+        for atom, leaf in enumerate(rule.atoms):
+            if leaf != RECURSIVE:
+                plans[leaf].append(plan_from_atom(rule, atom))
+    return plans

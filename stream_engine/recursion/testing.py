@@ -1,0 +1,223 @@
+"""Recursive views written in the algebra, and several sites in one process, for tests.
+
+Not imported by the engine.
+"""
+
+import random
+from collections import deque
+from collections.abc import Iterable
+
+from stream_engine.recursion.fixpoint import FixpointOperator, RecursionOptions
+from stream_engine.recursion.outbox import RecursiveOutgoing
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.operators import (
+    AggregateSelection,
+    Filter,
+    Fixpoint,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RecursiveReference,
+    Scan,
+    SourceKind,
+    identity_columns,
+)
+from streamsql.data.delta import Delta, accumulate
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType, Row
+from streamsql.errors import InternalError
+from streamsql.wire.codec import decode_packed, encode_packed
+from streamsql.wire.messages import DeltaBatch
+
+TEXT, DOUBLE, INTEGER = DataType.TEXT, DataType.DOUBLE, DataType.INTEGER
+
+LINK = Scan("link", SourceKind.LINK, Schema.of(("src", TEXT), ("dst", TEXT), ("cost", INTEGER)))
+SENSOR = Scan("sensor", SourceKind.TABLE, Schema.of(("id", INTEGER), ("x", DOUBLE), ("y", DOUBLE)))
+TRIGGERED = Scan("triggered", SourceKind.STREAM, Schema.of(("id", INTEGER)))
+SEED = Scan("seed", SourceKind.TABLE, Schema.of(("region", INTEGER), ("id", INTEGER)))
+
+
+def column(plan: Plan, name: str, offset: int = 0) -> Column:
+    """Return a column of a plan by name, `offset` columns to the right."""
+    position = plan.schema.index_of(name)
+    return Column(position + offset, name, plan.schema.fields[position].dtype)
+
+
+def project(plan: Plan, **expressions: Expression) -> Project:
+    """Return a projection with named columns."""
+    return Project(plan, tuple(expressions.values()), tuple(expressions))
+
+
+def equals(left: Expression, right: Expression) -> Call:
+    """Return left = right."""
+    return Call("=", (left, right), DataType.BOOLEAN)
+
+
+def reachable(limit: int = 1_000_000) -> Fixpoint:
+    """Return pairs of nodes connected by directed links (digest Q1)."""
+    schema = Schema.of(("src", TEXT), ("dst", TEXT))
+    reference = RecursiveReference("reachable", schema)
+    base = project(LINK, src=column(LINK, "src"), dst=column(LINK, "dst"))
+    pairs = Join(base, reference, JoinKind.INNER, ((1, 0),))
+    step = project(pairs, src=Column(0, "src", TEXT), dst=Column(3, "dst", TEXT))
+    return Fixpoint("reachable", schema, (base,), (step,), limit=limit)
+
+
+def cheapest_path(*, limit: int = 1_000_000, via: bool = False) -> Fixpoint:
+    """Return the least cost between pairs of nodes; with `via` also the first hop (ties kept)."""
+    names = (("src", TEXT), ("dst", TEXT), ("cost", INTEGER), ("via", TEXT))
+    schema = Schema.of(*(names if via else names[:3]))
+    reference = RecursiveReference("path", schema)
+    base = identity_columns(LINK.schema)
+    joined = Join(LINK, reference, JoinKind.INNER, ((1, 0),))
+    cost = Call("+", (Column(2, "cost", INTEGER), Column(5, "cost", INTEGER)), INTEGER)
+    step: tuple[Expression, ...] = (Column(0, "src", TEXT), Column(4, "dst", TEXT), cost)
+    if via:
+        base += (Column(1, "dst", TEXT),)
+        step += (Column(1, "dst", TEXT),)
+    return Fixpoint(
+        "path",
+        schema,
+        (Project(LINK, base, schema.names),),
+        (Project(joined, step, schema.names),),
+        limit=limit,
+        selection=AggregateSelection(group=(0, 1), value=2),
+    )
+
+
+def region(distance: float) -> Fixpoint:
+    """Return contiguous regions of triggered sensors (digest Q8, both sensors triggered).
+
+    The step joins four leaves, one of them by distance only.
+    """
+    schema = Schema.of(("region", INTEGER), ("id", INTEGER))
+    reference = RecursiveReference("region", schema)
+    seeds = Join(SEED, TRIGGERED, JoinKind.INNER, ((1, 0),))
+    base = project(seeds, region=Column(0, "region", INTEGER), id=Column(1, "id", INTEGER))
+    here = Join(reference, SENSOR, JoinKind.INNER, ((1, 0),))
+    far = Call("DISTANCE", tuple(Column(p, "", DOUBLE) for p in (3, 4, 6, 7)), DOUBLE)
+    near = Call("<", (far, Literal(distance, DOUBLE)), DataType.BOOLEAN)
+    there = Join(here, SENSOR, JoinKind.INNER, (), near)
+    lit = Join(there, TRIGGERED, JoinKind.INNER, ((5, 0),))
+    step = project(lit, region=Column(0, "region", INTEGER), id=Column(5, "id", INTEGER))
+    return Fixpoint("region", schema, (base,), (step,))
+
+
+def two_ways() -> Fixpoint:
+    """Return nodes reached along links or, at any cost above 2, against them (two step rules)."""
+    schema = Schema.of(("start", TEXT), ("node", TEXT))
+    reference = RecursiveReference("two_ways", schema)
+    start, node = Column(3, "start", TEXT), Column(4, "node", TEXT)
+    base = Project(LINK, (column(LINK, "src"), column(LINK, "dst")), schema.names)
+    forth = Join(LINK, reference, JoinKind.INNER, ((0, 1),))
+    back = Join(LINK, reference, JoinKind.INNER, ((1, 1),))
+    dear = Call(">", (Column(2, "cost", INTEGER), Literal(2, INTEGER)), DataType.BOOLEAN)
+    steps = (
+        project(forth, start=start, node=Column(1, "dst", TEXT)),
+        project(Filter(back, dear), start=start, node=Column(0, "src", TEXT)),
+        project(Filter(back, equals(node, start)), start=node, node=Column(0, "src", TEXT)),
+    )
+    return Fixpoint("two_ways", schema, (base,), steps)
+
+
+class Ensemble:
+    """The same fixpoint at several sites, with FIFO channels delivered in seeded random order.
+
+    Every message passes the wire codec.
+    """
+
+    def __init__(
+        self,
+        node: Fixpoint,
+        sites: tuple[str, ...],
+        options: RecursionOptions | None = None,
+        *,
+        seed: int = 0,
+        max_steps: int = 100_000,
+    ) -> None:
+        self.operators = {
+            site: FixpointOperator(node, site=site, sites=sites, epoch=1, options=options)
+            for site in sites
+        }
+        self.channels: dict[tuple[str, str], deque[bytes]] = {}
+        self.views: dict[str, Delta] = {site: {} for site in sites}
+        self.random = random.Random(seed)  # noqa: S311  (not for secrets)
+        self.max_steps = max_steps
+        self.bytes_sent = 0
+
+    def apply(self, site: str, leaf: int, delta: Delta) -> None:
+        """Give changes of a leaf to one site, without settling."""
+        self.operators[site].apply(leaf, delta)
+
+    def step(self, site: str, rounds: int | None = None) -> int:
+        """Settle one site and put its messages on the channels; return the number of rows sent."""
+        accumulate(self.views[site], self.operators[site].settle(rounds))
+        sent = 0
+        for message in self.operators[site].drain():
+            payload = encode_packed(_batch(message))
+            self.channels.setdefault((site, message.site), deque()).append(payload)
+            self.bytes_sent += len(payload)
+            sent += len(message.annotated) + len(message.kills)
+        return sent
+
+    def deliver(self, sender: str, receiver: str) -> None:
+        """Hand over the oldest message of a channel."""
+        batch = decode_packed(self.channels[sender, receiver].popleft(), DeltaBatch)
+        self.operators[receiver].receive(sender, batch.port, batch.annotated, batch.kills)
+
+    def act(self) -> bool:
+        """Deliver from, or settle, a random place; return False when all is quiet."""
+        waiting = [channel for channel, queue in self.channels.items() if queue]
+        busy = [site for site, operator in self.operators.items() if not operator.is_settled]
+        if not waiting and not busy:
+            return False
+        if busy and (not waiting or self.random.random() < 0.5):
+            self.step(self.random.choice(busy))
+        else:
+            self.deliver(*self.random.choice(waiting))
+        return True
+
+    def run(self) -> None:
+        """Act until all is quiet.
+
+        Raises:
+            InternalError: It does not become quiet.
+        """
+        for _ in range(self.max_steps):
+            if not self.act():
+                return
+        raise InternalError(f"not quiet after {self.max_steps} steps")
+
+    def rounds(self) -> list[int]:
+        """Work in synchronous rounds until quiet; return the number of rows sent per round."""
+        sent: list[int] = []
+        while len(sent) < self.max_steps:
+            count = sum(self.step(site, rounds=1) for site in self.operators)
+            if not count and all(o.is_settled for o in self.operators.values()):
+                return sent
+            sent.append(count)
+            for sender, receiver in list(self.channels):
+                while self.channels[sender, receiver]:
+                    self.deliver(sender, receiver)
+        raise InternalError(f"not quiet after {self.max_steps} rounds")
+
+    def rows(self) -> set[Row]:
+        """Return the union of all partitions."""
+        return {row for operator in self.operators.values() for row in operator.state_rows()}
+
+
+def _batch(message: RecursiveOutgoing) -> DeltaBatch:
+    return DeltaBatch(
+        version=1,
+        epoch=1,
+        seq=0,
+        port=message.port,
+        annotated=message.annotated,
+        kills=message.kills,
+    )
+
+
+def as_delta(rows: Iterable[Row]) -> Delta:
+    """Return rows as insertions."""
+    return dict.fromkeys(rows, 1)

@@ -1,0 +1,110 @@
+"""One site: after every settle the view is the least fixpoint, and changes sum up to it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_engine.recursion.absorption import Shipping
+from stream_engine.recursion.fixpoint import FixpointOperator, RecursionOptions
+from stream_engine.recursion.testing import cheapest_path, reachable, region, two_ways
+from streamsql.algebra.operators import Fixpoint, Scan
+from streamsql.data.delta import Delta, accumulate
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.reference import Database, evaluate
+
+NODES = st.sampled_from("abcd")
+LINK_ROWS = st.tuples(NODES, NODES, st.integers(1, 4))
+SENSOR_ROWS = st.tuples(st.integers(0, 4), st.integers(0, 3).map(float), st.just(0.0))
+ID_ROWS = st.tuples(st.integers(0, 4))
+SEED_ROWS = st.tuples(st.integers(0, 1), st.integers(0, 4))
+LINK_BATCHES = st.lists(st.lists(st.tuples(st.just("link"), LINK_ROWS), max_size=4), max_size=12)
+REGION_EVENT = st.one_of(
+    st.tuples(st.just("sensor"), SENSOR_ROWS),
+    st.tuples(st.just("triggered"), ID_ROWS),
+    st.tuples(st.just("seed"), SEED_ROWS),
+)
+REGION_BATCHES = st.lists(st.lists(REGION_EVENT, max_size=5), max_size=10)
+
+OPTIONS = [
+    RecursionOptions(),
+    RecursionOptions(width=1),
+    RecursionOptions(shipping=Shipping.EAGER),
+    RecursionOptions(shipping=Shipping.EAGER, width=2),
+    RecursionOptions(annotations="bdd"),
+    RecursionOptions(annotations="bdd", shipping=Shipping.EAGER),
+]
+LINK_VIEWS = [reachable(), cheapest_path(), cheapest_path(via=True), two_ways()]
+Batches = list[list[tuple[str, Row]]]
+
+
+class Toggled:
+    """Base relations whose rows are inserted when absent and deleted when present."""
+
+    def __init__(self) -> None:
+        self.relations: dict[str, set[Row]] = {}
+
+    def toggle(self, name: str, row: Row) -> int:
+        """Insert or delete a row; return the change of its weight."""
+        relation = self.relations.setdefault(name, set())
+        if row in relation:
+            relation.remove(row)
+            return -1
+        relation.add(row)
+        return 1
+
+    def evaluate(self, node: Fixpoint) -> Delta:
+        """Return the least fixpoint from scratch."""
+        return evaluate(node, self.database(), now=0)
+
+    def database(self) -> Database:
+        database = Database()
+        for name, rows in self.relations.items():
+            database.append(name, [SourceEvent(row, ts=0) for row in rows])
+        return database
+
+
+def leaf_delta(leaf: object, before: Database, after: Database) -> Delta:
+    """Return the change of a leaf, from scratch."""
+    change = dict(evaluate(leaf, after, 0))  # type: ignore[arg-type]
+    accumulate(change, {row: -w for row, w in evaluate(leaf, before, 0).items()})  # type: ignore[arg-type]
+    return change
+
+
+def check(node: Fixpoint, batches: Batches, options: RecursionOptions) -> None:
+    operator = FixpointOperator(node, site="one", sites=("one",), epoch=1, options=options)
+    base, total = Toggled(), dict[Row, int]()
+    for batch in batches:
+        before = base.database()
+        for name, row in batch:
+            base.toggle(name, row)
+        for port, leaf in enumerate(operator.leaves):
+            operator.apply(port, leaf_delta(leaf, before, base.database()))
+        accumulate(total, operator.settle())
+        assert total == base.evaluate(node)
+        assert set(operator.state_rows()) == set(total)
+        assert operator.is_settled
+        assert operator.drain() == []
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize(
+    "node",
+    [reachable(), cheapest_path(), cheapest_path(via=True), two_ways()],
+    ids=lambda n: n.name,
+)
+@given(batches=LINK_BATCHES)
+def test_views_over_links(node: Fixpoint, options: RecursionOptions, batches: Batches) -> None:
+    check(node, batches, options)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@given(batches=REGION_BATCHES)
+def test_region_by_distance(options: RecursionOptions, batches: Batches) -> None:
+    check(region(1.5), batches, options)
+
+
+def test_base_and_step_share_the_leaf() -> None:
+    operator = FixpointOperator(reachable(), site="one", sites=("one",), epoch=1)
+    assert len(operator.leaves) == 1
+    assert isinstance(operator.leaves[0], Scan)
