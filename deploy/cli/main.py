@@ -1,0 +1,180 @@
+"""The `pando` command as a whole."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from ui.cli.main import app, guarded
+
+from deploy.cli import local
+from deploy.local.options import DEFAULT_PORT, UpOptions
+from streamsql.errors import FederationError
+
+DATA = Path("pando-data")
+
+
+@app.command()
+def up(  # noqa: PLR0913  (the command line contract)
+    site: Annotated[
+        Path | None, typer.Option(help="Building as OSM indoor GeoJSON; else the sample building")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="Recording: K7 link trace, CSV, or SenML lines")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="How many times faster to replay")] = 1.0,
+    broker: Annotated[
+        str | None, typer.Option(help="Use this broker: mqtt://host:port; else one is started")
+    ] = None,
+    gateways: Annotated[int, typer.Option(help="Number of gateways")] = 3,
+    port: Annotated[int, typer.Option(help="Port of the console")] = DEFAULT_PORT,
+    data: Annotated[Path, typer.Option(help="Directory for everything that is kept")] = DATA,
+    no_spark: Annotated[
+        bool, typer.Option("--no-spark", help="Answer static tables without Spark")
+    ] = False,
+    calendar: Annotated[
+        str | None, typer.Option(help="Calendar: .ics file or address; else a sample")
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option(help="Catalog database URL; else SQLite in the data directory")
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="table or json (a line per event)")
+    ] = "table",
+) -> None:
+    """Start the whole federation on this machine: broker, gateways, base site, Spark, console.
+
+    Examples:
+      pando up
+
+      pando up --site building.geojson --gateways 5
+
+      pando up --replay trace.k7.gz --speed 600
+    """
+    from deploy.local.events import Reporter  # noqa: PLC0415  (keeps `pando --help` quick)
+    from deploy.local.supervisor import up as run_federation  # noqa: PLC0415
+
+    with guarded():
+        options = UpOptions(
+            site=site,
+            replay=replay,
+            speed=speed,
+            broker=broker,
+            gateways=gateways,
+            port=port,
+            data=data,
+            spark=not no_spark,
+            calendar=calendar,
+            database=database,
+        )
+        status = asyncio.run(run_federation(options, Reporter(form)))
+    raise typer.Exit(status)
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="Script of statements; - reads standard input")],
+    here: Annotated[
+        bool, typer.Option("--local", help="Without broker and services, in this process")
+    ] = False,
+    engine: local.Engine = "stream",
+    sites: local.Sites = 1,
+    form: local.Format = "table",
+) -> None:
+    """Run a StreamSQL script.
+
+    With --local sources take INSERT INTO and DELETE FROM, and a SELECT prints the settled answer at
+    that point. Without it the script runs on the federation that is up.
+
+    Examples:
+      pando run first.sql --local
+
+      pando run first.sql --local --sites 3 --format json
+    """
+    from deploy.cli import remote  # noqa: PLC0415
+
+    with guarded():
+        local.check_format(form)
+        if here:
+            local.run_local(file, engine, sites, form)
+        else:
+            remote.run_script(local.read_script(file), form)
+
+
+@app.command()
+def shell(
+    here: Annotated[
+        bool, typer.Option("--local", help="Without broker and services, in this process")
+    ] = False,
+    engine: local.Engine = "stream",
+    sites: local.Sites = 1,
+) -> None:
+    """Type statements and see answers; --local needs no running federation.
+
+    Example:
+      pando shell --local
+    """
+    from deploy.cli import remote  # noqa: PLC0415
+
+    with guarded():
+        if here:
+            local.shell_local(engine, sites)
+        else:
+            remote.shell()
+
+
+@app.command()
+def doctor(
+    port: Annotated[int, typer.Option(help="Port the console would use")] = DEFAULT_PORT,
+    data: Annotated[Path, typer.Option(help="Data directory")] = DATA,
+    form: Annotated[str, typer.Option("--format", help="table or json")] = "table",
+) -> None:
+    """Check Java, ports, broker, disk and memory, and say what to do."""
+    from deploy.doctor import examine  # noqa: PLC0415
+
+    with guarded():
+        findings = examine(data, port)
+    if form == "json":
+        typer.echo(json.dumps([finding_object(f) for f in findings]))
+    else:
+        table = Table("", "subject", "found", "what to do")
+        marks = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "problem": "[red]problem[/]"}
+        for finding in findings:
+            table.add_row(marks[finding.status], finding.subject, finding.message, finding.advice)
+        Console(highlight=False).print(table)
+    raise typer.Exit(2 if any(f.status == "problem" for f in findings) else 0)
+
+
+def finding_object(finding: object) -> dict[str, str]:
+    """Return a finding as a JSON object."""
+    names = ("subject", "status", "message", "advice")
+    return {name: getattr(finding, name) for name in names}
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(help="Benchmark, e.g. recursion; 'list' lists them")],
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller, for a first look")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+) -> None:
+    """Run a benchmark beside its baselines and print ratios.
+
+    Example:
+      pando bench recursion --quick
+    """
+    from deploy.cli.bench import run_benchmark  # noqa: PLC0415
+
+    with guarded():
+        status = run_benchmark(name, quick=quick, as_json=as_json)
+    raise typer.Exit(status)
+
+
+def run_app() -> None:
+    """Entry point of the `pando` script."""
+    app()
+
+
+__all__ = ["FederationError", "app", "run_app"]

@@ -1,0 +1,200 @@
+"""Write what every service reads: the site's files and one settings file per service."""
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from deploy.local.layout import Layout
+from deploy.local.options import UpOptions
+from deploy.local.recordings import Recording
+from deploy.local.schema import SCHEMAS, streams_of
+from deploy.site.k7_trace import read_k7_trace
+from deploy.site.model import Site
+from deploy.site.osm_indoor import read_osm_indoor
+from deploy.site.provision import provision
+from deploy.site.sample_building import sample_building
+from gateway.settings import ClockSettings, GatewaySettings, WrapperSettings
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import DeploymentError
+from streamsql.wire.messages import SensorDescription
+
+FEDERATION = "demo"
+_STREAM_OF_KIND = {
+    "seat": "seatsensor",
+    "light": "roomsensor",
+    "temperature": "temperature",
+    "energy": "energymeter",
+    "rfid": "rfidbeacon",
+    "load": "machineload",
+}
+
+
+class _GatewayFile(msgspec.Struct):
+    """What provisioning writes for a gateway, as far as it is needed here."""
+
+    gateway: str
+    rooms: list[str] = []
+    motes: list[dict[str, Any]] = []
+    nodes: list[str] = []
+
+
+def read_site(options: UpOptions, recording: Recording | None) -> Site | None:
+    """Return the site to show; None for recordings without places.
+
+    Raises:
+        DeploymentError: A file is wrong; names the feature or line.
+    """
+    if recording is not None:
+        is_trace = recording.format == "k7"
+        return read_k7_trace(recording.path, gateways=options.gateways) if is_trace else None
+    if options.site is not None:
+        return read_osm_indoor(options.site, gateways=options.gateways)
+    return sample_building(gateways=options.gateways)
+
+
+def write_site(site: Site | None, layout: Layout, recording: Recording | None) -> str:
+    """Write the site's files; return its script of CREATE statements.
+
+    Raises:
+        DeploymentError: The directory cannot be written.
+    """
+    layout.site.mkdir(parents=True, exist_ok=True)
+    if site is not None:
+        provision(site, layout.site, host=socket.gethostname())
+    if recording is None:
+        script = (SCHEMAS / "building.sql").read_text(encoding="utf-8")
+    elif recording.format == "k7":
+        script = (SCHEMAS / "trace.sql").read_text(encoding="utf-8")
+    else:
+        script = recording.schema
+    write_file(layout.schema, script.encode())
+    return script
+
+
+def gateway_settings(  # noqa: PLR0913  (each comes from elsewhere)
+    number: int,
+    *,
+    options: UpOptions,
+    layout: Layout,
+    broker: str,
+    script: str,
+    recording: Recording | None,
+    clock: ClockSettings,
+) -> GatewaySettings:
+    """Return the settings of the `number`-th gateway, counted from 1."""
+    name = f"gw-{number}"
+    path = layout.site / "gateways" / f"{name}.json"
+    found = msgspec.json.decode(path.read_bytes(), type=_GatewayFile) if path.exists() else None
+    field = found or _GatewayFile(name)
+    sources = streams_of(script)
+    first = number == 1
+    if recording is not None:
+        wrappers = [_replay_wrapper(recording, field.nodes)] if field.nodes or first else []
+    else:
+        wrappers = _building_wrappers(field, path, layout, options, first=first)
+    return GatewaySettings(
+        site=FEDERATION,
+        gateway=name,
+        broker=broker,
+        data_dir=str(layout.data(name)),
+        sources=_offered(sources, wrappers),
+        wrappers=tuple(wrappers),
+        sensors=tuple(map(_describe, field.motes)),
+        rooms=tuple(field.rooms),
+        clock=clock,
+    )
+
+
+def base_settings(layout: Layout, broker: str, clock: ClockSettings) -> GatewaySettings:
+    """Return the settings of the base site."""
+    return GatewaySettings(
+        site=FEDERATION,
+        gateway="base",
+        role="base",
+        broker=broker,
+        data_dir=str(layout.data("base")),
+        clock=clock,
+    )
+
+
+def write_settings(layout: Layout, service: str, settings: object) -> Path:
+    """Write a settings file and return its path."""
+    path = layout.settings(service)
+    write_file(path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
+    return path
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file in one piece: readers see the old or the new one.
+
+    Raises:
+        DeploymentError: It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)  # noqa: PTH105  (atomic over an existing file)
+    except OSError as error:
+        raise DeploymentError(
+            f"cannot write {path}: {error.strerror}", hint="is the disk full or read-only?"
+        ) from error
+
+
+def _building_wrappers(
+    field: _GatewayFile, path: Path, layout: Layout, options: UpOptions, *, first: bool
+) -> list[WrapperSettings]:
+    live = next((m["mid"] for m in field.motes if m.get("mid") == "this-machine"), "")
+    detectors = str(layout.tables / "rfid_detectors.csv")
+    motes = {"file": str(path), "detectors": detectors, "live_machine": live}
+    wrappers = [WrapperSettings("motes", motes)]
+    if live:
+        wrappers.append(WrapperSettings("soft_sensors", {"mid": live}))
+    if first:
+        location = options.calendar or str(layout.site / "calendar.ics")
+        wrappers.append(WrapperSettings("calendar", {"location": location}))
+    return wrappers
+
+
+def _replay_wrapper(recording: Recording, nodes: list[str]) -> WrapperSettings:
+    options: dict[str, Any] = {
+        "file": str(recording.path.resolve()),
+        "format": recording.format,
+        "source": recording.source,
+        "nodes": nodes,
+        "time_column": recording.time_column,
+        "name_column": recording.name_column,
+    }
+    return WrapperSettings("replay", options)
+
+
+def _offered(
+    sources: tuple[SourceDefinition, ...], wrappers: list[WrapperSettings]
+) -> tuple[SourceDefinition, ...]:
+    """Return the sources that some wrapper of the gateway feeds."""
+    kinds = {wrapper.kind for wrapper in wrappers}
+    fed = set(kinds)
+    offered = [s for s in sources if s.option("wrapper") in fed]
+    if "motes" in kinds:  # motes also simulate the loads of machines that are not this one
+        offered += [s for s in sources if s.name == "machineload" and s not in offered]
+    return tuple(offered)
+
+
+def _describe(mote: dict[str, Any]) -> SensorDescription:
+    units = {"seat": "kg", "light": "lx", "temperature": "Cel", "energy": "W", "rfid": "dBm"}
+    kind = str(mote.get("kind", ""))
+    return SensorDescription(
+        name=str(mote["sensor"]),
+        stream=_STREAM_OF_KIND.get(kind, ""),
+        unit=units.get(kind, ""),
+        kind=kind,
+        room=str(mote.get("rid") or ""),
+        level=int(mote.get("level") or 0),
+        x=float(mote.get("x") or 0.0),
+        y=float(mote.get("y") or 0.0),
+    )

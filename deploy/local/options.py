@@ -1,0 +1,60 @@
+"""What `pando up` was asked for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamsql.errors import DeploymentError
+
+DEFAULT_PORT = 8420
+MAX_GATEWAYS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """Options of `pando up`.
+
+    Attributes:
+        site: OSM indoor GeoJSON; None is the sample building.
+        replay: A recording; with it no building is simulated.
+        speed: How many times faster than recorded.
+        broker: Address of a broker that runs already; None starts one.
+        gateways: How many.
+        port: Of the console, on 127.0.0.1.
+        data: Directory for everything that is kept.
+        spark: Whether static tables are answered by Spark.
+        calendar: .ics file or address; None is the sample calendar.
+        database: Catalog database URL; None is SQLite in the data directory.
+    """
+
+    site: Path | None = None
+    replay: Path | None = None
+    speed: float = 1.0
+    broker: str | None = None
+    gateways: int = 3
+    port: int = DEFAULT_PORT
+    data: Path = Path("pando-data")
+    spark: bool = True
+    calendar: str | None = None
+    database: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, saying which option to change.
+
+        Raises:
+            DeploymentError: An option is out of range, or two exclude each other.
+        """
+        if not 1 <= self.gateways <= MAX_GATEWAYS:
+            raise DeploymentError(
+                f"--gateways {self.gateways}: give a number from 1 to {MAX_GATEWAYS}"
+            )
+        if not 0 < self.port < 65536:
+            raise DeploymentError(f"--port {self.port}: give a number from 1 to 65535")
+        if not 0.001 <= self.speed <= 100_000:
+            raise DeploymentError(f"--speed {self.speed}: give a number from 0.001 to 100000")
+        if self.site is not None and self.replay is not None:
+            raise DeploymentError(
+                "--site and --replay exclude each other", hint="a replay brings its own nodes"
+            )
+        for name, path in (("--site", self.site), ("--replay", self.replay)):
+            if path is not None and not path.is_file():
+                raise DeploymentError(f"{name} {path}: there is no such file")

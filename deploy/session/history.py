@@ -1,0 +1,42 @@
+"""What happened in a local session, in order, so that any engine can live through it."""
+
+from dataclasses import dataclass, field
+
+from streamsql.data.events import SourceEvent
+from streamsql.reference.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Events of one source, all at one time; without events only time passed.
+
+    Attributes:
+        now: The session's time afterwards, in microseconds since 1970 UTC.
+    """
+
+    now: int
+    source: str = ""
+    events: tuple[SourceEvent, ...] = ()
+
+
+@dataclass(slots=True)
+class History:
+    """All moments so far, and the reference database built from them.
+
+    A local session's time is event time: the latest time that an inserted row or ADVANCE TIME named.
+    """
+
+    moments: list[Moment] = field(default_factory=list)
+    database: Database = field(default_factory=Database)
+    now: int = 0
+
+    def record(self, source: str, events: tuple[SourceEvent, ...]) -> None:
+        """Let events happen; time moves on to the latest of them."""
+        self.now = max([self.now, *(event.ts for event in events if not event.delete)])
+        self.moments.append(Moment(self.now, source, events))
+        self.database.append(source, list(events))
+
+    def advance(self, to: int) -> None:
+        """Let time pass; it never goes back."""
+        self.now = max(self.now, to)
+        self.moments.append(Moment(self.now))

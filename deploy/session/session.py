@@ -1,0 +1,201 @@
+"""A local session: a catalog, a history and an engine to ask."""
+
+from dataclasses import dataclass
+
+from federated_optimizer.placement.explain import explain_bundle
+from federated_optimizer.placement.topology import Topology
+
+from deploy.session.engines import Executor, executor_for
+from deploy.session.history import History
+from federated_optimizer import plan as place_plan
+from streamsql.algebra.explain import explain_plan
+from streamsql.algebra.scalar import compile_predicate
+from streamsql.binder import BoundQuery, bind_delete, bind_insert, bind_query, define
+from streamsql.catalog.catalog import Catalog, kind_of
+from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
+from streamsql.data.events import SourceEvent
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType, Row, Value, timestamp_text
+from streamsql.errors import BindingError, UnsupportedError
+from streamsql.library import library_views
+from streamsql.reference.database import contents
+from streamsql.reference.evaluate import relation_rows
+from streamsql.syntax import parse_script
+from streamsql.syntax.statements import (
+    AdvanceTime,
+    CreateSource,
+    CreateView,
+    Delete,
+    Describe,
+    Drop,
+    Explain,
+    Insert,
+    Query,
+    Show,
+    Statement,
+    Subscribe,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a statement gave: rows under a schema, or a message, or text to print as it is."""
+
+    message: str = ""
+    schema: Schema | None = None
+    rows: tuple[Row, ...] = ()
+    text: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+_TEXT = DataType.TEXT
+
+
+class LocalSession:
+    """Runs statements without broker or services.
+
+    Args:
+        engine: "stream", "reference" or "spark".
+        sites: Sites the stream engine is partitioned over.
+    """
+
+    def __init__(self, engine: str = "stream", sites: int = 1) -> None:
+        self.engine = engine
+        self.sites = sites
+        self.catalog = Catalog(library_views())
+        self.history = History()
+        self._executor: Executor = executor_for(engine, sites)
+
+    def close(self) -> None:
+        """Free the engine."""
+        self._executor.close()
+
+    def run(self, text: str) -> list[Result]:
+        """Run a script and return one result per statement.
+
+        Raises:
+            FederationError: The first statement that fails; earlier ones stay done.
+        """
+        return [self.execute(statement) for statement in parse_script(text)]
+
+    def execute(self, statement: Statement) -> Result:
+        """Run one statement.
+
+        Raises:
+            FederationError: It is wrong, or the engine refuses it.
+        """
+        match statement:
+            case CreateSource() | CreateView():
+                definition = define(statement, self.catalog)
+                self.catalog.define(definition)
+                return Result(message=f"{kind_of(definition)} {definition.name} created")
+            case Drop():
+                return self._drop(statement)
+            case Insert():
+                return self._insert(statement)
+            case Delete():
+                return self._delete(statement)
+            case AdvanceTime(to=to, by=by):
+                self.history.advance(to if to is not None else self.history.now + (by or 0))
+                return Result(message=f"time is {timestamp_text(self.history.now)}")
+            case Query():
+                return self._select(bind_query(statement, self.catalog))
+            case Subscribe(inner=inner):
+                return self._select(bind_query(inner, self.catalog))
+            case Explain():
+                return self._explain(statement)
+            case Show(kind=kind):
+                return self._show(kind)
+            case Describe(name=name):
+                return self._describe(name.text)
+        raise UnsupportedError(
+            f"{type(statement).__name__} needs a running federation", span=statement.span
+        )
+
+    def _select(self, bound: BoundQuery) -> Result:
+        relation = self._executor.answer(bound, self.history, self.catalog)
+        return Result(
+            schema=bound.schema, rows=tuple(relation_rows(relation)), warnings=bound.warnings
+        )
+
+    def _drop(self, statement: Drop) -> Result:
+        if statement.kind == "query":
+            raise UnsupportedError("a local session has no continuous queries", span=statement.span)
+        name = statement.name.text
+        found = self.catalog.find(name)
+        if found is None and statement.if_exists:
+            return Result(message=f"there was no {statement.kind} {name}")
+        if found is None or kind_of(found) != statement.kind:
+            raise BindingError(
+                f"there is no {statement.kind} {name}",
+                span=statement.name.span,
+                hint=f"it is a {kind_of(found)}" if found else "SHOW SOURCES, TABLES or VIEWS",
+            )
+        self.catalog.drop(name)
+        return Result(message=f"{statement.kind} {name} dropped")
+
+    def _insert(self, statement: Insert) -> Result:
+        bound = bind_insert(statement, self.catalog)
+        definition = bound.definition
+        events = tuple(SourceEvent(row, self._event_time(definition, row)) for row in bound.rows)
+        self.history.record(definition.name, events)
+        return Result(message=f"{len(events)} inserted")
+
+    def _event_time(self, definition: SourceDefinition, row: Row) -> int:
+        if definition.time_column is None:
+            return self.history.now
+        value: Value = row[definition.time_column]
+        return value if isinstance(value, int) else self.history.now
+
+    def _delete(self, statement: Delete) -> Result:
+        bound = bind_delete(statement, self.catalog)
+        definition = bound.definition
+        chosen = compile_predicate(bound.predicate) if bound.predicate is not None else None
+        rows = contents(definition.scan(), self.history.database, self.history.now)
+        events = tuple(
+            SourceEvent(row, ts, delete=True) for ts, row in rows if chosen is None or chosen(row)
+        )
+        self.history.record(definition.name, events)
+        return Result(message=f"{len(events)} deleted")
+
+    def _explain(self, statement: Explain) -> Result:
+        inner = statement.inner
+        if isinstance(inner, Subscribe):
+            inner = inner.inner
+        if not isinstance(inner, Query):
+            raise UnsupportedError("only a query can be explained", span=statement.span)
+        bound = bind_query(inner, self.catalog)
+        if statement.type == "validate":
+            lines = [*bound.warnings] or ["the statement is right"]
+            return Result(text="\n".join(lines))
+        if statement.type == "logical":
+            return Result(text=explain_plan(bound.plan), warnings=bound.warnings)
+        bundle = place_plan(bound, Topology.partitioned(self.sites))
+        return Result(text=str(explain_bundle(bundle, statement.format)), warnings=bound.warnings)
+
+    def _show(self, kind: str) -> Result:
+        if kind not in ("sources", "tables", "views"):
+            raise UnsupportedError(
+                f"a local session has no {kind}", hint="SHOW SOURCES, TABLES or VIEWS"
+            )
+        if kind == "views":
+            views = self.catalog.views
+            rows = tuple((v.name, "library" if v.library else "user") for v in views)
+            return Result(schema=Schema.of(("name", _TEXT), ("origin", _TEXT)), rows=rows)
+        sources = self.catalog.sources if kind == "sources" else self.catalog.tables
+        rows = tuple((s.name, str(s.kind), str(s.schema)) for s in sources)
+        columns = (("name", _TEXT), ("kind", _TEXT), ("columns", _TEXT))
+        return Result(schema=Schema.of(*columns), rows=rows)
+
+    def _describe(self, name: str) -> Result:
+        definition = self.catalog.find(name)
+        if definition is None:
+            raise BindingError(f"there is no source, table or view {name}", hint="SHOW SOURCES")
+        if isinstance(definition, ViewDefinition):
+            return Result(text=definition.text)
+        key = {definition.schema.names[k] for k in definition.key}
+        rows = tuple(
+            (f.name, str(f.dtype), "key" if f.name in key else "") for f in definition.schema.fields
+        )
+        columns = (("column", _TEXT), ("type", _TEXT), ("role", _TEXT))
+        return Result(schema=Schema.of(*columns), rows=rows)
