@@ -1,0 +1,1 @@
+"""The web console, the live map, the REST API and the command line over it."""
