@@ -49,14 +49,15 @@ async def _serve(options: argparse.Namespace, access: Access) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    with Presence(options.data, options.host, port):
-        # What was made at the start lives for ever: it need not be walked by each collection.
-        gc.freeze()
-        _LOG.info("listening on mqtt://%s:%d", options.host, port)
-        await stop.wait()
-        _LOG.info(
-            "stopping; %d messages taken, %d sent", broker.counters.received, broker.counters.sent
-        )
+    try:
+        with Presence(options.data, options.host, port):
+            # What was made at the start lives for ever: no collection need walk it again.
+            gc.freeze()
+            _LOG.info("listening on mqtt://%s:%d", options.host, port)
+            await stop.wait()
+            counters = broker.counters
+            _LOG.info("stopping; %d messages taken, %d sent", counters.received, counters.sent)
+    finally:
         await server.stop()
 
 
