@@ -44,9 +44,7 @@ def shared_wall(a: Polygon, b: Polygon) -> SharedWall | None:
     if a.distance(b) > WALL_THICKNESS:
         return None
     stretches = [
-        stretch
-        for ring in _rings(a)
-        for stretch in _straight_runs(*_places_before(ring, b))
+        stretch for ring in _rings(a) for stretch in _straight_runs(*_places_before(ring, b))
     ]
     longest = max(stretches, key=lambda wall: wall.length, default=None)
     if longest is None or longest.length < SHORTEST_SHARED_WALL:
@@ -77,9 +75,7 @@ def _places_before(
     return pieces, np.asarray(shapely.intersects(b, shapely.linestrings(whiskers)))
 
 
-def _straight_runs(
-    pieces: NDArray[np.float64], shared: NDArray[np.bool_]
-) -> Iterator[SharedWall]:
+def _straight_runs(pieces: NDArray[np.float64], shared: NDArray[np.bool_]) -> Iterator[SharedWall]:
     along = pieces[:, 1] - pieces[:, 0]
     lengths = np.hypot(along[:, 0], along[:, 1])
     directions = along / lengths[:, None]

@@ -160,7 +160,7 @@ def _attach(
     edges = [edge for edge in graph.edges if not graph.edges[edge].get("connector")]
     if not edges:
         return False
-    lines = shapely.linestrings(np.asarray(edges))
+    lines = [LineString(edge) for edge in edges]
     place = Point(terminal)
     nearest = np.argsort(shapely.distance(lines, place), kind="stable")[:ATTACHMENT_TRIALS]
     for index in nearest.tolist():
@@ -324,6 +324,4 @@ def _detours(
 
 
 def _is_detour(straight: NDArray[np.float64], walked: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return np.asarray(
-        walked > np.maximum(SHORTCUT_STRETCH * straight, straight + SHORTCUT_SAVING)
-    )
+    return np.asarray(walked > np.maximum(SHORTCUT_STRETCH * straight, straight + SHORTCUT_SAVING))

@@ -47,6 +47,9 @@ def rooms_of_level(level: int) -> list[Room]:
     return [*_circulation(level), *_core(level), *(_GROUND, _FIRST, _SECOND)[level]]
 
 
+OPEN_USES: Final = frozenset({"drop-in", "teaching", "design"})
+"""Labs of these uses are open to everybody."""
+
 OUTSIDE_DOORS: Final = (("E000", 30.0, 0.0), ("E001", 60.0, 16.0))
 """Entrance space and the place of its outside door in metres, both on level 0."""
 
@@ -82,10 +85,10 @@ def _core(level: int) -> list[Room]:
     ]
 
 
-def _lab(
-    rid: str, name: str, area: Box, to: tuple[str, ...], desks: int, use: str, *, is_open: bool
-) -> Room:
-    return Room(rid, name, SpaceKind.LAB, box(*area), to, desks, use, is_open)
+def _lab(rid: str, name: str, area: Box, to: tuple[str, ...], desks: tuple[int, str]) -> Room:
+    """Return a lab; `desks` is their number and use."""
+    is_open = desks[1] in OPEN_USES
+    return Room(rid, name, SpaceKind.LAB, box(*area), to, *desks, is_open)
 
 
 def _office(rid: str, area: Box, to: str, desks: int = 0, name: str = "Office") -> Room:
@@ -106,29 +109,27 @@ _GROUND: Final = (
     _plain("S005", "Post and store", SpaceKind.SERVICE, (41, 0, 48, 8), "C0S"),
     _plain("S006", "Server room", SpaceKind.SERVICE, (48, 0, 60, 8), "C0S"),
     _office("O011", (0, 24, 12, 32), "C0N", 1),
-    _lab("L012", "Drop-in lab", (12, 24, 25, 32), ("C0N",), 8, "drop-in", is_open=True),
+    _lab("L012", "Drop-in lab", (12, 24, 25, 32), ("C0N",), (8, "drop-in")),
     _plain("T013", "Lecture room 013", SpaceKind.LECTURE, (25, 24, 39, 32), "C0N"),
-    _lab("L014", "Design lab", (39, 24, 50, 32), ("C0N",), 5, "design", is_open=True),
+    _lab("L014", "Design lab", (39, 24, 50, 32), ("C0N",), (5, "design")),
     _office("O015", (50, 24, 60, 32), "C0N", 1),
     _office("O021", (0, 8, 8, 14.2), "C0W", 1),
     _office("O022", (0, 17.8, 8, 24), "C0W", 1),
     _plain("M023", "Meeting room 023", SpaceKind.MEETING, (52, 8, 60, 14.2), "C0E"),
     _office("O024", (52, 17.8, 60, 24), "C0E", 1),
     _plain("T031", "Lecture room 031", SpaceKind.LECTURE, (10.4, 10.4, 23.6, 21.6), "C0W", "C0S"),
-    _lab(
-        "L032", "Open lab 032", (36.4, 10.4, 49.6, 21.6), ("C0S", "C0N"), 7, "drop-in", is_open=True
-    ),
+    _lab("L032", "Open lab 032", (36.4, 10.4, 49.6, 21.6), ("C0S", "C0N"), (7, "drop-in")),
 )
 
 _FIRST: Final = (
     _office("O101", (0, 0, 12, 8), "C1S", 1),
-    _lab("L102", "Language lab", (12, 0, 26, 8), ("C1S",), 5, "drop-in", is_open=True),
+    _lab("L102", "Language lab", (12, 0, 26, 8), ("C1S",), (5, "drop-in")),
     _plain("M103", "Meeting room 103", SpaceKind.MEETING, (26, 0, 34, 8), "C1S"),
     _plain("T104", "Seminar room 104", SpaceKind.LECTURE, (34, 0, 48, 8), "C1S"),
     _office("O105", (48, 0, 60, 8), "C1S", 1),
     _office("O111", (0, 24, 12, 32), "C1N", 1),
     _plain("M112", "Meeting room 112", SpaceKind.MEETING, (12, 24, 22, 32), "C1N"),
-    _lab("L113", "Teaching lab 113", (22, 24, 38, 32), ("C1N",), 8, "teaching", is_open=True),
+    _lab("L113", "Teaching lab 113", (22, 24, 38, 32), ("C1N",), (8, "teaching")),
     _plain("T114", "Seminar room 114", SpaceKind.LECTURE, (38, 24, 50, 32), "C1N"),
     _office("O115", (50, 24, 60, 32), "C1N", 1),
     _office("O121", (0, 8, 8, 14.2), "C1W", 1),
@@ -136,8 +137,7 @@ _FIRST: Final = (
     _office("O123", (52, 8, 60, 16), "C1E", 1),
     _office("O124", (52, 16, 60, 24), "C1E", 1),
     _lab(
-        "L101", "Teaching lab 101", (10.4, 10.4, 23.6, 21.6), ("C1W", "C1N"), 8, "teaching",
-        is_open=True,
+        "L101", "Teaching lab 101", (10.4, 10.4, 23.6, 21.6), ("C1W", "C1N"), (8, "teaching"),
     ),
     _plain("T132", "Lecture room 132", SpaceKind.LECTURE, (36.4, 10.4, 49.6, 21.6), "C1S", "C1N"),
 )  # fmt: skip
@@ -148,12 +148,12 @@ _ROBOTICS_FLOOR: Final = Polygon(
 
 _SECOND: Final = (
     _office("O201", (0, 0, 12, 8), "C2S", 1),
-    _lab("L202", "Systems lab", (12, 0, 26, 8), ("C2S",), 4, "research", is_open=False),
+    _lab("L202", "Systems lab", (12, 0, 26, 8), ("C2S",), (4, "research")),
     _plain("M203", "Meeting room 203", SpaceKind.MEETING, (26, 0, 34, 8), "C2S"),
     _office("O204", (34, 0, 50, 8), "C2S", 2, "Shared office"),
     _office("O206", (50, 0, 60, 8), "C2S", 1),
     _office("O211", (0, 24, 12, 32), "C2N", 1),
-    _lab("L212", "Physics lab", (12, 24, 28, 32), ("C2N",), 4, "science", is_open=False),
+    _lab("L212", "Physics lab", (12, 24, 28, 32), ("C2N",), (4, "science")),
     _plain("T213", "Seminar room 213", SpaceKind.LECTURE, (28, 24, 40, 32), "C2N"),
     _office("O214", (40, 24, 50, 32), "C2N", 1),
     _office("O215", (50, 24, 60, 32), "C2N", 1),

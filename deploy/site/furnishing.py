@@ -95,9 +95,7 @@ def _machines(
         if wanted is None:
             continue
         doors = _doors_of(space, site.doors)
-        places = desk_places(
-            space.polygon, wanted.desks + extra, doors, middle_of(space.polygon)
-        )
+        places = desk_places(space.polygon, wanted.desks + extra, doors, middle_of(space.polygon))
         for number, place in enumerate(places, start=1):
             is_host = bool(extra) and number == len(places)
             yield _machine(space, number, place, wanted.use, is_host=is_host)

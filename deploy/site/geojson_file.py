@@ -127,7 +127,7 @@ class _Reader:
 
     def _key(self, identity: object, index: int) -> str:
         text = str(identity) if isinstance(identity, str | int) else ""
-        key = "".join(c if c.isascii() and c.isalnum() else "-" for c in text).strip("-")[:40]
+        key = "".join(c if c.isascii() and c.isalnum() else "-" for c in text).strip("-")[:32]
         key = key or f"f{index}"
         if key in self._keys:
             key = f"{key}-f{index}"
@@ -166,9 +166,7 @@ class _Reader:
     def _line(self, label: str, value: object, *, at_least: int) -> list[Position]:
         positions = [self._position(label, position) for position in _list(label, value)]
         if len(positions) < at_least:
-            raise SiteError(
-                f"{label}: {len(positions)} positions, at least {at_least} are needed"
-            )
+            raise SiteError(f"{label}: {len(positions)} positions, at least {at_least} are needed")
         return positions
 
     def _position(self, label: str, value: object) -> Position:
@@ -179,7 +177,9 @@ class _Reader:
                 hint="cut the building out of the larger map",
             )
         if not isinstance(value, list) or len(value) < 2:
-            raise SiteError(f"{label}: a position must be [longitude, latitude], found {_named(value)}")
+            raise SiteError(
+                f"{label}: a position must be [longitude, latitude], found {_named(value)}"
+            )
         longitude, latitude = (self._degrees(label, v) for v in value[:2])
         if abs(longitude) > 180 or abs(latitude) > 85:
             raise SiteError(
@@ -194,7 +194,9 @@ class _Reader:
             raise SiteError(f"{label}: a coordinate must be a number, found {_named(value)}")
         # Comparing first: a JSON integer may be too large for a float.
         if not -1e6 < value < 1e6 or not math.isfinite(value):
-            raise SiteError(f"{label}: coordinate {_shown(value)} is not a finite number of degrees")
+            raise SiteError(
+                f"{label}: coordinate {_shown(value)} is not a finite number of degrees"
+            )
         return float(value)
 
 

@@ -104,8 +104,8 @@ def _polygons(geometry: BaseGeometry) -> list[Polygon]:
         if isinstance(part, Polygon) and part.area >= SMALLEST:
             opened = part.buffer(-0.02, join_style="mitre").buffer(0.02, join_style="mitre")
             kept = shapely.intersection(opened, part)
-            parts += [p for p in shapely.get_parts(kept) if p.area >= SMALLEST]
-    return [part for part in parts if isinstance(part, Polygon)]
+            parts += [p for p in shapely.get_parts(kept) if isinstance(p, Polygon)]
+    return [part for part in parts if part.area >= SMALLEST]
 
 
 def _space(mapped: MappedSpace, rid: str, level: int, polygon: Polygon) -> Space:

@@ -12,6 +12,7 @@ from shapely.geometry.base import BaseGeometry
 
 from deploy.site.model import EdgeKind, SensorKind, Site, Space, SpaceKind
 from deploy.site.osm_indoor import read_osm_indoor
+from deploy.site.plan_bounds import plan_bounds
 from deploy.site.sample_building import sample_building
 
 FILLS: Final = {
@@ -42,6 +43,9 @@ class _Frame:
     def y(self, metres: float) -> float:
         return round((self.top - metres) * self.scale, 1)
 
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        return (self.x(x), self.y(y))
+
 
 def render_svg(site: Site, *, width: int = 1400) -> str:
     """Return the levels below one another, topmost first: rooms, doors, machines, graph."""
@@ -60,16 +64,6 @@ def render_svg(site: Site, *, width: int = 1400) -> str:
     return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *drawn, "</svg>\n"])
 
 
-def plan_bounds(site: Site) -> tuple[float, float, float, float]:
-    """Return x0, y0, x1, y1 of everything in the plan, in metres; zeros for an empty site."""
-    boxes = [space.polygon.bounds for space in site.spaces]
-    boxes += [(mote.x, mote.y, mote.x, mote.y) for mote in site.motes]
-    if not boxes:
-        return (0.0, 0.0, 0.0, 0.0)
-    lows_x, lows_y, highs_x, highs_y = zip(*boxes, strict=True)
-    return (min(lows_x), min(lows_y), max(highs_x), max(highs_y))
-
-
 def _level(site: Site, level: int, frame: _Frame) -> Iterator[str]:
     for space in site.spaces:
         if space.level == level:
@@ -77,11 +71,11 @@ def _level(site: Site, level: int, frame: _Frame) -> Iterator[str]:
     yield from _edges(site, level, frame)
     for point in site.points:
         if point.level == level:
-            yield _dot(frame, point.x, point.y, 2.0, "#555555", point.id)
+            yield _dot(frame.at(point.x, point.y), 2.0, "#555555", point.id)
     for door in site.doors:
         if door.level == level:
             colour = "#e00000" if door.is_entrance else "#d08000" if door.derived else "#804000"
-            yield _dot(frame, door.point.x, door.point.y, 4, colour, door.id)
+            yield _dot(frame.at(door.point.x, door.point.y), 4, colour, door.id)
     yield from _devices(site, level, frame)
     for space in site.spaces:
         if space.level == level:
@@ -92,10 +86,10 @@ def _devices(site: Site, level: int, frame: _Frame) -> Iterator[str]:
     for machine in site.machines:
         if machine.level == level:
             colour = "#d000a0" if machine.is_host else "#1060c0"
-            yield _dot(frame, machine.x, machine.y, 4, colour, machine.mid)
+            yield _dot(frame.at(machine.x, machine.y), 4, colour, machine.mid)
     for sensor in site.sensors:
         if sensor.level == level and sensor.kind is SensorKind.RFID:
-            yield _dot(frame, sensor.x, sensor.y, 6, "#10a040", sensor.id)
+            yield _dot(frame.at(sensor.x, sensor.y), 6, "#10a040", sensor.id)
 
 
 def _edges(site: Site, level: int, frame: _Frame) -> Iterator[str]:
@@ -121,8 +115,8 @@ def _label(space: Space, frame: _Frame) -> str:
     return f'<text {place} font-size="10" text-anchor="middle">{escape(space.id)}</text>'
 
 
-def _dot(frame: _Frame, x: float, y: float, radius: float, colour: str, title: str) -> str:
-    place = f'cx="{frame.x(x)}" cy="{frame.y(y)}" r="{radius}"'
+def _dot(at: tuple[float, float], radius: float, colour: str, title: str) -> str:
+    place = f'cx="{at[0]}" cy="{at[1]}" r="{radius}"'
     return f'<circle {place} fill="{colour}"><title>{escape(title)}</title></circle>'
 
 

@@ -57,8 +57,9 @@ def place_detectors(
 
 
 def _corridor_graph(walking: WalkingGraph, corridors: set[str]) -> "nx.Graph[str]":
-    """Return the points and edges inside corridors; a point all of whose edges are door edges
-    is a door, and no detector hangs in a door.
+    """Return the walking edges inside corridors and their points.
+
+    A point all of whose edges are door edges is a door, and no detector hangs in a door.
     """
     inside = {point.id for point in walking.points if point.room in corridors}
     graph: nx.Graph[str] = nx.Graph()
@@ -76,7 +77,7 @@ def _cover(places: Mapping[str, tuple[float, float]], crossings: Sequence[str]) 
     chosen: list[str] = []
 
     def metres_from(index: int) -> NDArray[np.float64]:
-        return np.hypot(*(coordinates - coordinates[index]).T)
+        return np.asarray(np.hypot(*(coordinates - coordinates[index]).T))
 
     def choose(index: int) -> None:
         chosen.append(names[index])
