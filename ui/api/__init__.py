@@ -1,0 +1,1 @@
+"""The REST and server-sent-event interface."""

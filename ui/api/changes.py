@@ -1,0 +1,70 @@
+"""A query's changes as server-sent events."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from federated_optimizer.coordinator.model import ChangeBatch, CoordinatorApi
+from ui.api.objects import change_object, event_text, query_object
+
+HEARTBEAT_SECONDS = 10.0
+HEARTBEAT = b": still here\n\n"
+
+
+async def change_events(
+    coordinator: CoordinatorApi, query_id: str, *, snapshot: bool
+) -> AsyncIterator[bytes]:
+    """Yield `snapshot`, `change` and `status` events until the query or its reader ends.
+
+    A heartbeat comment every ten seconds keeps proxies from closing a quiet stream and finds
+    readers that are gone.
+    """
+    subscription = coordinator.subscribe(query_id, snapshot=snapshot)
+    batches = subscription.__aiter__()
+    pending: asyncio.Task[ChangeBatch] | None = None
+    try:
+        while True:
+            pending = pending or asyncio.create_task(_next(batches))
+            done, _ = await asyncio.wait({pending}, timeout=HEARTBEAT_SECONDS)
+            if not done:
+                yield HEARTBEAT
+                continue
+            try:
+                batch = pending.result()
+            except StopAsyncIteration:
+                return
+            pending = None
+            for event in _events(coordinator, query_id, batch):
+                yield event
+    finally:
+        if pending is not None:
+            pending.cancel()
+            with contextlib.suppress(asyncio.CancelledError, StopAsyncIteration):
+                await pending
+        await subscription.close()
+
+
+async def _next(batches: AsyncIterator[ChangeBatch]) -> ChangeBatch:
+    try:
+        return await batches.__anext__()
+    except StopAsyncIteration:
+        raise _Ended from None
+
+
+class _Ended(StopAsyncIteration):
+    """The subscription ended. (A task cannot raise StopAsyncIteration's base StopIteration.)"""
+
+
+def _events(coordinator: CoordinatorApi, query_id: str, batch: ChangeBatch) -> list[bytes]:
+    events: list[bytes] = []
+    try:
+        query = coordinator.query(query_id)
+    except KeyError:
+        return [event_text("status", {"status": "stopped", "error": batch.error})]
+    if batch.changes or batch.snapshot:
+        kind = "snapshot" if batch.snapshot else "change"
+        changes = [change_object(query.schema, change) for change in batch.changes]
+        events.append(event_text(kind, {"query": query.id, "changes": changes}))
+    if batch.status is not None or batch.snapshot or batch.error:
+        events.append(event_text("status", query_object(query)))
+    return events

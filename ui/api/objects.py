@@ -1,0 +1,162 @@
+"""The coordinator's values as JSON objects, with times as ISO text."""
+
+from typing import Any
+
+from federated_optimizer.coordinator.model import (
+    Change,
+    Diagnosis,
+    QueryInfo,
+    SiteInfo,
+    StatementResult,
+)
+from streamsql.catalog.catalog import kind_of
+from streamsql.catalog.definitions import Definition, ViewDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import Row, timestamp_text
+from streamsql.errors import FederationError, QueryError
+from streamsql.wire.codec import encode_json
+
+Object = dict[str, Any]
+
+
+def query_object(query: QueryInfo) -> Object:
+    """Return a query as lists show it."""
+    last = query.last_change
+    return {
+        "id": query.id,
+        "name": query.name,
+        "text": query.text,
+        "status": str(query.status),
+        "origin": query.origin,
+        "emit": query.emit,
+        "version": query.version,
+        "columns": schema_object(query.schema),
+        "created": timestamp_text(query.created),
+        "rows": query.rows,
+        "changes": query.changes,
+        "last_change": timestamp_text(last) if last is not None else None,
+        "error": query.error,
+        "waiting_for": list(query.waiting_for),
+        "warnings": list(query.warnings),
+        "settled": query.settled,
+    }
+
+
+def schema_object(schema: Schema) -> list[Object]:
+    """Return columns as names and types."""
+    return [{"name": field.name, "type": str(field.dtype)} for field in schema.fields]
+
+
+def row_object(schema: Schema, row: Row) -> Object:
+    """Return a row by column name."""
+    return dict(schema.to_object(row))
+
+
+def change_object(schema: Schema, change: Change) -> Object:
+    """Return one signed row."""
+    shown: Object = {
+        "ts": timestamp_text(change.ts),
+        "diff": change.diff,
+        "row": row_object(schema, change.row),
+    }
+    if change.reading_ts is not None:
+        shown["reading_ts"] = timestamp_text(change.reading_ts)
+    return shown
+
+
+def site_object(site: SiteInfo) -> Object:
+    """Return a gateway, base site or static engine."""
+    buffer = site.state.buffer if site.state is not None else None
+    return {
+        "site": site.site,
+        "role": site.role,
+        "online": site.online,
+        "freshness": site.freshness,
+        "epoch": site.epoch,
+        "since": timestamp_text(site.since),
+        "detail": site.detail,
+        "ready": site.state.ready if site.state is not None else site.online,
+        "rooms": list(site.rooms),
+        "sources": list(site.sources),
+        "sensors": site.sensors,
+        "wrappers": [
+            {
+                "kind": w.kind,
+                "streams": list(w.streams),
+                "readings": w.readings,
+                "errors": w.errors,
+                "last_error": w.last_error,
+            }
+            for w in site.wrappers
+        ],
+        "buffer": None
+        if buffer is None
+        else {
+            "stored": buffer.stored,
+            "bytes": buffer.bytes,
+            "dropped": buffer.dropped,
+            "hours_left": buffer.hours_left,
+        },
+        "counters": dict(site.state.counters) if site.state is not None else {},
+    }
+
+
+def definition_object(definition: Definition) -> Object:
+    """Return a source, table or view."""
+    shown: Object = {"name": definition.name, "kind": kind_of(definition), "text": definition.text}
+    if isinstance(definition, ViewDefinition):
+        shown["columns"] = [{"name": name, "type": ""} for name in definition.columns]
+        shown["library"] = definition.library
+        shown["recursive"] = definition.recursive
+        return shown
+    shown["columns"] = schema_object(definition.schema)
+    shown["key"] = [definition.schema.names[k] for k in definition.key]
+    shown["stream"] = str(definition.kind)
+    shown["options"] = dict(definition.options)
+    return shown
+
+
+def result_object(result: StatementResult) -> Object:
+    """Return the outcome of a statement."""
+    return {
+        "kind": str(result.kind),
+        "message": result.message,
+        "query": query_object(result.query) if result.query is not None else None,
+        "columns": list(result.columns),
+        "rows": [list(row) for row in result.rows],
+        "text": result.text,
+        "data": result.data,
+        "warnings": list(result.warnings),
+    }
+
+
+def diagnosis_object(diagnosis: Diagnosis) -> Object:
+    """Return what is wrong with a text, and where."""
+    return {
+        "message": diagnosis.message,
+        "line": diagnosis.line,
+        "column": diagnosis.column,
+        "text": diagnosis.text,
+        "hint": diagnosis.hint,
+        "severity": diagnosis.severity,
+    }
+
+
+def error_object(error: FederationError) -> Object:
+    """Return an error with its place in the statement, if it has one."""
+    span = error.span if isinstance(error, QueryError) else None
+    return {
+        "error": {
+            "code": error.code,
+            "message": error.message,
+            "hint": error.hint,
+            "line": span.line if span else None,
+            "column": span.column if span else None,
+            "text": span.text if span else None,
+        }
+    }
+
+
+def event_text(event: str, value: object) -> bytes:
+    """Return a server-sent event (HTML standard, section 9.2)."""
+    return b"event: " + event.encode() + b"\ndata: " + encode_json(value) + b"\n\n"

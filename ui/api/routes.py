@@ -1,0 +1,186 @@
+"""REST routes. Everything a page or the command line does goes through here."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi.responses import FileResponse, StreamingResponse
+from pydantic import BaseModel, Field
+
+from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo
+from streamsql.catalog.catalog import kind_of
+from ui.api.changes import change_events
+from ui.api.objects import (
+    definition_object,
+    diagnosis_object,
+    query_object,
+    result_object,
+    row_object,
+    site_object,
+)
+from ui.settings import ConsoleSettings
+
+MAX_TEXT = 200_000
+
+router = APIRouter(prefix="/api")
+
+
+class Statements(BaseModel):
+    """A script to run."""
+
+    text: str = Field(max_length=MAX_TEXT, examples=["SELECT mid FROM SeatSensor"])
+    name: str = Field("", max_length=64, description="Name of the query, when there is one")
+    origin: str = Field("user", pattern="^(user|session)$")
+
+
+class Text(BaseModel):
+    """A text to check."""
+
+    text: str = Field(max_length=MAX_TEXT)
+
+
+def coordinator_of(request: Request) -> CoordinatorApi:
+    """Return the coordinator this console speaks for."""
+    coordinator: CoordinatorApi = request.app.state.coordinator
+    return coordinator
+
+
+def settings_of(request: Request) -> ConsoleSettings:
+    """Return the console's settings."""
+    settings: ConsoleSettings = request.app.state.settings
+    return settings
+
+
+Coordinator = Annotated[CoordinatorApi, Depends(coordinator_of)]
+Settings = Annotated[ConsoleSettings, Depends(settings_of)]
+
+
+def find_query(coordinator: CoordinatorApi, query_id: str) -> QueryInfo:
+    """Return a query by id or name.
+
+    Raises:
+        HTTPException: 404 when there is none.
+    """
+    try:
+        return coordinator.query(query_id)
+    except KeyError:
+        raise HTTPException(404, f"there is no query {query_id!r:.80}") from None
+
+
+@router.get("/health")
+def health() -> dict[str, str]:
+    """Say that the console answers."""
+    return {"status": "ok"}
+
+
+@router.post("/statements")
+async def statements(body: Statements, coordinator: Coordinator) -> list[dict[str, Any]]:
+    """Run a script; a SELECT or SUBSCRIBE starts a continuous query."""
+    results = await coordinator.execute(body.text, name=body.name, origin=body.origin)
+    return [result_object(result) for result in results]
+
+
+@router.post("/validate")
+def validate(body: Text, coordinator: Coordinator) -> dict[str, Any]:
+    """Parse and bind without running anything."""
+    validation = coordinator.validate(body.text)
+    return {
+        "diagnoses": [diagnosis_object(d) for d in validation.diagnoses],
+        "columns": list(validation.columns),
+        "warnings": list(validation.warnings),
+    }
+
+
+@router.get("/queries")
+def queries(
+    coordinator: Coordinator, origin: Annotated[str | None, Query()] = None
+) -> list[dict[str, Any]]:
+    """List queries, newest last."""
+    return [query_object(query) for query in coordinator.queries(origin)]
+
+
+@router.get("/queries/{query_id}")
+def query(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
+    """Show one query, by id or name."""
+    return query_object(find_query(coordinator, query_id))
+
+
+@router.delete("/queries/{query_id}")
+async def stop(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
+    """Stop and forget a query."""
+    return query_object(await coordinator.stop(find_query(coordinator, query_id).id))
+
+
+@router.get("/queries/{query_id}/rows")
+def rows(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
+    """Return the current relation of a query."""
+    found = find_query(coordinator, query_id)
+    relation = coordinator.relation(found.id)
+    return {
+        "query": query_object(found),
+        "rows": [row_object(found.schema, row) for row in relation],
+    }
+
+
+@router.get("/queries/{query_id}/explain")
+def explain(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
+    """Return the fragments of a running query."""
+    return result_object(coordinator.explain(find_query(coordinator, query_id).id))
+
+
+@router.get("/queries/{query_id}/changes")
+def changes(
+    query_id: str,
+    coordinator: Coordinator,
+    snapshot: Annotated[bool, Query(description="Begin with the whole relation")] = True,
+) -> StreamingResponse:
+    """Stream a query's changes as server-sent events."""
+    found = find_query(coordinator, query_id)
+    return StreamingResponse(
+        change_events(coordinator, found.id, snapshot=snapshot),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+@router.get("/sites")
+def sites(coordinator: Coordinator) -> list[dict[str, Any]]:
+    """List gateways, base sites and the static engine."""
+    return [site_object(site) for site in coordinator.sites()]
+
+
+@router.get("/links")
+def links(coordinator: Coordinator) -> list[dict[str, Any]]:
+    """List the links that gateways have published."""
+    return [{"src": s, "dst": d, "cost": c} for s, d, c in coordinator.links()]
+
+
+@router.get("/definitions")
+def definitions(
+    coordinator: Coordinator,
+    kind: Annotated[str | None, Query(pattern="^(source|table|view)$")] = None,
+) -> list[dict[str, Any]]:
+    """List sources, tables and views."""
+    return [
+        definition_object(d)
+        for d in coordinator.definitions()
+        if kind is None or kind_of(d) == kind
+    ]
+
+
+@router.get("/definitions/{name}")
+def definition(name: str, coordinator: Coordinator) -> dict[str, Any]:
+    """Describe a source, table or view."""
+    for found in coordinator.definitions():
+        if found.name.lower() == name.lower():
+            return definition_object(found)
+    raise HTTPException(404, f"there is no source, table or view {name!r:.80}")
+
+
+@router.get("/site.geojson")
+def site_map(settings: Settings) -> FileResponse:
+    """Return the building as GeoJSON in metres."""
+    path = Path(settings.site_file)
+    if not settings.site_file or not path.is_file():
+        raise HTTPException(404, "this federation has no map")
+    return FileResponse(path, media_type="application/geo+json")
