@@ -1,6 +1,8 @@
 """Settings of the static engine's process, read once from a JSON file."""
 
 import math
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -9,6 +11,7 @@ from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.topics import check_id
 
 _MAX_BYTES = 1_000_000
+_VARIABLES = {"PANDO_BROKER": "broker", "PANDO_SITE": "site", "PANDO_DATA": "data_dir"}
 
 
 class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,8 +89,8 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Path(self.epoch_file).absolute() if self.epoch_file else self.data_path / "epoch"
 
 
-def read_settings(path: Path) -> StaticSettings:
-    """Return the settings in a JSON file.
+def read_settings(path: Path, environ: Mapping[str, str] = os.environ) -> StaticSettings:
+    """Return the settings in a JSON file; PANDO_BROKER, PANDO_SITE and PANDO_DATA override it.
 
     Raises:
         DeploymentError: It cannot be read, is not JSON, or holds an unknown or unfit setting.
@@ -100,7 +103,9 @@ def read_settings(path: Path) -> StaticSettings:
     if len(content) > _MAX_BYTES:
         raise DeploymentError(f"settings {path} are larger than {_MAX_BYTES} bytes")
     try:
-        return msgspec.json.decode(content, type=StaticSettings)
+        settings = msgspec.json.decode(content, type=StaticSettings)
+        changes = {field: environ[name] for name, field in _VARIABLES.items() if environ.get(name)}
+        return msgspec.structs.replace(settings, **changes) if changes else settings
     except DeploymentError as error:
         raise DeploymentError(f"settings {path}: {error.message}", hint=error.hint) from error
     except (msgspec.MsgspecError, RecursionError) as error:
