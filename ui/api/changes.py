@@ -21,7 +21,7 @@ async def change_events(
     """
     subscription = coordinator.subscribe(query_id, snapshot=snapshot)
     batches = subscription.__aiter__()
-    pending: asyncio.Task[ChangeBatch] | None = None
+    pending: asyncio.Task[ChangeBatch | None] | None = None
     try:
         while True:
             pending = pending or asyncio.create_task(_next(batches))
@@ -29,9 +29,8 @@ async def change_events(
             if not done:
                 yield HEARTBEAT
                 continue
-            try:
-                batch = pending.result()
-            except StopAsyncIteration:
+            batch = pending.result()
+            if batch is None:
                 return
             pending = None
             for event in _events(coordinator, query_id, batch):
@@ -39,20 +38,14 @@ async def change_events(
     finally:
         if pending is not None:
             pending.cancel()
-            with contextlib.suppress(asyncio.CancelledError, StopAsyncIteration):
+            with contextlib.suppress(asyncio.CancelledError):
                 await pending
         await subscription.close()
 
 
-async def _next(batches: AsyncIterator[ChangeBatch]) -> ChangeBatch:
-    try:
-        return await batches.__anext__()
-    except StopAsyncIteration:
-        raise _Ended from None
-
-
-class _Ended(StopAsyncIteration):
-    """The subscription ended. (A task cannot raise StopAsyncIteration's base StopIteration.)"""
+async def _next(batches: AsyncIterator[ChangeBatch]) -> ChangeBatch | None:
+    """Return the next batch, or None at the end."""
+    return await anext(batches, None)
 
 
 def _events(coordinator: CoordinatorApi, query_id: str, batch: ChangeBatch) -> list[bytes]:
