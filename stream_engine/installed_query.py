@@ -1,14 +1,16 @@
 """A query's fragments at one site: their circuits, and what goes in and out."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from stream_engine.circuit.circuit import Circuit, OperatorStatistics
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.exchange.inbox import Arrivals, Inbox, oldest
+from stream_engine.exchange.inbox import Arrivals, Inbox, oldest, split_port
 from stream_engine.exchange.outbox import RESULT, Outbox
+from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.routing import route
 from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.recursion.fixpoint import FixpointOperator
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, walk_plan
 from streamsql.data.delta import Delta
@@ -72,11 +74,23 @@ class InstalledQuery:
             fragment.id: compile_plan(fragment.plan, _fixpoints_at(site, fragment, epoch))
             for fragment in self._fragments
         }
-        self._inbox = Inbox(bundle.version, _incoming_widths(bundle, site))
+        self._recursions: dict[str, PeeredFixpoint] = {
+            f"{fragment.id}/{number}": fixpoint
+            for fragment in self._fragments
+            for number, fixpoint in enumerate(self._circuits[fragment.id].fixpoints)
+            if isinstance(fixpoint, PeeredFixpoint)
+        }
+        links = _Links(bundle, site, self._recursions)
+        self._inbox = Inbox(bundle.version, links.incoming)
         self._outbox = Outbox(
-            version=bundle.version, epoch=epoch, first=first, ports=_outgoing_ports(bundle, site)
+            version=bundle.version,
+            epoch=epoch,
+            first=first,
+            ports=links.outgoing,
+            recursions=self._recursions,
         )
         self._fresh = True
+        self._recursive_news = False
         self.scans: tuple[Scan, ...] = tuple(
             dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
         )
@@ -88,10 +102,18 @@ class InstalledQuery:
         Raises:
             WireError: It does not fit the plan.
         """
-        return self._inbox.accept(sender, batch)
+        reception = self._inbox.accept(sender, batch)
+        port, within = split_port(batch.port)
+        if within and reception == Reception.ACCEPTED:
+            self._recursions[port].receive(sender, within, batch.annotated, batch.kills)
+            self._recursive_news = True
+        return reception
 
     def lose(self, site: str) -> bool:
         """Retract, in the next step, everything a site has sent; False if it sends nothing here."""
+        for recursion in self._recursions.values():
+            recursion.lose(site)
+        self._recursive_news = bool(self._recursions)
         return self._inbox.lose(site)
 
     def request_snapshot(self, destination: str) -> bool:
@@ -109,12 +131,18 @@ class InstalledQuery:
 
     def has_work(self, sources: SourceChanges, now: int) -> bool:
         """Whether a step would do anything."""
-        if self._fresh or not self._inbox.is_empty or not self._outbox.is_empty:
+        if self.is_busy:
             return True
         if any(scan in sources.deltas for scan in self.scans):
             return True
         wakeup = self.next_wakeup()
         return wakeup is not None and wakeup <= now
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something waits for the next step."""
+        news = self._fresh or self._recursive_news
+        return news or not (self._inbox.is_empty and self._outbox.is_empty)
 
     def step(self, sources: SourceChanges, now: int) -> Iterator[tuple[str, DeltaBatch]]:
         """Run every fragment once, producers first; yield (destination, batch).
@@ -126,6 +154,7 @@ class InstalledQuery:
         if self._fresh:
             deltas = {scan: sources.current(scan) for scan in self.scans}
             self._fresh = False
+        self._recursive_news = False
         arrived = self._inbox.take()
         for fragment in self._fragments:
             circuit = self._circuits[fragment.id]
@@ -138,7 +167,18 @@ class InstalledQuery:
                     ts = oldest(ts, sources.oldest.get(scan))
             delta = circuit.step(deltas, {port: c.delta for port, c in remotes.items()}, now)
             self._dispatch(fragment, delta, ts, arrived)
+        for port, recursion in self._recursions.items():
+            for message in recursion.drain():
+                self._outbox.collect_recursive(port, message)
         yield from self._outbox.flush(now)
+
+    def take_replays_wanted(self) -> list[str]:
+        """Return and forget the peers whose snapshot a recursion needs."""
+        wanted: dict[str, None] = {}
+        for recursion in self._recursions.values():
+            wanted.update(recursion.replays_wanted)
+            recursion.replays_wanted = {}
+        return list(wanted)
 
     def next_wakeup(self) -> int | None:
         """Return when time alone changes something, or None."""
@@ -155,10 +195,8 @@ class InstalledQuery:
             epoch=self.epoch,
             sent={to: channel.sequence for to, channel in self._outbox.channels.items()},
             received={by: channel.expected for by, channel in self._inbox.channels.items()},
-            busy=self._fresh
-            or not self._inbox.is_empty
-            or not self._outbox.is_empty
-            or any(not channel.synchronised for channel in self._inbox.channels.values()),
+            busy=self.is_busy
+            or not all(channel.synchronised for channel in self._inbox.channels.values()),
         )
 
     def statistics(self) -> list[FragmentStatistics]:
@@ -193,11 +231,16 @@ def _fixpoints_at(
     site: str, fragment: Fragment, epoch: int
 ) -> Callable[[Fixpoint], RecursiveOperator]:
     """Return the factory of the recursions of a fragment at a site."""
+    sites = fragment.sites
 
     def make(node: Fixpoint) -> RecursiveOperator:
-        from stream_engine.recursion.fixpoint import FixpointOperator  # noqa: PLC0415
+        if sites == (site,):
+            return FixpointOperator(node, site=site, sites=sites, epoch=epoch)
 
-        return FixpointOperator(node, site=site, sites=fragment.sites, epoch=epoch)
+        def begin(life: int) -> RecursiveOperator:
+            return FixpointOperator(node, site=site, sites=sites, epoch=life)
+
+        return PeeredFixpoint(begin, site=site, sites=sites, epoch=epoch)
 
     return make
 
@@ -236,25 +279,45 @@ def _remote_inputs(fragment: Fragment) -> list[str]:
     return list(dict.fromkeys(n.fragment for n in nodes if isinstance(n, RemoteSource)))
 
 
-def _incoming_widths(bundle: FragmentBundle, site: str) -> dict[tuple[str, str], int]:
-    """Return the number of columns by (sending site, port) of all channels to a site."""
-    widths: dict[tuple[str, str], int] = {}
-    for fragment in bundle.fragments:
-        if fragment.consumer and site in fragment.destinations:
-            for sender in fragment.sites:
-                if sender != site:
-                    widths[(sender, fragment.id)] = len(fragment.plan.schema)
-    return widths
+class _Links:
+    """The channels of one site in a plan.
 
+    Both ends of a channel derive its ports from the same bundle in the same order.
 
-def _outgoing_ports(bundle: FragmentBundle, site: str) -> dict[str, list[str]]:
-    """Return the fragments that send, by destination, of all channels from a site."""
-    ports: dict[str, list[str]] = {}
-    for fragment in bundle.at(site):
+    Attributes:
+        incoming: Number of columns by (sending site, port); 0 for a recursion.
+        outgoing: Ports by destination.
+    """
+
+    def __init__(self, bundle: FragmentBundle, site: str, recursions: Iterable[str]) -> None:
+        self.incoming: dict[tuple[str, str], int] = {}
+        self.outgoing: dict[str, list[str]] = {}
+        self._site = site
+        self._recursions = tuple(recursions)
+        for fragment in bundle.fragments:
+            self._add(fragment)
+
+    def _add(self, fragment: Fragment) -> None:
         destinations = fragment.destinations if fragment.consumer else (RESULT,)
         if not destinations:
             raise InternalError(f"fragment {fragment.id} feeds {fragment.consumer} at no site")
+        here = self._site in fragment.sites
+        if here:
+            self._send(fragment.id, destinations)
+        if self._site in destinations:
+            self._take(fragment.id, fragment.sites, len(fragment.plan.schema))
+        if here:
+            for port in self._recursions:
+                if port.partition("/")[0] == fragment.id:
+                    self._send(port, fragment.sites)
+                    self._take(port, fragment.sites, 0)
+
+    def _send(self, port: str, destinations: Iterable[str]) -> None:
         for destination in destinations:
-            if destination != site:
-                ports.setdefault(destination, []).append(fragment.id)
-    return ports
+            if destination != self._site:
+                self.outgoing.setdefault(destination, []).append(port)
+
+    def _take(self, port: str, senders: Iterable[str], width: int) -> None:
+        for sender in senders:
+            if sender != self._site:
+                self.incoming[(sender, port)] = width

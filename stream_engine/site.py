@@ -208,6 +208,8 @@ class SiteEngine:
                 self._fail(name, InternalError(reason), result)
             else:
                 result.outgoing.extend(Outgoing(name, to, batch) for to, batch in batches)
+                for sender in query.take_replays_wanted():
+                    self._resyncs[(name, sender)] = None
         result.resyncs.extend(self._resyncs)
         self._resyncs = {}
         return result

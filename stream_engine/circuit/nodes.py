@@ -184,8 +184,8 @@ class FixpointNode:
         return None
 
     def state_rows(self) -> int:
-        """Return the fixpoint's rows."""
-        return self.operator.state_rows()
+        """Return the rows of the view."""
+        return sum(1 for _row in self.operator.state_rows())
 
 
 def combined(deltas: list[Delta]) -> Delta:

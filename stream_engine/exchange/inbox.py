@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import WireError
 from streamsql.wire.channels import ReceivingChannel, Reception
@@ -34,6 +36,18 @@ def oldest(first: int | None, second: int | None) -> int | None:
     return min(first, second)
 
 
+def split_port(port: str) -> tuple[str, str]:
+    """Split the port of a message inside a recursion into the recursion and the rest.
+
+    Examples:
+        >>> split_port("f1"), split_port("f1/0"), split_port("f1/0/256/rows")
+        (('f1', ''), ('f1/0', ''), ('f1/0', '256/rows'))
+    """
+    fragment, _, rest = port.partition("/")
+    number, _, within = rest.partition("/")
+    return (f"{fragment}/{number}" if number else fragment, within)
+
+
 class Inbox:
     """One receiving channel per remote sender, and the changes not yet stepped on.
 
@@ -46,17 +60,18 @@ class Inbox:
 
         Args:
             version: Of the fragment bundle.
-            widths: Number of columns by (sending site, port).
+            widths: Number of columns by (sending site, port), in the sender's order of ports;
+                0 for the port of a recursion.
         """
         self._widths = widths
-        self.channels = {
-            sender: ReceivingChannel(version=version)
-            for sender in dict.fromkeys(sender for sender, _ in widths)
-        }
+        self.channels: dict[str, ReceivingChannel] = {}
+        for sender, port in widths:
+            if sender not in self.channels:
+                self.channels[sender] = ReceivingChannel(version=version, first_port=port)
         self._pending: dict[str, Arrivals] = {}
 
     def accept(self, sender: str, batch: DeltaBatch) -> Reception:
-        """Take a batch of plain rows in.
+        """Take a batch in; what it says about a recursion is left to the caller.
 
         Raises:
             WireError: The plan has no such channel or port, or a row has the wrong width.
@@ -66,6 +81,9 @@ class Inbox:
             raise WireError(f"site {sender} sends a batch, but the plan has no channel from it")
         if batch.version == channel.version:
             self._check(sender, batch)
+        port, within = split_port(batch.port)
+        if within:
+            batch = msgspec.structs.replace(batch, port=port)
         reception, delta = channel.accept(batch)
         if delta:
             self._pending.setdefault(batch.port, Arrivals()).add(delta, batch.ts)
@@ -91,7 +109,8 @@ class Inbox:
         return pending
 
     def _check(self, sender: str, batch: DeltaBatch) -> None:
-        width = self._widths.get((sender, batch.port))
+        port, _within = split_port(batch.port)
+        width = self._widths.get((sender, port))
         if width is None:
             raise WireError(
                 f"site {sender} sends for port {batch.port!r:.80}, which it does not feed"

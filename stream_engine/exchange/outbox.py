@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from stream_engine.exchange.inbox import Arrivals
+from stream_engine.exchange.peered_fixpoint import PeeredFixpoint, PeerMessage, address
 from streamsql.data.delta import Delta, accumulate
 from streamsql.wire.channels import SendingChannel
 from streamsql.wire.messages import DeltaBatch
@@ -18,7 +19,13 @@ class Outbox:
     """
 
     def __init__(
-        self, *, version: int, epoch: int, first: int, ports: Mapping[str, Iterable[str]]
+        self,
+        *,
+        version: int,
+        epoch: int,
+        first: int,
+        ports: Mapping[str, Iterable[str]],
+        recursions: Mapping[str, PeeredFixpoint],
     ) -> None:
         """Open the channels; each begins with a snapshot.
 
@@ -27,8 +34,11 @@ class Outbox:
             epoch: Of this site.
             first: The first sequence number; above those of any channel closed in this epoch, or
                 receivers would take the new batches for duplicates.
-            ports: Fragments that send, by destination.
+            ports: Fragments and recursions that send, by destination.
+            recursions: By port; asked for replays.
         """
+        self._recursions = recursions
+        self._messages: dict[str, list[tuple[str, PeerMessage]]] = {}
         self.channels: dict[str, SendingChannel] = {}
         for destination, names in ports.items():
             channel = SendingChannel(version=version, epoch=epoch, ports=names)
@@ -41,6 +51,10 @@ class Outbox:
         """Add a change to the next batch of a channel and port."""
         self._pending.setdefault(destination, {}).setdefault(port, Arrivals()).add(delta, ts)
 
+    def collect_recursive(self, port: str, message: PeerMessage) -> None:
+        """Add a message of a recursion."""
+        self._messages.setdefault(message.site, []).append((port, message))
+
     def request_snapshot(self, destination: str) -> bool:
         """Send everything again in the next step; return whether there is such a channel."""
         if destination not in self.channels:
@@ -51,12 +65,13 @@ class Outbox:
     @property
     def is_empty(self) -> bool:
         """Whether the next `flush` would send nothing."""
-        return not self._pending and not self._snapshots
+        return not (self._pending or self._snapshots or self._messages)
 
     def flush(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:
         """Yield what has to be sent; a snapshot takes the place of the change it includes."""
         pending, self._pending = self._pending, {}
         snapshots, self._snapshots = self._snapshots, {}
+        messages, self._messages = self._messages, {}
         for destination, channel in self.channels.items():
             changes = pending.get(destination, {})
             if destination in snapshots:
@@ -64,11 +79,36 @@ class Outbox:
                     accumulate(channel.contents.setdefault(port, {}), change.delta)
                 for batch in channel.snapshot(now=now):
                     yield (destination, batch)
+                for number, message in self._replays(destination):
+                    yield (destination, _recursive(channel, number, message, now))
                 continue
             for port, change in changes.items():
                 for batch in channel.push(port, change.delta, now=now, ts=change.ts):
                     yield (destination, batch)
+            for number, message in messages.get(destination, ()):
+                yield (destination, _recursive(channel, number, message, now))
+
+    def _replays(self, destination: str) -> Iterator[tuple[str, PeerMessage]]:
+        for port, recursion in self._recursions.items():
+            if destination in recursion.peers:
+                for message in recursion.replay(destination):
+                    yield (port, message)
 
     def last_sequence(self) -> int:
         """Return a sequence number that no channel has used."""
         return max((channel.sequence for channel in self.channels.values()), default=0)
+
+
+def _recursive(channel: SendingChannel, port: str, message: PeerMessage, now: int) -> DeltaBatch:
+    """Return a recursion's message as the next batch of a channel."""
+    batch = DeltaBatch(
+        version=channel.version,
+        epoch=channel.epoch,
+        seq=channel.sequence,
+        port=f"{port}/{address(message)}",
+        annotated=message.annotated,
+        kills=message.kills,
+        now=now,
+    )
+    channel.sequence += 1
+    return batch

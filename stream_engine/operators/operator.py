@@ -5,13 +5,13 @@ keeps no reference to. Deltas on one edge always add up to a relation (no negati
 below a log whose producer withdrew rows it never sent.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta
+from streamsql.data.types import Row
 from streamsql.wire.messages import AnnotatedRow
 
 
@@ -50,14 +50,24 @@ class TimedOperator(Protocol):
         """Return how many rows it remembers."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecursiveOutgoing:
+class RecursiveMessage(Protocol):
     """What a fixpoint sends to the same fixpoint at another site."""
 
-    site: str
-    port: str
-    annotated: Sequence[AnnotatedRow]
-    kills: Sequence[int]
+    @property
+    def site(self) -> str:
+        """The receiver."""
+
+    @property
+    def port(self) -> str:
+        """The fixpoint's port there."""
+
+    @property
+    def annotated(self) -> tuple[AnnotatedRow, ...]:
+        """Rows with their provenance; they count before the kills."""
+
+    @property
+    def kills(self) -> tuple[int, ...]:
+        """Tokens of dead base rows."""
 
 
 class RecursiveOperator(Protocol):
@@ -82,8 +92,11 @@ class RecursiveOperator(Protocol):
     ) -> None:
         """Buffer what another site sent."""
 
-    def drain(self) -> Sequence[RecursiveOutgoing]:
+    def drain(self) -> Sequence[RecursiveMessage]:
         """Return and forget what has to be sent to other sites."""
 
-    def state_rows(self) -> int:
-        """Return how many rows it remembers."""
+    def kill_site(self, site: str, epoch: int) -> None:
+        """Declare dead what rests on a site's base rows of this epoch and earlier ones."""
+
+    def state_rows(self) -> Iterable[Row]:
+        """Return the rows of the view at this site."""

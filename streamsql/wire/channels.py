@@ -83,10 +83,15 @@ class ReceivingChannel:
     """The receiving end of one channel.
 
     After GAP the receiver asks the sender to resynchronise and drops everything until the snapshot.
+
+    A snapshot of several ports is several batches. Out of sequence only its beginning may be taken
+    in, or the loss of the beginning would go unnoticed: the receiver of such a channel names the
+    port that the sender opened first.
     """
 
-    def __init__(self, *, version: int) -> None:
+    def __init__(self, *, version: int, first_port: str | None = None) -> None:
         self.version = version
+        self.first_port = first_port
         self.epoch: int | None = None
         self.expected = 0
         self.synchronised = False
@@ -106,9 +111,10 @@ class ReceivingChannel:
         if batch.seq < self.expected:
             self.duplicates += 1
             return (Reception.DUPLICATE, {})
-        if batch.reset:
+        in_sequence = self.synchronised and batch.seq == self.expected
+        if batch.reset and (in_sequence or self.first_port in (None, batch.port)):
             return (Reception.ACCEPTED, self._replace(batch))
-        if not self.synchronised or batch.seq > self.expected:
+        if not in_sequence:
             self.gaps += self.synchronised
             self.synchronised = False
             return (Reception.GAP, {})

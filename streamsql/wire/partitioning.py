@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Sequence
 
-from streamsql.data.types import Row
+from streamsql.data.types import Row, Value
 
 
 def site_of(key: Row, sites: Sequence[str]) -> str:
@@ -15,5 +15,10 @@ def site_of(key: Row, sites: Sequence[str]) -> str:
     """
     if len(sites) == 1:
         return sites[0]
-    text = "\x1f".join(map(repr, key))
+    text = "\x1f".join([repr(_canonical(value)) for value in key])
     return sites[zlib.crc32(text.encode()) % len(sites)]
+
+
+def _canonical(value: Value) -> Value:
+    """Return one of all equal values: 1 for 1.0, 0 for -0.0; equal keys must meet."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
