@@ -17,4 +17,4 @@ USER pando
 VOLUME /var/lib/pando
 EXPOSE 8080
 
-CMD ["python", "-m", "ui", "--config", "/etc/pando/console.toml"]
+CMD ["python", "-m", "ui", "--config", "/srv/pando/run/console.json"]

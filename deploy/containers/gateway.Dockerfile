@@ -18,4 +18,4 @@ RUN useradd --uid 10001 --create-home pando && mkdir /var/lib/pando && chown pan
 USER pando
 VOLUME /var/lib/pando
 
-CMD ["python", "-m", "gateway", "--config", "/etc/pando/gateway.toml"]
+CMD ["python", "-m", "gateway", "--config", "/srv/pando/run/gw-1.json"]

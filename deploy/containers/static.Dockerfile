@@ -28,4 +28,4 @@ VOLUME /var/lib/pando
 
 # Spark's JVMs start children: tini reaps them.
 ENTRYPOINT ["tini", "--"]
-CMD ["python", "-m", "static_engine", "--config", "/etc/pando/static.toml"]
+CMD ["python", "-m", "static_engine", "--config", "/srv/pando/run/static.json"]

@@ -3,15 +3,22 @@
 import ast
 import importlib.metadata
 import importlib.util
+import json
 import re
+import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+import gateway.settings
+import static_engine.settings
+import ui.settings
+from messaging.address import parse_address
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTAINERS = ROOT / "deploy" / "containers"
@@ -83,7 +90,7 @@ def built_from(service: str) -> Path:
 
 def test_every_service_of_the_architecture_is_there() -> None:
     expected = {"broker", "postgres", "spark-master", "spark-worker", "coordinator", "static"}
-    expected |= {"base", "gateway-a", "gateway-b", "gateway-c"}
+    expected |= {"site", "base", "gw-1", "gw-2", "gw-3"}
     assert set(SERVICES) == expected
 
 
@@ -97,11 +104,7 @@ def test_a_service_has_a_build_file_and_knows_its_neighbours(service: str) -> No
         if isinstance(wanted, dict) and wanted[other]["condition"] == "service_healthy":
             assert "healthcheck" in SERVICES[other], f"{service} waits for {other} in vain"
     for volume in described.get("volumes", []):
-        source = volume.split(":")[0]
-        if source.startswith("."):
-            assert (ROOT / source).is_file(), source
-        else:
-            assert source in COMPOSE["volumes"], source
+        assert volume.split(":")[0] in COMPOSE["volumes"], volume
 
 
 def test_services_of_one_image_agree_on_its_build_file() -> None:
@@ -164,15 +167,23 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 PYTHON_SERVICES = {name: words[2] for name, words in commands() if words[:2] == ["python", "-m"]}
 
 
-def test_six_services_are_ours() -> None:
-    assert sorted(PYTHON_SERVICES.values()) == [*["gateway"] * 4, "static_engine", "ui"]
+def test_seven_services_are_ours() -> None:
+    modules = sorted(PYTHON_SERVICES.values())
+    assert modules == ["deploy.containers.prepare", *["gateway"] * 4, "static_engine", "ui"]
+
+
+def entry_module(service: str) -> str:
+    """Return the module that `python -m` runs for a service."""
+    module = PYTHON_SERVICES[service]
+    is_package = (ROOT / module.replace(".", "/")).is_dir()
+    return f"{module}.__main__" if is_package else module
 
 
 @pytest.mark.parametrize("service", PYTHON_SERVICES)
 def test_the_module_of_a_command_is_in_its_image_and_imports(service: str) -> None:
-    module = PYTHON_SERVICES[service]
-    assert f"{module}/" in copied_sources(built_from(service))
-    assert importlib.util.find_spec(f"{module}.__main__"), f"python -m {module} cannot run"
+    module = entry_module(service)
+    assert f"{module.split('.')[0]}/" in copied_sources(built_from(service))
+    assert importlib.util.find_spec(module), f"python -m {PYTHON_SERVICES[service]} cannot run"
     importlib.import_module(module)
 
 
@@ -233,7 +244,7 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@pytest.mark.parametrize("service", ["coordinator", "static", "gateway-a"])
+@pytest.mark.parametrize("service", ["coordinator", "static", "site", "gw-1"])
 def test_an_image_holds_everything_its_service_imports(service: str) -> None:
     path = built_from(service)
     inside = {source.rstrip("/") for source in copied_sources(path)}
@@ -241,11 +252,11 @@ def test_an_image_holds_everything_its_service_imports(service: str) -> None:
     installed = pinned(path) | set(NOT_IN_IMAGES)
     missing: set[str] = set()
     looked_at = 0
-    for module, name in reachable_imports(f"{PYTHON_SERVICES[service]}.__main__"):
+    for module, name in reachable_imports(entry_module(service)):
         looked_at += 1
         top = name.split(".")[0]
         if top in PACKAGES:
-            known = bool(inside & {top, "/".join(name.split(".")[:2])})
+            known = top in inside
         else:
             owners = {normal(owner) for owner in distributions.get(top, [])}
             known = top in sys.stdlib_module_names or bool(owners & installed)
@@ -253,3 +264,108 @@ def test_an_image_holds_everything_its_service_imports(service: str) -> None:
             missing.add(f"{module} imports {name}")
     assert looked_at > 20
     assert missing == set()
+
+
+READERS: dict[str, Callable[[Path, dict[str, str]], Any]] = {
+    "gateway": gateway.settings.load_settings,
+    "static_engine": static_engine.settings.read_settings,
+    "ui": ui.settings.load_settings,
+}
+SETTABLE = [name for name, module in PYTHON_SERVICES.items() if module in READERS]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the job `site` as compose does, into a temporary folder."""
+    folder = tmp_path_factory.mktemp("prepared")
+    command = [sys.executable, *SERVICES["site"]["command"][1:]]
+    command[command.index("--to") + 1] = str(folder)
+    ended = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+def settings_of(service: str, prepared: Path) -> Any:
+    """Read a service's settings as it would in its container."""
+    path = SERVICES[service]["command"][-1]
+    assert path.startswith("/srv/pando/"), "where the volume `site` is mounted"
+    file = prepared / path.removeprefix("/srv/pando/")
+    return READERS[PYTHON_SERVICES[service]](file, SERVICES[service]["environment"])
+
+
+@pytest.mark.parametrize("service", SETTABLE)
+def test_a_service_accepts_its_settings_and_knows_each_of_them(
+    service: str, prepared: Path
+) -> None:
+    settings = settings_of(service, prepared)
+    path = prepared / SERVICES[service]["command"][-1].removeprefix("/srv/pando/")
+    known = set(type(settings).__struct_fields__)
+    assert set(json.loads(path.read_text(encoding="utf-8"))) <= known
+    assert settings.data_dir == "/var/lib/pando"
+    assert f"{volume_at(service, '/var/lib/pando')}" in COMPOSE["volumes"]
+
+
+def volume_at(service: str, mount: str) -> str:
+    """Return the name of the volume mounted there."""
+    (name,) = [v.split(":")[0] for v in SERVICES[service]["volumes"] if v.split(":")[1] == mount]
+    return str(name)
+
+
+@pytest.mark.parametrize("service", SETTABLE)
+def test_every_variable_of_a_service_changes_a_setting(service: str, prepared: Path) -> None:
+    plain = READERS[PYTHON_SERVICES[service]](
+        prepared / SERVICES[service]["command"][-1].removeprefix("/srv/pando/"), {}
+    )
+    given = SERVICES[service]["environment"]
+    changed = settings_of(service, prepared)
+    values = {
+        getattr(changed, field)
+        for field in type(changed).__struct_fields__
+        if getattr(changed, field) != getattr(plain, field)
+    }
+    assert values == set(given.values())
+
+
+@pytest.mark.parametrize("service", SETTABLE)
+def test_a_service_is_known_to_the_broker_by_its_id(service: str, prepared: Path) -> None:
+    settings = settings_of(service, prepared)
+    address = parse_address(settings.broker)
+    users = dict(
+        p.split(":") for p in SERVICES["broker"]["environment"]["PANDO_BROKER_USERS"].split()
+    )
+    assert (address.host, address.port) == ("broker", 1883)
+    assert address.user is not None
+    assert users[address.user] == address.password
+    site_id = getattr(settings, "gateway", getattr(settings, "site_id", "coordinator"))
+    assert address.user == site_id, "the access list goes by this id"
+
+
+def test_no_password_is_written_to_the_shared_volume(prepared: Path) -> None:
+    secrets = {v.encode() for v in example_environment().values() if v.startswith("change-me")}
+    assert len(secrets) == 10
+    for path in prepared.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert not [secret for secret in secrets if secret in content], path
+
+
+def test_files_that_settings_name_are_on_the_shared_volume(prepared: Path) -> None:
+    console = settings_of("coordinator", prepared)
+    assert Path(console.site_file).is_file()
+    assert Path(console.schema_file).is_file()
+    assert Path(settings_of("static", prepared).base_dir).is_dir()
+    for name in ("gw-1", "gw-2", "gw-3"):
+        for wrapper in settings_of(name, prepared).wrappers:
+            for option in ("file", "detectors", "location"):
+                if option in wrapper.options:
+                    assert Path(wrapper.options[option]).is_file(), (name, wrapper)
+
+
+def test_every_gateway_has_devices_and_the_base_none(prepared: Path) -> None:
+    for name in ("gw-1", "gw-2", "gw-3"):
+        assert settings_of(name, prepared).sources
+    base = settings_of("base", prepared)
+    assert base.role == "base"
+    assert not base.wrappers
