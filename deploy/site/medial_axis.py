@@ -68,7 +68,7 @@ def _trim_ends(graph: "nx.Graph[Coordinate]", floor: Polygon) -> None:
     """
     boundary = floor.boundary
     leaves = [node for node in graph if graph.degree(node) == 1]
-    while leaves and graph.number_of_edges() > 1:
+    while leaves and len(graph) > 2:
         leaf = leaves.pop()
         if graph.degree(leaf) != 1:
             continue

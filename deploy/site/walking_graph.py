@@ -15,11 +15,10 @@ import networkx as nx
 import shapely
 from shapely import Point, Polygon
 
+from deploy.site.floor import Floor, Terminal
 from deploy.site.floor_paths import (
     LONGEST_PIECE,
-    Floor,
     FloorPaths,
-    Terminal,
     along_centre_lines,
     star,
 )
