@@ -163,12 +163,13 @@ class Aggregation:
                 return expression
 
     def _not_grouped(self, name: str, node: exp.Expr) -> Exception:
+        bare = name.rsplit(".", maxsplit=1)[-1]
         place = next(
             (
                 column
                 for column in node.find_all(exp.Column)
                 if not isinstance(column.this, exp.Star)
-                and identifier_text(column.this) == name
+                and identifier_text(column.this) == bare
                 and column.find_ancestor(exp.AggFunc) is None
             ),
             node,
@@ -189,6 +190,8 @@ def group_expressions(
     """Bind the GROUP BY list into the aggregation.
 
     Args:
+        aggregation: Where the group expressions go.
+        clause: The GROUP BY, or None.
         target: Returns the select item that a position or an alias means, or None.
 
     Raises:

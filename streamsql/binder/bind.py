@@ -10,7 +10,7 @@ from streamsql.binder.environment import (
     Environment,
     identifier_text,
 )
-from streamsql.binder.recursion import bind_recursive, refers_to_name
+from streamsql.binder.recursion import RecursiveDefinition, bind_recursive, refers_to_name
 from streamsql.binder.relations import renamed, with_names
 from streamsql.binder.select import bind_select
 from streamsql.binder.selection import push_selections
@@ -87,9 +87,8 @@ def bind_view(definition: ViewDefinition, query: Query, environment: Environment
     """Return the plan of a view's query under the view's column names."""
     columns = list(definition.columns)
     if definition.recursive and refers_to_name(query.tree, definition.name):
-        return bind_recursive(
-            definition.name.lower(), columns, query.tree, None, environment, bind_relation_query
-        )
+        recursion = RecursiveDefinition(definition.name.lower(), columns, query.tree, query.tree)
+        return bind_recursive(recursion, environment, bind_relation_query)
     plan = bind_relation_query(_without_order(query.tree, environment.binding), environment)
     return with_names(plan, columns, query.tree, environment) if columns else plan
 
@@ -130,9 +129,8 @@ def _common_table(table: exp.Expr, name: str, clause: exp.Expr, environment: Env
         if clause.args.get("recursive"):
             columns = [identifier_text(column) for column in alias.args.get("columns") or []]
             limit = clause.args.get("recursion_limit")
-            return bind_recursive(
-                name, columns, table.this, limit, environment, bind_relation_query, alias
-            )
+            recursion = RecursiveDefinition(name, columns, table.this, alias, limit)
+            return bind_recursive(recursion, environment, bind_relation_query)
         if environment.binding.catalog.find(name) is None and name not in environment.tables:
             raise environment.error(
                 alias, f"{name!r} refers to itself", hint="write WITH RECURSIVE"

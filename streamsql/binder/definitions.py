@@ -6,7 +6,7 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.binder.bind import bind_view
 from streamsql.binder.environment import Binding, Environment
 from streamsql.binder.recursion import refers_to_name
-from streamsql.catalog.catalog import Catalog, kind_of
+from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -22,6 +22,8 @@ _DURATIONS = ("ttl", "refresh", "sample")
 def define(statement: CreateSource | CreateView, catalog: Catalog) -> Definition:
     """Check a CREATE statement and return what to put into the catalog.
 
+    A definition may take the name of a library view.
+
     A view whose recursion ends only under a MIN or MAX above it is accepted; the query that reads
     it is checked.
 
@@ -30,7 +32,7 @@ def define(statement: CreateSource | CreateView, catalog: Catalog) -> Definition
         UnsupportedError: The view uses something that is refused.
     """
     existing = catalog.find(statement.name.text)
-    if existing is not None:
+    if existing is not None and not is_library(existing):
         kind = kind_of(existing)
         raise BindingError(
             f"{kind} {existing.name!r} exists already",

@@ -151,10 +151,10 @@ class FromBinder:
         pairs = [self._using_pair(name, left, right) for name in names]
         hidden = [(one if keep_right else two).position for one, two in pairs]
         self._scope = self._scope.hiding(hidden)
-        equal = []
-        for one, two in pairs:
-            equal.append(Call("=", (one.column, two.column), DataType.BOOLEAN))
-        return tuple(equal)
+        return tuple(
+            Call("=", (self._scope.read(one), self._scope.read(two)), DataType.BOOLEAN)
+            for one, two in pairs
+        )
 
     def _using_pair(
         self, name: exp.Expr, left: Scope, right: Scope

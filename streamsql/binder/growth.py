@@ -14,7 +14,7 @@ a cycle of dependences between columns. What stops it is
 from dataclasses import dataclass
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, expression_text
-from streamsql.algebra.operators import Fixpoint, Plan, RecursiveReference
+from streamsql.algebra.operators import Fixpoint, Plan, Project, RecursiveReference
 from streamsql.binder.tracing import Trace, reads, trace
 from streamsql.data.types import DataType
 
@@ -79,9 +79,15 @@ def growths(fixpoint: Fixpoint) -> tuple[Growth, ...]:
             break
         trusted -= failed
     return tuple(
-        Growth(column, branch + 1, expression_text(traces[branch].columns[column]))
+        Growth(column, branch + 1, _text(fixpoint.step[branch], column))
         for column, branch in sorted(unbounded.items())
     )
+
+
+def _text(branch: Plan, column: int) -> str:
+    if isinstance(branch, Project):
+        return expression_text(branch.expressions[column])
+    return branch.schema.names[column]
 
 
 def _kept(edges: list[_Edge], stopped: set[int], traces: tuple[Trace, ...]) -> list[_Edge]:
@@ -183,10 +189,9 @@ def _limits(predicate: Expression, column: int, *, upward: bool) -> bool:
         case Call(function="<" | "<=" | ">" | ">=" as operator, arguments=(left, right)):
             if reads(left) and reads(right):
                 return False
-            if reads(right):
-                left, right, operator = right, left, _FLIPPED[operator]
-            above = operator in ("<", "<=")
-            return above == upward and constant_move(left, column) is not None
+            changing = right if reads(right) else left
+            above = (_FLIPPED[operator] if reads(right) else operator) in ("<", "<=")
+            return above == upward and constant_move(changing, column) is not None
         case _:
             return False
 

@@ -85,6 +85,9 @@ class JoinTree:
         """Add an item by LEFT JOIN, or by RIGHT JOIN when `keep_right`.
 
         Args:
+            part: The item.
+            on: Conjuncts of its ON, over column numbers.
+            keep_right: Whether unmatched rows of the item are kept instead of those before it.
             where: Whether WHERE conditions may already be used for the joins so far. They may
                 below a LEFT JOIN, but not below a RIGHT JOIN here or later: it would bring back,
                 padded with NULLs, what they removed.

@@ -5,7 +5,16 @@ from sqlglot import exp
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.binder.coercion import time_value
 from streamsql.binder.environment import Environment
+from streamsql.binder.node_binder import NodeBinder
 from streamsql.data.types import DataType
+
+ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
 
 _TIME_RESULTS = {
     ("+", DataType.TIMESTAMP, DataType.INTERVAL): DataType.TIMESTAMP,
@@ -19,53 +28,40 @@ _TIME_RESULTS = {
     ("/", DataType.INTERVAL, DataType.INTEGER): DataType.INTERVAL,
     ("/", DataType.INTERVAL, DataType.INTERVAL): DataType.INTEGER,
 }
+_NEGATIVE = (DataType.INTEGER, DataType.DOUBLE, DataType.INTERVAL, DataType.NULL)
 
 
-def arithmetic(
-    operator: str, left: Expression, right: Expression, node: exp.Expr, environment: Environment
-) -> Expression:
-    """Return `left operator right`.
-
-    Raises:
-        BindingError: The types do not fit.
-    """
-    left, right = _times(operator, left, right, node, environment)
-    return Call(operator, (left, right), _result(operator, left, right, node, environment))
-
-
-def negated(operand: Expression, node: exp.Expr, environment: Environment) -> Expression:
-    """Return `- operand`; constants are folded.
-
-    Raises:
-        BindingError: The operand is no number.
-    """
-    if operand.dtype not in (
-        DataType.INTEGER,
-        DataType.DOUBLE,
-        DataType.INTERVAL,
-        DataType.NULL,
-    ):
-        raise environment.error(node, f"{operand.dtype} has no negative", hint="- takes numbers")
-    if isinstance(operand, Literal):
-        value = operand.value
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return Literal(-value, operand.dtype) if number else operand  # type: ignore[operator]
-    return Call("NEGATE", (operand,), operand.dtype)
-
-
-def _times(
-    operator: str, left: Expression, right: Expression, node: exp.Expr, environment: Environment
-) -> tuple[Expression, Expression]:
-    """Read a text constant next to `TIMESTAMP -` as a timestamp."""
+def bind_arithmetic(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind `+`, `-`, `*`, `/` and `%` over numbers and times."""
+    operator = ARITHMETIC[type(node)]
+    left, right = binder.bind(node.this), binder.bind(node.expression)
     if operator == "-":
-        left = _as_timestamp(left, right, node, environment)
-        right = _as_timestamp(right, left, node, environment)
-    return left, right
+        left = _as_timestamp(left, right, node, binder.environment)
+        right = _as_timestamp(right, left, node, binder.environment)
+    dtype = _result(operator, left, right, node, binder.environment)
+    return Call(operator, (left, right), dtype)
+
+
+def bind_negation(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind `- x`; constants are folded."""
+    operand = binder.bind(node.this)
+    if operand.dtype not in _NEGATIVE:
+        raise binder.environment.error(
+            node, f"{operand.dtype} has no negative", hint="- takes numbers"
+        )
+    match operand:
+        case Literal(value=int() | float() as number, dtype=dtype):
+            return Literal(-number, dtype)
+        case Literal():
+            return operand
+        case _:
+            return Call("NEGATE", (operand,), operand.dtype)
 
 
 def _as_timestamp(
     side: Expression, other: Expression, node: exp.Expr, environment: Environment
 ) -> Expression:
+    """Read a text constant beside `TIMESTAMP -` as a timestamp."""
     text = side.value if isinstance(side, Literal) else None
     if isinstance(text, str) and other.dtype == DataType.TIMESTAMP:
         return Literal(time_value(text, DataType.TIMESTAMP, node, environment), DataType.TIMESTAMP)

@@ -1,6 +1,7 @@
 """WITH RECURSIVE: base and step branches of a linear, monotone recursion under one type."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -41,27 +42,34 @@ def _references(tree: exp.Expr, name: str) -> list[exp.Table]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class RecursiveDefinition:
+    """A recursive common table or view as written.
+
+    Attributes:
+        columns: Declared column names, or empty to take those of the first base branch.
+        tree: The UNION of base and step branches.
+        place: The node that names it, for errors.
+        limit: Most rows it may have, or None for the default.
+    """
+
+    name: str
+    columns: list[str]
+    tree: exp.Expr
+    place: exp.Expr
+    limit: int | None = None
+
+
 def bind_recursive(
-    name: str,
-    columns: list[str],
-    tree: exp.Expr,
-    limit: int | None,
-    environment: Environment,
-    bind: QueryBinder,
-    place: exp.Expr | None = None,
+    definition: RecursiveDefinition, environment: Environment, bind: QueryBinder
 ) -> Plan:
     """Return the fixpoint of a recursive common table or view.
-
-    Args:
-        columns: Declared column names, or empty to take those of the first base branch.
-        limit: Most rows it may have, or None for the default.
-        place: The node that names it, for errors.
 
     Raises:
         BindingError: There is no base branch, or types do not fit.
         UnsupportedError: It is not linear or not monotone; says why and what to write.
     """
-    place = place if place is not None else tree
+    name, place, tree = definition.name, definition.place, definition.tree
     branches = _branches(tree, name, environment)
     base_trees = [branch for branch in branches if not refers_to_name(branch, name)]
     step_trees = [branch for branch in branches if refers_to_name(branch, name)]
@@ -69,21 +77,26 @@ def bind_recursive(
         raise environment.error(
             place,
             f"the recursion {name!r} has no base: every branch reads {name}",
-            hint=f"WITH RECURSIVE {name}(…) AS (SELECT … FROM source UNION SELECT … FROM {name} …)",
+            hint=f"begin with a branch that does not read {name}",
         )
     base = [bind(branch, environment) for branch in base_trees]
-    names = _names(columns, base[0], place, environment)
+    names = _names(definition.columns, base[0], place, environment)
     fixpoint = environment.binding.fixpoint_name(name, environment.place(place))
-    step, types = _steps(fixpoint, name, names, base, step_trees, environment, bind)
+    steps = _Steps(name, fixpoint, names, base, step_trees)
+    step, types = steps.bind(environment, bind)
     both = aligned([*base, *step], tree, environment, f"recursion {name!r}")
     schema = Schema(tuple(map(Field, names, types)))
+    named = tuple(_named(branch, names) for branch in both)
     return Fixpoint(
-        fixpoint,
-        schema,
-        tuple(both[: len(base)]),
-        tuple(both[len(base) :]),
-        limit or DEFAULT_LIMIT,
+        fixpoint, schema, named[: len(base)], named[len(base) :], definition.limit or DEFAULT_LIMIT
     )
+
+
+def _named(branch: Plan, names: tuple[str, ...]) -> Plan:
+    """Show the relation's column names where the branch computes them."""
+    if isinstance(branch, Project):
+        return Project(branch.input, branch.expressions, names)
+    return branch
 
 
 def _branches(tree: exp.Expr, name: str, environment: Environment) -> list[exp.Expr]:
@@ -133,37 +146,43 @@ def _names(
     return names
 
 
-def _steps(
-    fixpoint: str,
-    name: str,
-    names: tuple[str, ...],
-    base: list[Plan],
-    trees: list[exp.Expr],
-    environment: Environment,
-    bind: QueryBinder,
-) -> tuple[list[Plan], tuple[DataType, ...]]:
-    """Bind the steps, widening column types until base and steps agree.
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The step branches of a recursion before they are bound."""
 
-    A base of `0` and a step of `cost + 0.5` make the column DOUBLE, which may make another step
-    DOUBLE as well; every round widens at least one column, so it ends.
-    """
-    what = f"recursion {name!r}"
-    node = trees[0] if trees else None
-    types = common_types(
-        [b.schema.dtypes for b in base], base, node or exp.Null(), environment, what
-    )
-    places = dict(environment.binding.places)
-    for _round in range(2 * len(names) + 2):
-        environment.binding.places = dict(places)
-        reference = RecursiveReference(fixpoint, Schema(tuple(map(Field, names, types))))
-        inner = environment.with_table(name, CommonTable(reference, recursive=True))
-        steps = [_step(tree, name, fixpoint, inner, bind) for tree in trees]
-        rows = [types, *(step.schema.dtypes for step in steps)]
-        wider = common_types(rows, [base[0], *steps], node or exp.Null(), environment, what)
-        if wider == types:
-            return steps, types
-        types = wider
-    raise environment.error(node, f"the column types of {what} do not settle", hint="CAST them")
+    name: str
+    fixpoint: str
+    names: tuple[str, ...]
+    base: list[Plan]
+    trees: list[exp.Expr]
+
+    def bind(
+        self, environment: Environment, bind: QueryBinder
+    ) -> tuple[list[Plan], tuple[DataType, ...]]:
+        """Bind them, widening column types until base and steps agree.
+
+        A base of `0` and a step of `cost + 0.5` make the column DOUBLE, which may make another
+        step DOUBLE as well; every round widens at least one column, so it ends.
+        """
+        what = f"recursion {self.name!r}"
+        node = self.trees[0] if self.trees else exp.Null()
+        rows = [branch.schema.dtypes for branch in self.base]
+        types = common_types(rows, self.base, node, environment, what)
+        places = dict(environment.binding.places)
+        for _round in range(2 * len(self.names) + 2):
+            environment.binding.places = dict(places)
+            schema = Schema(tuple(map(Field, self.names, types)))
+            reference = RecursiveReference(self.fixpoint, schema)
+            inner = environment.with_table(self.name, CommonTable(reference, recursive=True))
+            steps = [_step(tree, self.name, self.fixpoint, inner, bind) for tree in self.trees]
+            rows = [types, *(step.schema.dtypes for step in steps)]
+            wider = common_types(rows, [self.base[0], *steps], node, environment, what)
+            if wider == types:
+                return steps, types
+            types = wider
+        raise environment.error(
+            node, f"the column types of {what} do not settle", hint="CAST them to one type"
+        )
 
 
 def _step(
@@ -207,7 +226,7 @@ def _check_monotone(
             pass
         case Aggregate():
             reason = "an aggregate over the recursive relation inside its own definition"
-            hint = f"aggregate the finished relation: SELECT …, MIN(…) FROM {name} GROUP BY …"
+            hint = f"aggregate the finished {name} in the query after WITH"
         case Distinct():
             reason = "DISTINCT over the recursive relation"
             hint = "leave it out: a recursion keeps each row once"

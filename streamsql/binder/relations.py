@@ -46,6 +46,8 @@ def bind_relation(
     """Bind one item of FROM.
 
     Args:
+        node: The item as parsed.
+        environment: Visible names.
         bind: Binds a query in parentheses.
         bind_view: Binds the query of a view.
 
@@ -116,6 +118,8 @@ def with_names(
         raise environment.error(node, f"column name {twice!r} is given twice")
     if tuple(names) == plan.schema.names:
         return plan
+    if isinstance(plan, Project):
+        return Project(plan.input, plan.expressions, tuple(names))
     return Project(plan, identity_columns(plan.schema), tuple(names))
 
 

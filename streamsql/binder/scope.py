@@ -28,11 +28,6 @@ class ScopeColumn:
     position: int
     merged: bool = False
 
-    @property
-    def column(self) -> Column:
-        """The expression that reads it."""
-        return Column(self.position, self.name, self.dtype)
-
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -62,6 +57,12 @@ class Scope:
     def of_table(self, table: str) -> tuple[ScopeColumn, ...]:
         """Return the columns of one relation."""
         return tuple(column for column in self.columns if column.table == table)
+
+    def read(self, column: ScopeColumn) -> Column:
+        """Return the expression that reads a column, labelled so that EXPLAIN is unambiguous."""
+        shared = any(c.name == column.name and c.table != column.table for c in self.columns)
+        label = f"{column.table}.{column.name}" if shared and column.table else column.name
+        return Column(column.position, label, column.dtype)
 
     def visible(self) -> tuple[ScopeColumn, ...]:
         """Return what `*` expands to."""

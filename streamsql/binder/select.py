@@ -178,7 +178,7 @@ def _star(node: exp.Expr, source: Input, environment: Environment) -> list[_Item
     for column in columns:
         tree = exp.Column(this=exp.to_identifier(column.name, quoted=True))
         tree.meta.update(node.meta)
-        items.append(_Item(column.name, tree, column.column))
+        items.append(_Item(column.name, tree, source.scope.read(column)))
     return items
 
 

@@ -1,17 +1,17 @@
 """Rule: push aggregate selection into recursion.
 
-    Aggregate[g] MIN(c), ARG_MIN(x, c) over Fixpoint   ->   the same over Fixpoint keeping per g
-                                                            only its rows of least c (all ties)
+    Aggregate[g] MIN(c), ARG_MIN(x, c) over Fixpoint
+    ->  the same over Fixpoint that keeps, per g, only its rows of least c (all ties)
 
-Sound when, in every step branch, with r the recursive relation:
+Sound when, in every step branch (r is the recursive relation):
 
 1. predicates and the new values of g read nothing of r but g: whether a row leads on, and to which
    group, does not depend on what is dropped;
 2. the new c is r.c + e or r.c - e, or GREATEST/LEAST(r.c, e), where e reads nothing of r but g: so
    a smaller c never becomes a larger one (isotone), and no best row rests on a worse one;
-3. c does not get better by itself for ever: for MIN no branch adds a negative constant or subtracts,
-   for MAX none adds; a sum of costs read from data is taken to be non-negative, and the row limit
-   of the fixpoint ends it when that is wrong;
+3. c does not get better by itself for ever: for MIN no branch adds a negative constant or
+   subtracts, for MAX none adds; costs read from data are taken to be non-negative, and the row
+   limit of the fixpoint ends it when that is wrong;
 4. columns of g come from a finite set;
 5. other columns are read by ARG_MIN(x, c) only; with GREATEST/LEAST, where best rows may rest on
    worse ones of the same final c, ARG_MIN is not allowed and no other column may grow.
@@ -180,7 +180,7 @@ def _value(aggregate: Aggregate, above: Trace) -> tuple[int, bool, bool]:
         raise _NotPushableError(
             f"{other.value} needs all rows" if other else "MIN and MAX are not both kept"
         )
-    values = set()
+    values: set[int] = set()
     for call in aggregate.aggregates:
         argument = call.arguments[1] if call.function in _ARG else call.arguments[0]
         if not isinstance(argument, Column) or not isinstance(

@@ -22,6 +22,7 @@ def check_termination(
     A fixpoint with an aggregate selection keeps only its best rows, so its columns may grow.
 
     Args:
+        plan: Any plan, after aggregate selections were pushed.
         places: Where each recursion was written, by fixpoint name.
         reasons: Why a MIN or MAX above a recursion could not be pushed into it.
 

@@ -15,13 +15,13 @@ class Catalog:
             self.define(definition)
 
     def define(self, definition: Definition, *, replace: bool = False) -> None:
-        """Add a definition.
+        """Add a definition; it may take the name of a library view.
 
         Raises:
             BindingError: The name is taken and `replace` is false.
         """
         existing = self._by_name.get(definition.name.lower())
-        if existing is not None and not replace:
+        if existing is not None and not replace and not is_library(existing):
             raise BindingError(
                 f"{kind_of(existing)} {definition.name!r} exists already",
                 hint=f"DROP {kind_of(existing).upper()} {definition.name} first",
@@ -76,3 +76,8 @@ def kind_of(definition: Definition) -> str:
     if isinstance(definition, ViewDefinition):
         return "view"
     return "table" if definition.is_table else "source"
+
+
+def is_library(definition: Definition) -> bool:
+    """Whether a definition came with the installation; users may put theirs in its place."""
+    return isinstance(definition, ViewDefinition) and definition.library

@@ -238,7 +238,7 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
         raise QuerySyntaxError(
             f"{query.emit.upper()} cannot be part of a view: a view is a relation",
             span=query.span,
-            hint=f"write {query.emit.upper()}(SELECT * FROM {name.text}) where the view is read",
+            hint=f"write {query.emit.upper()}(…) around the query that reads {name.text}",
         )
     return CreateView(
         **common,

@@ -2,7 +2,7 @@
 
 Adds to the PostgreSQL-flavoured base:
 
-    FROM s [RANGE 10 MINUTES SLIDE 1 MINUTE] | [ROWS 5] | [PARTITION BY k ROWS 5] | [NOW] | [UNBOUNDED]
+    FROM s [RANGE 10 MINUTES SLIDE 1 MINUTE] | [PARTITION BY k ROWS 5] | [NOW] | [UNBOUNDED]
     WITH RECURSIVE (LIMIT 1000) r(a, b) AS (...)
 
 A window stands before or after the alias. Every node carries the offsets of the text it came from
