@@ -75,7 +75,7 @@ def shell_local(engine: str, sites: int) -> None:
         style="dim",
     )
     with contextlib.closing(session):
-        for text in _statements():
+        for text in read_statements():
             try:
                 for result in session.run(text):
                     print_result(result, "table", console)
@@ -83,7 +83,8 @@ def shell_local(engine: str, sites: int) -> None:
                 console.print(f"[red]error:[/] {error}", highlight=False)
 
 
-def _statements() -> Iterator[str]:
+def read_statements() -> Iterator[str]:
+    """Yield texts that end with a semicolon; ends at end of input or at a line `exit`."""
     pending = ""
     interactive = sys.stdin.isatty()
     while True:

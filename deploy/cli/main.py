@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from ui.cli.main import app, guarded
 
 from deploy.cli import local
 from deploy.local.options import DEFAULT_PORT, UpOptions
 from streamsql.errors import FederationError
+from ui.cli.main import app, guarded
 
 DATA = Path("pando-data")
 
 
 @app.command()
-def up(  # noqa: PLR0913  (the command line contract)
+def up(  # noqa: PLR0913, PLR0917  (the command line contract)
     site: Annotated[
         Path | None, typer.Option(help="Building as OSM indoor GeoJSON; else the sample building")
     ] = None,

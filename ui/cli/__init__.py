@@ -1,0 +1,1 @@
+"""The command line over HTTP: queries, gateways, sources of a running federation."""

@@ -1,0 +1,128 @@
+"""Talk to a running console."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from streamsql.errors import BindingError, DeploymentError, FederationError, Span
+
+DEFAULT_ADDRESS = "http://127.0.0.1:8420"
+Object = dict[str, Any]
+
+
+def console_address(given: str | None) -> str:
+    """Return the console's address: as given, PANDO_CONSOLE, or that of the last `pando up`."""
+    if given or os.environ.get("PANDO_CONSOLE"):
+        return (given or os.environ["PANDO_CONSOLE"]).rstrip("/")
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    for path in (Path("pando-data/console.json"), Path(state) / "pando" / "console.json"):
+        try:
+            return str(json.loads(path.read_text(encoding="utf-8"))["console"]).rstrip("/")
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return DEFAULT_ADDRESS
+
+
+class ConsoleClient:
+    """Requests to one console; errors become Pando's own."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._http = httpx.Client(base_url=address, timeout=30.0, trust_env=False)
+
+    def get(self, path: str, **parameters: str) -> Any:
+        """Return the JSON answer of a GET request.
+
+        Raises:
+            FederationError: The console is not there, or refuses.
+        """
+        return self._answer("GET", path, params=parameters)
+
+    def post(self, path: str, body: Object) -> Any:
+        """Return the JSON answer of a POST request.
+
+        Raises:
+            FederationError: The console is not there, or refuses.
+        """
+        return self._answer("POST", path, json=body)
+
+    def delete(self, path: str) -> Any:
+        """Return the JSON answer of a DELETE request.
+
+        Raises:
+            FederationError: The console is not there, or refuses.
+        """
+        return self._answer("DELETE", path)
+
+    def events(self, path: str) -> Iterator[tuple[str, Any]]:
+        """Yield (event, value) of a server-sent event stream; ("", None) for a heartbeat.
+
+        Raises:
+            FederationError: The console is not there, refuses, or goes away.
+        """
+        timeout = httpx.Timeout(10.0, read=30.0)
+        try:
+            with self._http.stream("GET", path, timeout=timeout) as response:
+                if response.is_error:
+                    response.read()
+                    raise _error_of(response)
+                yield from _parse_events(response.iter_lines())
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from error
+
+    def close(self) -> None:
+        """Close connections."""
+        self._http.close()
+
+    def _answer(self, method: str, path: str, **arguments: Any) -> Any:
+        try:
+            response = self._http.request(method, path, **arguments)
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from error
+        if response.is_error:
+            raise _error_of(response)
+        return response.json()
+
+    def _unreachable(self, error: httpx.HTTPError) -> DeploymentError:
+        return DeploymentError(
+            f"no console answers at {self.address} ({type(error).__name__}: {error})",
+            hint="start one with `pando up`, or name another with --console URL",
+        )
+
+
+def _parse_events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
+    event, data = "", ""
+    for line in lines:
+        if line.startswith("event: "):
+            event = line[7:]
+        elif line.startswith("data: "):
+            data += line[6:]
+        elif line.startswith(":"):
+            yield "", None
+        elif not line and data:
+            yield event, json.loads(data)
+            event, data = "", ""
+
+
+def _error_of(response: httpx.Response) -> FederationError:
+    try:
+        problem = response.json()["error"]
+        message, hint = str(problem["message"]), str(problem.get("hint") or "")
+    except (ValueError, KeyError, TypeError):
+        return FederationError(f"the console answered {response.status_code}: {response.text:.300}")
+    if problem.get("line"):
+        span = Span(problem["line"], problem["column"], problem.get("text") or "")
+        return BindingError(message, span=span, hint=hint)
+    if response.status_code >= 500:
+        return ServerError(message, hint=hint)
+    return DeploymentError(message, hint=hint)
+
+
+class ServerError(FederationError):
+    """The console failed; not the user's fault."""
+
+    code = "server_error"

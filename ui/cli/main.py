@@ -1,0 +1,246 @@
+"""Commands over HTTP; `deploy.cli.main` adds the local ones to the same `app`."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from streamsql.errors import FederationError, InternalError
+from ui.cli.client import ConsoleClient, ServerError, console_address
+from ui.cli.printing import check_format, print_json, print_list
+from ui.cli.running import Until, follow, run_query, seconds_of
+
+app = typer.Typer(
+    help="Pando: sensor federation. Start with: pando up",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+query_app = typer.Typer(help="Run, list, follow and stop continuous queries", no_args_is_help=True)
+gateway_app = typer.Typer(help="Gateways, base sites and the static engine", no_args_is_help=True)
+app.add_typer(query_app, name="query")
+app.add_typer(gateway_app, name="gateway")
+
+Address = Annotated[str | None, typer.Option("--console", help="Address of the console")]
+Format = Annotated[str, typer.Option("--format", help="table, json or csv")]
+ListFormat = Annotated[str, typer.Option("--format", help="table or json")]
+_LISTS = ("table", "json")
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """Turn errors into messages on stderr and exit statuses: 2 the user's, 1 ours, 0 Ctrl-C."""
+    try:
+        yield
+    except (InternalError, ServerError) as error:
+        sys.stderr.write(f"error (ours, not yours): {error}\n")
+        raise typer.Exit(1) from error
+    except FederationError as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
+    except BrokenPipeError:
+        sys.stderr.close()
+        raise typer.Exit(0) from None
+
+
+@contextlib.contextmanager
+def connected(address: str | None) -> Iterator[ConsoleClient]:
+    """Yield a client of the console, with errors turned into exit statuses."""
+    with guarded():
+        client = ConsoleClient(console_address(address))
+        with contextlib.closing(client):
+            yield client
+
+
+@query_app.command("run")
+def query_run(  # noqa: PLR0913, PLR0917  (the command line contract)
+    sql: Annotated[str, typer.Argument(help="The query")],
+    seconds: Annotated[str | None, typer.Option("--for", help="Stop after, e.g. 5s")] = None,
+    until_settled: Annotated[
+        bool, typer.Option("--until-settled", help="Stop when every site has answered")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(help="Stop after so many changes")] = None,
+    name: Annotated[str, typer.Option(help="Name of the query")] = "",
+    form: Format = "table",
+    console: Address = None,
+) -> None:
+    """Run a query and print its changes.
+
+    Examples:
+      pando query run "SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0"
+
+      pando query run "SELECT * FROM reachable" --until-settled --format json
+    """
+    with connected(console) as client:
+        duration = seconds_of(seconds) if seconds is not None else None
+        until = Until(duration, limit, until_settled)
+        run_query(client, sql, name, until, check_format(form))
+
+
+@query_app.command("list")
+def query_list(form: ListFormat = "table", console: Address = None) -> None:
+    """List running queries."""
+    with connected(console) as client:
+        columns = ("id", "name", "status", "origin", "rows", "changes", "settled", "text")
+        print_list(client.get("/api/queries"), columns, check_format(form, _LISTS))
+
+
+@query_app.command("show")
+def query_show(query: str, form: ListFormat = "table", console: Address = None) -> None:
+    """Show a query and its current rows."""
+    with connected(console) as client:
+        check_format(form, _LISTS)
+        shown = client.get(f"/api/queries/{query}/rows")
+        if form == "json":
+            print_json(shown)
+            return
+        _print_facts(shown["query"])
+        columns = [column["name"] for column in shown["query"]["columns"]]
+        print_list(shown["rows"], columns, form)
+
+
+@query_app.command("tail")
+def query_tail(
+    query: str,
+    seconds: Annotated[str | None, typer.Option("--for", help="Stop after, e.g. 5s")] = None,
+    limit: Annotated[int | None, typer.Option(help="Stop after so many changes")] = None,
+    form: Format = "table",
+    console: Address = None,
+) -> None:
+    """Follow a running query's changes; the query goes on afterwards."""
+    with connected(console) as client:
+        duration = seconds_of(seconds) if seconds is not None else None
+        follow(client, client.get(f"/api/queries/{query}"), Until(duration, limit), form)
+
+
+@query_app.command("stop")
+def query_stop(query: str, form: ListFormat = "table", console: Address = None) -> None:
+    """Stop a query."""
+    with connected(console) as client:
+        stopped = client.delete(f"/api/queries/{query}")
+        if check_format(form, _LISTS) == "json":
+            print_json(stopped)
+        else:
+            typer.echo(f"query {stopped['id']} stopped")
+
+
+@query_app.command("explain")
+def query_explain(query: str, form: ListFormat = "table", console: Address = None) -> None:
+    """Show the fragments of a running query."""
+    with connected(console) as client:
+        shown = client.get(f"/api/queries/{query}/explain")
+        print_json(shown["data"]) if form == "json" else typer.echo(shown["text"])
+
+
+@app.command()
+def explain(
+    sql: Annotated[str, typer.Argument(help="The query")],
+    kind: Annotated[
+        str, typer.Option("--type", help="federated, logical or validate")
+    ] = "federated",
+    form: Annotated[str, typer.Option("--format", help="text or json")] = "text",
+    console: Address = None,
+) -> None:
+    """Show how a query would be cut into fragments, and why.
+
+    Example:
+      pando explain "SELECT * FROM reachable" --type federated
+    """
+    with connected(console) as client:
+        check_format(form, ("text", "json"))
+        text = f"EXPLAIN (TYPE {kind}, FORMAT {form}) {sql}"
+        for result in client.post("/api/statements", {"text": text}):
+            for warning in result["warnings"]:
+                Console(stderr=True, highlight=False).print(f"[yellow]warning:[/] {warning}")
+            if form == "json" and result["data"] is not None:
+                print_json(result["data"])
+            else:
+                typer.echo(result["text"])
+
+
+@gateway_app.command("list")
+def gateway_list(form: ListFormat = "table", console: Address = None) -> None:
+    """List all sites: gateways, base sites, static engine."""
+    with connected(console) as client:
+        columns = ("site", "role", "freshness", "since", "epoch", "sensors", "sources", "detail")
+        print_list(client.get("/api/sites"), columns, check_format(form, _LISTS))
+
+
+@gateway_app.command("show")
+def gateway_show(gateway: str, form: ListFormat = "table", console: Address = None) -> None:
+    """Show one site: state, buffer, wrappers."""
+    with connected(console) as client:
+        found = next((s for s in client.get("/api/sites") if s["site"] == gateway), None)
+        if found is None:
+            raise FederationError(f"there is no site {gateway!r}", hint="pando gateway list")
+        if check_format(form, _LISTS) == "json":
+            print_json(found)
+            return
+        _print_facts({k: v for k, v in found.items() if k != "wrappers"})
+        columns = ("kind", "streams", "readings", "errors", "last_error")
+        print_list(found["wrappers"], columns, form)
+
+
+def _definitions(kind: str) -> typer.Typer:
+    commands = typer.Typer(help=f"List and describe {kind}s", no_args_is_help=True)
+
+    @commands.command("list")
+    def list_all(form: ListFormat = "table", console: Address = None) -> None:
+        """List them."""
+        with connected(console) as client:
+            found = client.get("/api/definitions", kind=kind)
+            if check_format(form, _LISTS) == "json":
+                print_json(found)
+                return
+            shown = [{**d, "columns": _columns_text(d)} for d in found]
+            print_list(shown, ("name", "columns"), form)
+
+    @commands.command("describe")
+    def describe(name: str, form: ListFormat = "table", console: Address = None) -> None:
+        """Show the columns and the statement that made it."""
+        with connected(console) as client:
+            found = client.get(f"/api/definitions/{name}")
+            if check_format(form, _LISTS) == "json":
+                print_json(found)
+                return
+            print_list(found["columns"], ("name", "type"), form)
+            typer.echo(found["text"])
+
+    return commands
+
+
+for _kind in ("source", "table", "view"):
+    app.add_typer(_definitions(_kind), name=_kind)
+
+
+@app.command()
+def simulate(
+    action: Annotated[str, typer.Argument(help="sit, leave, lights_on, lights_off or heat")],
+    target: Annotated[str, typer.Argument(help="Machine (sit, leave) or room")],
+    celsius: Annotated[float, typer.Option(help="With heat: degrees to add")] = 10.0,
+    console: Address = None,
+) -> None:
+    """Tell the simulated people and rooms what to do.
+
+    Examples:
+      pando simulate sit L101-03
+
+      pando simulate heat L101 --celsius 12
+    """
+    with connected(console) as client:
+        body = {"action": action, "target": target, "celsius": celsius}
+        typer.echo(client.post("/api/simulate", body)["message"])
+
+
+def _columns_text(definition: dict[str, Any]) -> str:
+    return ", ".join(f"{c['name']} {c['type']}".strip() for c in definition["columns"])
+
+
+def _print_facts(facts: dict[str, Any]) -> None:
+    rows = [{"": name, "value": value} for name, value in facts.items() if value not in (None, "")]
+    print_list(rows, ("", "value"), "table")

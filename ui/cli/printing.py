@@ -1,0 +1,90 @@
+"""Print tables, JSON and CSV."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from streamsql.errors import DeploymentError
+
+FORMATS = ("table", "json", "csv")
+
+
+def check_format(form: str, allowed: Sequence[str] = FORMATS) -> str:
+    """Return the format's name.
+
+    Raises:
+        DeploymentError: There is none of that name here.
+    """
+    if form not in allowed:
+        raise DeploymentError(f"--format {form!r}?", hint=f"use {', '.join(allowed)}")
+    return form
+
+
+def print_list(rows: Iterable[dict[str, Any]], columns: Sequence[str], form: str) -> None:
+    """Print objects: chosen columns as a table, or everything as a JSON array."""
+    listed = list(rows)
+    if form == "json":
+        print_json(listed)
+        return
+    table = Table(*columns, header_style="bold cyan")
+    for row in listed:
+        table.add_row(*(cell(row.get(column)) for column in columns))
+    Console(highlight=False).print(table)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value on a line of its own, at once."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def cell(value: object) -> str:
+    """Return a value as a table shows it."""
+    if value is None:
+        return "[dim]NULL[/]"
+    if isinstance(value, list):
+        return escape(", ".join(map(str, value)))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return escape(str(value))
+
+
+class ChangePrinter:
+    """Prints changes as they come.
+
+    table: + and - lines in green and red under a header; json: one object a line; csv: a header,
+    then `ts,diff,…`.
+    """
+
+    def __init__(self, form: str, columns: Sequence[str]) -> None:
+        self.form = form
+        self.columns = columns
+        self.printed = 0
+        self._console = Console(highlight=False, soft_wrap=True)
+        self._csv = csv.writer(sys.stdout, lineterminator="\n")
+        if form == "csv":
+            self._csv.writerow(["ts", "diff", *columns])
+        elif form == "table":
+            self._console.print("[bold cyan]" + escape("   " + " │ ".join(columns)) + "[/]")
+
+    def print(self, change: dict[str, Any]) -> None:
+        """Print one change."""
+        self.printed += 1
+        row = change["row"]
+        if self.form == "json":
+            print_json({"ts": change["ts"], "diff": change["diff"], "row": row})
+        elif self.form == "csv":
+            self._csv.writerow([change["ts"], change["diff"], *(row[c] for c in self.columns)])
+            sys.stdout.flush()
+        else:
+            sign, style = ("+", "green") if change["diff"] > 0 else ("-", "red")
+            count = abs(change["diff"])
+            times = f" x{count}" if count > 1 else ""
+            values = " │ ".join("NULL" if row[c] is None else str(row[c]) for c in self.columns)
+            self._console.print(f"[{style}]{sign}  {escape(values)}{times}[/]")

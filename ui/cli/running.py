@@ -1,0 +1,136 @@
+"""Run a query on the federation and print its changes until told to stop."""
+
+import re
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from streamsql.errors import DeploymentError, FederationError
+from ui.cli.client import ConsoleClient
+from ui.cli.printing import ChangePrinter
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
+SETTLE_POLL = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """When to stop reading: seconds, a number of changes, or once settled."""
+
+    seconds: float | None = None
+    limit: int | None = None
+    settled: bool = False
+
+
+def seconds_of(text: str) -> float:
+    """Return a duration such as `5s`, `500ms` or `2min` in seconds.
+
+    Raises:
+        DeploymentError: It is none.
+
+    Examples:
+        >>> seconds_of("500ms"), seconds_of("5s")
+        (0.5, 5.0)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|)\s*", text)
+    if match is None:
+        raise DeploymentError(f"{text!r} is no duration", hint="write 5s, 500ms or 2min")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def run_query(client: ConsoleClient, sql: str, name: str, until: Until, form: str) -> None:
+    """Start a query, print its changes, and stop it at the end.
+
+    Raises:
+        FederationError: The statement is wrong, or the query fails.
+    """
+    body = {"text": sql, "name": name, "origin": "session"}
+    results = client.post("/api/statements", body)
+    query = next((r["query"] for r in results if r["query"] is not None), None)
+    if query is None:
+        raise DeploymentError(
+            "that is no query", hint="SELECT or SUBSCRIBE; other statements go to `pando run`"
+        )
+    try:
+        follow(client, query, until, form)
+    finally:
+        try:
+            client.delete(f"/api/queries/{query['id']}")
+        except FederationError:
+            # It ended by itself; nothing is left to stop.
+            return
+
+
+def follow(client: ConsoleClient, query: dict[str, Any], until: Until, form: str) -> None:
+    """Print a query's changes until the end that was asked for.
+
+    Raises:
+        FederationError: The query fails, or the console goes away.
+    """
+    printer = ChangePrinter(form, [column["name"] for column in query["columns"]])
+    begin = time.monotonic()
+    reader = _Reader(client, query["id"])
+    for event, value in reader.until(until, begin):
+        if event in ("snapshot", "change"):
+            for change in value["changes"]:
+                printer.print(change)
+                if until.limit is not None and printer.printed >= until.limit:
+                    return
+        elif event == "status" and value.get("status") == "failed":
+            raise DeploymentError(f"query {query['id']} failed: {value.get('error')}")
+
+
+class _Reader:
+    """Reads events in a thread, so that time limits hold while nothing comes."""
+
+    def __init__(self, client: ConsoleClient, query_id: str) -> None:
+        import queue  # noqa: PLC0415
+        import threading  # noqa: PLC0415
+
+        self._client = client
+        self._id = query_id
+        self._events: queue.Queue[tuple[str, Any] | FederationError | None] = queue.Queue(10_000)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._empty = queue.Empty
+
+    def until(self, until: Until, begin: float) -> Any:
+        """Yield events until time is up, the query has settled, or the stream ends."""
+        self._thread.start()
+        settled_twice = 0
+        while True:
+            if until.seconds is not None and time.monotonic() - begin >= until.seconds:
+                return
+            left = SETTLE_POLL
+            if until.seconds is not None:
+                left = min(left, max(until.seconds - (time.monotonic() - begin), 0.0))
+            try:
+                item = self._events.get(timeout=max(left, 0.001))
+            except self._empty:
+                if until.settled:
+                    settled_twice = settled_twice + 1 if self._is_settled() else 0
+                    if settled_twice > 1:
+                        return
+                continue
+            if item is None:
+                return
+            if isinstance(item, FederationError):
+                raise item
+            settled_twice = 0
+            yield item
+
+    def _is_settled(self) -> bool:
+        shown = self._client.get(f"/api/queries/{self._id}")
+        if shown["status"] == "failed":
+            raise DeploymentError(f"query {self._id} failed: {shown['error']}")
+        return bool(shown["settled"])
+
+    def _read(self) -> None:
+        reader = ConsoleClient(self._client.address)
+        try:
+            for item in reader.events(f"/api/queries/{self._id}/changes"):
+                self._events.put(item)
+            self._events.put(None)
+        except FederationError as error:
+            self._events.put(error)
+        finally:
+            reader.close()
