@@ -1,0 +1,301 @@
+"""The MQTT client against a real broker process (outages: tests/gateway/broker/test_outages)."""
+
+import asyncio
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.broker.testing import BrokerProcess, RawClient, free_port
+from messaging import (
+    ClientClosed,
+    ConnectFailed,
+    Message,
+    MessageClient,
+    QueueFull,
+    SubscribeRefused,
+    Will,
+    open_client,
+)
+from messaging.client import PublishTicket
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with BrokerProcess("embedded", tmp_path_factory.mktemp("broker")) as process:
+        yield process
+
+
+async def _until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - the conditions have no event of their own
+            await asyncio.sleep(0.01)
+
+
+def _run(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(60):
+            await scenario()
+
+    asyncio.run(bounded())
+
+
+def test_messages_arrive_in_order_and_in_bursts_on_the_loop(broker: BrokerProcess) -> None:
+    async def scenario() -> None:
+        client: MessageClient = open_client(broker.url, "order")
+        bursts: list[list[Message]] = []
+        threads: set[int] = set()
+
+        def receive(burst: list[Message]) -> None:
+            bursts.append(burst)
+            threads.add(threading.get_ident())
+
+        client.on_messages(receive)
+        await client.connect()
+        await client.subscribe("order/#")
+        tickets: list[PublishTicket] = [
+            client.publish(f"order/{n % 5}", b"%d" % n) for n in range(3_000)
+        ]
+        await tickets[-1].wait(30)
+        assert all(ticket.done() for ticket in tickets)
+        assert client.pending() == 0
+        await _until(lambda: sum(map(len, bursts)) == 3_000)
+        assert [int(m.payload) for burst in bursts for m in burst] == list(range(3_000))
+        assert threads == {threading.get_ident()}
+        assert len(bursts) < 3_000, "not one call per message"
+        await client.close()
+
+    _run(scenario)
+
+
+def test_fields_of_a_message(broker: BrokerProcess) -> None:
+    async def scenario() -> None:
+        client = open_client(broker.url, "fields")
+        got: list[Message] = []
+        client.on_messages(got.extend)
+        await client.connect()
+        await client.publish("fields/kept", b"\x00\xff", retain=True).wait(5)
+        await client.subscribe("fields/#")
+        client.publish("fields/live", b"", qos=0)
+        await _until(lambda: len(got) == 2)
+        assert got == [
+            Message("fields/kept", b"\x00\xff", 1, retain=True),
+            Message("fields/live", b"", 0),
+        ]
+        await client.unsubscribe("fields/#", "never")
+        await client.publish("fields/live", b"x").wait(5)
+        await asyncio.sleep(0.1)
+        assert len(got) == 2
+        await client.close()
+
+    _run(scenario)
+
+
+def test_nobody_there() -> None:
+    async def scenario() -> None:
+        url = f"mqtt://127.0.0.1:{free_port()}"
+        client = open_client(url, "nobody")
+        with pytest.raises(ConnectFailed, match=url):
+            await client.connect(timeout=0.5)
+        with pytest.raises(ClientClosed):
+            client.publish("t", b"")
+        await client.close()
+
+    _run(scenario)
+
+
+def test_connecting_in_the_background(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        process = BrokerProcess("embedded", tmp_path)
+        client = open_client(process.url, "patient")
+        ups: list[bool] = []
+        got: list[Message] = []
+        client.on_connection(ups.append)
+        client.on_messages(got.extend)
+        await client.connect(timeout=None)
+        assert not client.connected
+        await client.subscribe("t")
+        early = client.publish("t", b"early")
+        lost = client.publish("t", b"lost", qos=0)
+        assert lost.done()
+        with process:
+            await early.wait(20)
+            await _until(lambda: [m.payload for m in got] == [b"early"])
+            assert ups == [True]
+            await client.close()
+            assert ups == [True, False]
+
+    _run(scenario)
+
+
+def test_a_refused_password_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "passwords").write_text("someone:$7$101$AAAA$AAAA\n")
+
+    async def scenario() -> None:
+        port = free_port()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway.broker.embedded", "--port", str(port)),
+            *("--passwords", str(tmp_path / "passwords")),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        assert b"listening" in await process.stderr.readline()
+        client = open_client(f"mqtt://gw:wrong@127.0.0.1:{port}", "gw")
+        with pytest.raises(ConnectFailed, match="refused") as caught:
+            await client.connect(timeout=10)
+        assert "wrong" not in str(caught.value)
+        process.terminate()
+        await process.communicate()
+
+    _run(scenario)
+
+
+def test_a_refused_filter(tmp_path: Path) -> None:
+    (tmp_path / "acl").write_text("topic readwrite allowed/#\n")
+
+    async def scenario() -> None:
+        port = free_port()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway.broker.embedded", "--port", str(port)),
+            *("--acl", str(tmp_path / "acl")),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        assert b"listening" in await process.stderr.readline()
+        client = open_client(f"mqtt://127.0.0.1:{port}", "gw")
+        got: list[Message] = []
+        client.on_messages(got.extend)
+        await client.connect()
+        with pytest.raises(SubscribeRefused, match="forbidden"):
+            await client.subscribe("allowed/a", "forbidden/b")
+        await client.publish("allowed/a", b"x").wait(5)
+        await _until(lambda: len(got) == 1)
+        await client.close()
+        process.terminate()
+        await process.communicate()
+
+    _run(scenario)
+
+
+def test_the_queue_is_bounded() -> None:
+    async def scenario() -> None:
+        url = f"mqtt://127.0.0.1:{free_port()}"
+        client = open_client(url, "full", max_pending=3, max_pending_bytes=100)
+        await client.connect(timeout=None)
+        tickets = [client.publish("t", b"x") for _ in range(3)]
+        with pytest.raises(QueueFull, match="3 messages"):
+            client.publish("t", b"x")
+        await client.close()
+        for ticket in tickets:
+            with pytest.raises(ClientClosed):
+                await ticket.wait(1)
+
+    _run(scenario)
+
+
+def test_bad_arguments(broker: BrokerProcess) -> None:
+    async def scenario() -> None:
+        client = open_client(broker.url, "arguments")
+        await client.connect()
+        with pytest.raises(ValueError, match="wildcard"):
+            client.publish("a/#", b"")
+        with pytest.raises(ValueError, match="qos 2"):
+            client.publish("a", b"", qos=2)
+        with pytest.raises(ValueError, match="qos 2"):
+            await client.subscribe("a", qos=2)
+        with pytest.raises(ValueError, match="filter"):
+            await client.subscribe("a#")
+        with pytest.raises(RuntimeError, match="already started"):
+            await client.connect()
+        await client.close()
+        await client.close()
+        with pytest.raises(ClientClosed):
+            await client.subscribe("a")
+
+    _run(scenario)
+
+
+def test_a_close_flushes_and_leaves_no_will(broker: BrokerProcess) -> None:
+    with RawClient(broker.port, "watcher") as watcher:
+        watcher.open()
+        watcher.subscribe(("close/#", 1))
+
+        async def scenario() -> None:
+            client = open_client(broker.url, "closing", will=Will("close/will", b"dead"))
+            await client.connect()
+            for number in range(500):
+                client.publish("close/a", b"%d" % number)
+            await client.close()
+            assert client.pending() == 0
+
+        _run(scenario)
+        assert [int(m.payload) for m in watcher.wait_for(500)] == list(range(500))
+        assert watcher.sync() == []
+
+
+def test_two_clients_with_one_id_do_not_spin(broker: BrokerProcess) -> None:
+    async def scenario() -> None:
+        clients = [open_client(broker.url, "twin") for _ in range(2)]
+        downs: list[bool] = []
+        for client in clients:
+            client.on_connection(lambda up: None if up else downs.append(up))
+            await client.connect()
+        await asyncio.sleep(3)
+        # 0.2 s between attempts would make about thirty of them; the wait doubles each time.
+        assert 1 <= len(downs) <= 10
+        for client in clients:
+            await client.close()
+
+    _run(scenario)
+
+
+def test_a_kept_session_gets_what_it_missed(broker: BrokerProcess) -> None:
+    async def scenario() -> None:
+        writer = open_client(broker.url, "kept-writer")
+        await writer.connect()
+        got: list[Message] = []
+        for _ in range(2):
+            reader = open_client(broker.url, "kept-reader", clean=False)
+            reader.on_messages(got.extend)
+            await reader.connect()
+            await reader.subscribe("kept/#")
+            await reader.close()
+            await writer.publish("kept/a", b"missed").wait(5)
+        assert len(got) >= 1
+        await writer.close()
+
+    _run(scenario)
+
+
+def test_a_peer_that_is_not_a_broker() -> None:
+    async def scenario() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            client = open_client(f"mqtt://127.0.0.1:{port}", "fooled", keepalive=2)
+            with pytest.raises(ConnectFailed, match="not connected within"):
+                await client.connect(timeout=0.5)
+
+    _run(scenario)
+
+
+def test_a_failing_callback_is_reported(broker: BrokerProcess) -> None:
+    async def scenario() -> None:
+        reported: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, c: reported.append(c))
+        client = open_client(broker.url, "failing")
+        got: list[Message] = []
+        client.on_messages(lambda _: 1 / 0)  # type: ignore[arg-type]
+        client.on_messages(got.extend)
+        await client.connect()
+        await client.subscribe("failing")
+        client.publish("failing", b"x")
+        await _until(lambda: len(got) == 1)
+        assert isinstance(reported[0]["exception"], ZeroDivisionError)
+        await client.close()
+
+    _run(scenario)
