@@ -447,6 +447,10 @@ class FixpointOperator:
         """Yield the rows of this site's partition of the view."""
         return (item.row for item in self._view.joined.items)
 
+    def leaf_rows(self, leaf: int) -> Iterator[tuple[int, Row]]:
+        """Yield token and row (cut to `leaf_columns`) of the leaf rows that arrived here."""
+        return ((token, item.row) for token, item in self._arrived[leaf].by_token.items())
+
     def explain_row(self, row: Row, limit: int = 16) -> Explanation | None:
         """Return why a row is in the view, or None when it is not.
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator, RecursionOptions
 from stream_engine.recursion.testing import cheapest_path, reachable, region, two_ways
-from streamsql.algebra.operators import Fixpoint, Scan
-from streamsql.data.delta import Delta, accumulate
+from streamsql.algebra.operators import Fixpoint, Plan, Scan
+from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
@@ -38,6 +38,12 @@ LINK_VIEWS = [reachable(), cheapest_path(), cheapest_path(via=True), two_ways()]
 Batches = list[list[tuple[str, Row]]]
 
 
+def describe(value: RecursionOptions | Fixpoint) -> str:
+    if isinstance(value, Fixpoint):
+        return value.name
+    return f"{value.shipping}-{value.annotations}-{value.width}"
+
+
 class Toggled:
     """Base relations whose rows are inserted when absent and deleted when present."""
 
@@ -64,11 +70,9 @@ class Toggled:
         return database
 
 
-def leaf_delta(leaf: object, before: Database, after: Database) -> Delta:
+def leaf_delta(leaf: Plan, before: Database, after: Database) -> Delta:
     """Return the change of a leaf, from scratch."""
-    change = dict(evaluate(leaf, after, 0))  # type: ignore[arg-type]
-    accumulate(change, {row: -w for row, w in evaluate(leaf, before, 0).items()})  # type: ignore[arg-type]
-    return change
+    return difference(evaluate(leaf, after, 0), evaluate(leaf, before, 0))
 
 
 def check(node: Fixpoint, batches: Batches, options: RecursionOptions) -> None:
@@ -87,7 +91,7 @@ def check(node: Fixpoint, batches: Batches, options: RecursionOptions) -> None:
         assert operator.drain() == []
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=describe)
 @pytest.mark.parametrize(
     "node",
     [reachable(), cheapest_path(), cheapest_path(via=True), two_ways()],
@@ -98,7 +102,7 @@ def test_views_over_links(node: Fixpoint, options: RecursionOptions, batches: Ba
     check(node, batches, options)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=describe)
 @given(batches=REGION_BATCHES)
 def test_region_by_distance(options: RecursionOptions, batches: Batches) -> None:
     check(region(1.5), batches, options)

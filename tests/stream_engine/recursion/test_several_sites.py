@@ -1,0 +1,199 @@
+"""Several sites: once all is quiet, the union of the partitions is the least fixpoint.
+
+Channels are FIFO but interleave at random, and changes arrive while messages are under way.
+"""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_engine.provenance.tombstones import Tombstones
+from stream_engine.recursion.absorption import Shipping
+from stream_engine.recursion.fixpoint import FixpointOperator, RecursionOptions
+from stream_engine.recursion.testing import (
+    Ensemble,
+    cheapest_path,
+    reachable,
+    region,
+    two_ways,
+)
+from streamsql.algebra.operators import Fixpoint
+from streamsql.data.delta import difference
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.errors import InternalError, WireError
+from streamsql.reference import Database, evaluate
+from streamsql.wire.messages import AnnotatedRow
+
+SITES = ("s0", "s1", "s2", "s3")
+NODES = "abcde"
+LINKS = [(a, b, cost) for a in NODES for b in NODES if a != b for cost in (1, 3)]
+OPTIONS = [
+    RecursionOptions(shipping=shipping, annotations=annotations, width=width)
+    for annotations in ("dnf", "bdd")
+    for shipping in Shipping
+    for width in (1, 64)
+]
+
+
+def describe(value: RecursionOptions | Fixpoint) -> str:
+    if isinstance(value, Fixpoint):
+        return value.name
+    return f"{value.shipping}-{value.annotations}-{value.width}"
+
+
+def database(rows: dict[str, set[Row]]) -> Database:
+    result = Database()
+    for name, relation in rows.items():
+        result.append(name, [SourceEvent(row, ts=0) for row in sorted(relation)])
+    return result
+
+
+def run_schedule(
+    node: Fixpoint, options: RecursionOptions, seed: int, changes: int = 40
+) -> tuple[Ensemble, set[Row]]:
+    """Toggle random links at random sites among random deliveries; return the oracle's rows too."""
+    choice = random.Random(seed)
+    ensemble = Ensemble(node, SITES, options, seed=seed)
+    live: set[Row] = set()
+    home: dict[Row, str] = {}
+    for _ in range(changes):
+        row = choice.choice(LINKS)
+        site = home.setdefault(row, choice.choice(SITES))
+        ensemble.apply(site, 0, {row: -1 if row in live else 1})
+        live ^= {row}
+        ensemble.step(site)
+        for _ in range(choice.randrange(6)):
+            ensemble.act()
+    ensemble.run()
+    return ensemble, set(evaluate(node, database({"link": live}), 0))
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=describe)
+@pytest.mark.parametrize("node", [reachable(), cheapest_path(via=True), two_ways()], ids=describe)
+def test_links_change_during_delivery(node: Fixpoint, options: RecursionOptions) -> None:
+    for seed in range(5):
+        ensemble, expected = run_schedule(node, options, seed)
+        assert ensemble.rows() == expected
+        for site, operator in ensemble.operators.items():
+            assert ensemble.views[site] == dict.fromkeys(operator.state_rows(), 1)
+
+
+@given(seed=st.integers(0, 10**6), options=st.sampled_from(OPTIONS))
+def test_any_interleaving(seed: int, options: RecursionOptions) -> None:
+    ensemble, expected = run_schedule(reachable(), options, seed, changes=15)
+    assert ensemble.rows() == expected
+
+
+class Forgetful(Tombstones):
+    """Remembers nothing."""
+
+    def __contains__(self, token: int) -> bool:
+        return False
+
+
+def test_tombstones_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without tombstones a derivation under way revives what was killed, in many schedules."""
+    options = RecursionOptions()
+    runs = 60
+
+    def wrong() -> int:
+        results = (run_schedule(reachable(), options, seed, changes=25) for seed in range(runs))
+        return sum(ensemble.rows() != expected for ensemble, expected in results)
+
+    assert wrong() == 0
+    monkeypatch.setattr("stream_engine.recursion.fixpoint.Tombstones", Forgetful)
+    assert wrong() > runs // 10
+
+
+REGION_POOL: list[tuple[str, Row]] = [
+    *[("sensor", (i, float(i % 4), float(i // 4))) for i in range(8)],
+    *[("triggered", (i,)) for i in range(8)],
+    *[("seed", row) for row in ((0, 0), (1, 7), (1, 3))],
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=describe)
+def test_theta_join_with_replicated_leaves(options: RecursionOptions) -> None:
+    node = region(1.5)
+    for seed in range(6):
+        choice = random.Random(seed)
+        ensemble = Ensemble(node, SITES, options, seed=seed)
+        leaves = ensemble.operators[SITES[0]].leaves
+        live: dict[str, set[Row]] = {"sensor": set(), "triggered": set(), "seed": set()}
+        for _ in range(40):
+            name, row = choice.choice(REGION_POOL)
+            before = database(live)
+            live[name] ^= {row}
+            for port, leaf in enumerate(leaves):
+                change = difference(evaluate(leaf, database(live), 0), evaluate(leaf, before, 0))
+                for changed, weight in change.items():
+                    home = SITES[int(float(str(changed[0]))) % len(SITES)]
+                    ensemble.apply(home, port, {changed: weight})
+            for site in SITES:
+                ensemble.step(site)
+            for _ in range(choice.randrange(6)):
+                ensemble.act()
+        ensemble.run()
+        assert ensemble.rows() == set(evaluate(node, database(live), 0))
+
+
+def test_the_same_row_from_two_sites_stays_until_both_withdraw() -> None:
+    ensemble = Ensemble(reachable(), SITES)
+    row = ("a", "b", 1)
+    for site in ("s0", "s3"):
+        ensemble.apply(site, 0, {row: 1})
+        ensemble.step(site)
+    ensemble.run()
+    for site, expected in (("s0", {("a", "b")}), ("s3", set())):
+        ensemble.apply(site, 0, {row: -1})
+        ensemble.step(site)
+        ensemble.run()
+        assert ensemble.rows() == expected
+
+
+@pytest.mark.parametrize("shipping", list(Shipping))
+def test_death_of_a_site_takes_exactly_its_rows(shipping: Shipping) -> None:
+    ensemble = Ensemble(reachable(), SITES, RecursionOptions(shipping=shipping), seed=3)
+    ensemble.apply("s0", 0, {("a", "b", 1): 1, ("b", "c", 1): 1})
+    ensemble.apply("s1", 0, {("c", "d", 1): 1, ("a", "b", 2): 1})
+    for site in SITES:
+        ensemble.step(site)
+    ensemble.run()
+    assert ("a", "d") in ensemble.rows()
+    for site in SITES:
+        ensemble.operators[site].kill_site("s0", 1)
+        ensemble.step(site)
+    ensemble.run()
+    assert ensemble.rows() == {("c", "d"), ("a", "b")}
+    late = ensemble.operators["s2"]
+    encoded = late.encoding.encode(late.encoding.of_token(1 << 44))
+    late.receive("s0", "rows", [AnnotatedRow(("x", "y"), encoded)], [])
+    ensemble.step("s2")
+    assert ("x", "y") not in ensemble.rows()
+
+
+@pytest.mark.parametrize(
+    ("port", "row", "annotation"),
+    [
+        ("nowhere", ("a", "b"), b"\1\x80\2\1\1\0"),
+        ("leaf:9", ("a", "b"), b"\1\x80\2\1\1\0"),
+        ("rows", ("a",), b"\1\x80\2\1\1\0"),
+        ("rows", ("a", "b"), b"\1"),
+        ("leaf:0", ("a", "b"), b"\1\x80\2\0"),
+    ],
+)
+def test_malformed_messages_are_refused(port: str, row: Row, annotation: bytes) -> None:
+    operator = FixpointOperator(reachable(), site="s0", sites=SITES, epoch=1)
+    with pytest.raises(WireError):
+        operator.receive("s1", port, [AnnotatedRow(row, annotation)], [])
+    with pytest.raises(WireError):
+        operator.receive("s1", "rows", [], [-1])
+    assert operator.settle() == {}
+
+
+def test_a_site_must_belong() -> None:
+    with pytest.raises(InternalError):
+        FixpointOperator(reachable(), site="elsewhere", sites=SITES, epoch=1)
