@@ -2,14 +2,14 @@
 
 from typing import Protocol
 
-from federated_optimizer.placement.topology import Topology
-from stream_engine.site import SiteEngine
-
-from deploy.session.history import History
+from deploy.session.history import History, Moment
+from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
+from stream_engine.site import SiteEngine
 from streamsql.algebra.operators import Plan, Scan, Values, Window, with_inputs
 from streamsql.binder import BoundQuery
 from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.types import Row
 from streamsql.errors import FederationError, InternalError, UnsupportedError
@@ -20,7 +20,15 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.partitioning import site_of
 
 STATIC_SITE = "static"
+QUERY = "local"
 MAX_ROUNDS = 1_000_000
+
+
+def local_topology(sites: int, catalog: Catalog) -> Topology:
+    """Return N simulated sites that own every source, and one that owns the tables."""
+    names = tuple(f"site-{number}" for number in range(1, sites + 1))
+    owned = frozenset(definition.name.lower() for definition in catalog.sources)
+    return Topology(dict.fromkeys(names, owned), bases=names, static=STATIC_SITE)
 
 
 class Executor(Protocol):
@@ -58,11 +66,12 @@ class StreamExecutor:
 
     def answer(self, bound: BoundQuery, history: History, catalog: Catalog) -> Delta:
         """See `Executor`."""
-        bundle = place_plan(bound, Topology.partitioned(self.sites, static=STATIC_SITE))
-        run = _Run(bundle, catalog)
+        bundle = place_plan(bound, local_topology(self.sites, catalog), query=QUERY)
+        sites = tuple(f"site-{number}" for number in range(1, self.sites + 1))
+        run = _Run(bundle, sites, catalog)
         run.settle(0)
         for moment in history.moments:
-            run.ingest(moment.source, moment.events)
+            run.ingest(moment)
             run.settle(moment.now)
         return run.result()
 
@@ -73,30 +82,32 @@ class StreamExecutor:
 class _Run:
     """One bundle installed on all its sites, with channels that deliver at once and in order."""
 
-    def __init__(self, bundle: FragmentBundle, catalog: Catalog) -> None:
+    def __init__(self, bundle: FragmentBundle, sites: tuple[str, ...], catalog: Catalog) -> None:
         self.bundle = bundle
         self.catalog = catalog
-        names = sorted({site for f in bundle.fragments for site in f.sites} | {STATIC_SITE})
-        self.engines = {name: SiteEngine(name, 1) for name in names}
-        self.streaming_sites = tuple(name for name in names if name != STATIC_SITE) or names
+        self.sites = sites
+        self.engines = {name: SiteEngine(name, 1) for name in (*sites, STATIC_SITE)}
         self.results = {s: ReceivingChannel(version=bundle.version) for s in bundle.result_sites}
+        self.direct = direct_scans(bundle)
         for definition in (*catalog.sources, *catalog.tables):
-            for name in self._owners(definition.is_table):
+            for name in (STATIC_SITE,) if definition.is_table else sites:
                 self.engines[name].declare(definition.scan())
         for engine in self.engines.values():
             engine.install(bundle)
 
-    def _owners(self, is_table: bool) -> tuple[str, ...]:
-        return (STATIC_SITE,) if is_table else tuple(self.streaming_sites)
-
-    def ingest(self, source: str, events: tuple) -> None:  # type: ignore[type-arg]
-        definition = self.catalog.find(source) if source else None
-        if definition is None:
+    def ingest(self, moment: Moment) -> None:
+        """Hand every event to the site that owns its row."""
+        definition = self.catalog.find(moment.source)
+        if not isinstance(definition, SourceDefinition):
             return
-        owners = self._owners(definition.is_table)  # type: ignore[union-attr]
-        for event in events:
-            key = tuple(event.row[k] for k in definition.key) or event.row  # type: ignore[union-attr]
-            self.engines[site_of(key, owners)].ingest(source, [event])
+        for event in moment.events:
+            key = tuple(event.row[k] for k in definition.key) or event.row
+            if definition.is_table:
+                owners: tuple[str, ...] = (STATIC_SITE,)
+            else:
+                owners = self.direct.get(definition.name) or (site_of(key, self.sites),)
+            for owner in owners:
+                self.engines[owner].ingest(definition.name, [event])
 
     def settle(self, now: int) -> None:
         """Step and deliver until nothing moves."""

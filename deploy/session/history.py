@@ -23,7 +23,7 @@ class Moment:
 class History:
     """All moments so far, and the reference database built from them.
 
-    A local session's time is event time: the latest time that an inserted row or ADVANCE TIME named.
+    A local session's time is event time: the latest that an inserted row or ADVANCE TIME named.
     """
 
     moments: list[Moment] = field(default_factory=list)

@@ -1,13 +1,12 @@
 """A local session: a catalog, a history and an engine to ask."""
 
+import json
 from dataclasses import dataclass
 
-from federated_optimizer.placement.explain import explain_bundle
-from federated_optimizer.placement.topology import Topology
-
-from deploy.session.engines import Executor, executor_for
+from deploy.session.engines import QUERY, Executor, executor_for, local_topology
 from deploy.session.history import History
 from federated_optimizer import plan as place_plan
+from federated_optimizer.placement.explain import explain_bundle
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.binder import BoundQuery, bind_delete, bind_insert, bind_query, define
@@ -108,9 +107,9 @@ class LocalSession:
                 return self._show(kind)
             case Describe(name=name):
                 return self._describe(name.text)
-        raise UnsupportedError(
-            f"{type(statement).__name__} needs a running federation", span=statement.span
-        )
+            case _:
+                kind = type(statement).__name__
+                raise UnsupportedError(f"{kind} needs a federation", span=statement.span)
 
     def _select(self, bound: BoundQuery) -> Result:
         relation = self._executor.answer(bound, self.history, self.catalog)
@@ -170,8 +169,10 @@ class LocalSession:
             return Result(text="\n".join(lines))
         if statement.type == "logical":
             return Result(text=explain_plan(bound.plan), warnings=bound.warnings)
-        bundle = place_plan(bound, Topology.partitioned(self.sites))
-        return Result(text=str(explain_bundle(bundle, statement.format)), warnings=bound.warnings)
+        topology = local_topology(self.sites, self.catalog)
+        shown = explain_bundle(place_plan(bound, topology, query=QUERY), statement.format)
+        text = shown if isinstance(shown, str) else json.dumps(shown, indent=2)
+        return Result(text=text, warnings=bound.warnings)
 
     def _show(self, kind: str) -> Result:
         if kind not in ("sources", "tables", "views"):
@@ -180,8 +181,8 @@ class LocalSession:
             )
         if kind == "views":
             views = self.catalog.views
-            rows = tuple((v.name, "library" if v.library else "user") for v in views)
-            return Result(schema=Schema.of(("name", _TEXT), ("origin", _TEXT)), rows=rows)
+            origins = tuple((v.name, "library" if v.library else "user") for v in views)
+            return Result(schema=Schema.of(("name", _TEXT), ("origin", _TEXT)), rows=origins)
         sources = self.catalog.sources if kind == "sources" else self.catalog.tables
         rows = tuple((s.name, str(s.kind), str(s.schema)) for s in sources)
         columns = (("name", _TEXT), ("kind", _TEXT), ("columns", _TEXT))
