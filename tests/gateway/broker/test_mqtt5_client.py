@@ -1,0 +1,54 @@
+"""An ordinary MQTT 5 client library (paho) finds its properties respected."""
+
+import queue
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from gateway.broker.testing import BrokerProcess
+
+pytestmark = pytest.mark.broker
+
+
+def test_properties_travel_with_the_message(shared_broker: BrokerProcess, root: str) -> None:
+    client = paho.Client(CallbackAPIVersion.VERSION2, client_id=f"{root}-v5", protocol=paho.MQTTv5)
+    got: queue.Queue[paho.MQTTMessage] = queue.Queue()
+    ready: queue.Queue[bool] = queue.Queue()
+    client.on_message = lambda _client, _userdata, message: got.put(message)
+    client.on_subscribe = lambda *_: ready.put(True)
+    connect = Properties(PacketTypes.CONNECT)
+    connect.ReceiveMaximum = 10
+    connect.SessionExpiryInterval = 5
+    client.connect("127.0.0.1", shared_broker.port, properties=connect)
+    client.loop_start()
+    try:
+        properties = Properties(PacketTypes.PUBLISH)
+        properties.ContentType = "application/senml+json"
+        properties.ResponseTopic = "answer/here"
+        properties.CorrelationData = b"\x01\x02"
+        properties.UserProperty = [("room", "101"), ("room", "102")]
+        properties.MessageExpiryInterval = 60
+        properties.PayloadFormatIndicator = 1
+        kept = client.publish(f"{root}/a", b"kept", 1, retain=True, properties=properties)
+        kept.wait_for_publish(10)
+        client.subscribe(f"{root}/#", 1)
+        assert ready.get(timeout=10)
+        for qos, retain in ((1, True), (0, False)):
+            if qos == 0:
+                client.publish(f"{root}/b", b"live", 0, properties=properties)
+            message = got.get(timeout=10)
+            assert (message.qos, message.retain) == (qos, retain)
+            found = message.properties
+            assert found is not None
+            assert found.ContentType == "application/senml+json"
+            assert found.ResponseTopic == "answer/here"
+            assert found.CorrelationData == b"\x01\x02"
+            assert found.UserProperty == [("room", "101"), ("room", "102")]
+            assert found.PayloadFormatIndicator == 1
+            assert 58 <= found.MessageExpiryInterval <= 60
+    finally:
+        client.disconnect()
+        client.loop_stop()
