@@ -112,6 +112,7 @@ class Gateway:
             grace_seconds=settings.grace_seconds,
             tick_seconds=settings.tick_ms / 1000,
             speed=settings.clock.speed,
+            reads_observations=settings.role == "base",
             on_command=self._command,
             on_own_state=self._own_state,
         )

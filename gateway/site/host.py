@@ -10,11 +10,11 @@ import logging
 import time
 from collections.abc import Callable
 
-from stream_engine.site import SiteEngine
-
 from gateway.clock import Clock
 from gateway.site.membership import Membership
+from gateway.site.observation_reader import ObservationReader
 from messaging import Message, MessageClient, QueueFull
+from stream_engine.site import SiteEngine
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -40,6 +40,8 @@ class SiteHost:
 
     Args:
         speed: How fast the site's clock passes against the wall, to turn waits into seconds.
+        reads_observations: Listen to the observation lanes of streams that fragments here read
+            directly (base sites).
         on_command: Called with verb and command for verbs the host does not know.
         on_own_state: Called with the retained state under our own id (a stolen id shows there).
     """
@@ -54,6 +56,7 @@ class SiteHost:
         grace_seconds: float,
         tick_seconds: float,
         speed: float = 1.0,
+        reads_observations: bool = False,
         on_command: Callable[[str, Command], None] | None = None,
         on_own_state: Callable[[SiteState], None] | None = None,
     ) -> None:
@@ -63,12 +66,16 @@ class SiteHost:
         self.clock = clock
         self.tick_seconds = tick_seconds
         self.speed = speed
+        self.reads_observations = reads_observations
         self.membership = Membership(int(grace_seconds * 1_000_000), self._site_lost)
         self.batches_sent = 0
         self.batches_received = 0
         self.bad_payloads = 0
         self._on_command = on_command
         self._on_own_state = on_own_state
+        self._observations = ObservationReader()
+        self._listening: set[str] = set()
+        self._listener: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._resynced_at: dict[tuple[str, str], float] = {}
         self._owed_resyncs: set[tuple[str, str]] = set()
@@ -232,6 +239,10 @@ class SiteHost:
                 self.batches_received += 1
                 batch = decode_packed(message.payload, DeltaBatch)
                 self.engine.receive(query, sender, batch)
+            case ["gw", gateway, "obs" | "hist" as lane, stream]:
+                events = self._observations.events(gateway, lane, stream, message.payload)
+                if events:
+                    self.engine.ingest(stream, events)
             case ["q", query, "frag", _me]:
                 self._install(query, message.payload)
             case ["gw", site, "state"]:
@@ -244,12 +255,38 @@ class SiteHost:
     def _install(self, query: str, payload: bytes) -> None:
         if not payload:
             self.engine.uninstall(query)
+            self._listen(self._observations.uninstalled(query))
             return
         bundle = decode_packed(payload, FragmentBundle)
         if bundle.query != query:
             raise WireError(f"a bundle of query {bundle.query!r:.80} on the topic of {query!r:.80}")
         self.engine.install(bundle)
+        if self.reads_observations:
+            self._listen(self._observations.installed(bundle, self.site))
         log.info("query %s version %d installed", query, bundle.version)
+
+    def _listen(self, streams: set[str]) -> None:
+        """Subscribe to the observation lanes of exactly these streams."""
+        if streams == self._listening:
+            return
+        new, old = streams - self._listening, self._listening - streams
+        self._listening = streams
+        before = self._listener
+
+        async def change() -> None:
+            if before is not None:
+                await before
+            if new:
+                await self.client.subscribe(*self._lanes(new))
+            if old:
+                await self.client.unsubscribe(*self._lanes(old))
+
+        self._listener = asyncio.create_task(change())
+
+    def _lanes(self, streams: set[str]) -> list[str]:
+        topics = self.topics
+        lanes = [topics.observation("+", stream) for stream in sorted(streams)]
+        return lanes + [topics.history("+", stream) for stream in sorted(streams)]
 
     def _heard_state(self, site: str, payload: bytes) -> None:
         if not payload:
