@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
+from messaging.callbacks import call_each
 from messaging.client import (
     ClientClosed,
     ConnectFailed,
@@ -35,7 +35,6 @@ from messaging.ticket import Ticket
 from messaging.topics import check_filter, check_topic
 
 _LOG = logging.getLogger(__name__)
-_Argument = TypeVar("_Argument")
 
 _FLUSH_TIMEOUT: Final = 5.0
 _GOODBYE_TIMEOUT: Final = 1.0
@@ -235,11 +234,11 @@ class MqttClient:
                 self._outbox.acknowledge(event.packet_id)
                 continue
             if messages:  # keep their order relative to connects and disconnects
-                self._call(self._on_messages, messages)
+                call_each(self._on_messages, messages, self.client_id)
                 messages = []
             self._change(event)
         if messages:
-            self._call(self._on_messages, messages)
+            call_each(self._on_messages, messages, self.client_id)
         self._feed()
 
     def _change(self, event: Event) -> None:
@@ -277,7 +276,7 @@ class MqttClient:
             self._link.subscribe(list(self._filters.items()))
         self._end_first("")
         _LOG.debug("client %s connected to %s", self.client_id, self._settings.address)
-        self._call(self._on_connection, True)
+        call_each(self._on_connection, True, self.client_id)
 
     def _link_down(self, reason: str) -> None:
         if not self._last_failure.startswith("refused"):
@@ -289,18 +288,7 @@ class MqttClient:
         self._end_asking()
         if not self._closed:
             _LOG.info("client %s lost %s: %s", self.client_id, self._settings.address, reason)
-        self._call(self._on_connection, False)
-
-    def _call(self, callbacks: list[Callable[[_Argument], None]], argument: _Argument) -> None:
-        for callback in callbacks:
-            try:
-                callback(argument)
-            except Exception as error:  # noqa: BLE001 - one reader's defect must not stop others
-                context = {
-                    "message": f"a callback of broker client {self.client_id!r} failed",
-                    "exception": error,
-                }
-                asyncio.get_running_loop().call_exception_handler(context)
+        call_each(self._on_connection, False, self.client_id)
 
 
 def _check_qos(qos: int) -> None:

@@ -1,6 +1,7 @@
 """An ordinary MQTT 5 client library (paho) finds its properties respected."""
 
 import queue
+from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
@@ -19,13 +20,13 @@ def test_properties_travel_with_the_message(shared_broker: BrokerProcess, root: 
     ready: queue.Queue[bool] = queue.Queue()
     client.on_message = lambda _client, _userdata, message: got.put(message)
     client.on_subscribe = lambda *_: ready.put(True)
-    connect = Properties(PacketTypes.CONNECT)
+    connect: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
     connect.ReceiveMaximum = 10
     connect.SessionExpiryInterval = 5
     client.connect("127.0.0.1", shared_broker.port, properties=connect)
     client.loop_start()
     try:
-        properties = Properties(PacketTypes.PUBLISH)
+        properties: Any = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
         properties.ContentType = "application/senml+json"
         properties.ResponseTopic = "answer/here"
         properties.CorrelationData = b"\x01\x02"
@@ -41,7 +42,7 @@ def test_properties_travel_with_the_message(shared_broker: BrokerProcess, root: 
                 client.publish(f"{root}/b", b"live", 0, properties=properties)
             message = got.get(timeout=10)
             assert (message.qos, message.retain) == (qos, retain)
-            found = message.properties
+            found: Any = message.properties
             assert found is not None
             assert found.ContentType == "application/senml+json"
             assert found.ResponseTopic == "answer/here"
