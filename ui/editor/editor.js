@@ -1,0 +1,103 @@
+// The StreamSQL editor: CodeMirror 6 with our dialect, completion from the catalog, and the
+// console's diagnoses as underlined places. Bundled by build.mjs into ../static/vendor/editor.js.
+import { autocompletion, closeBrackets, completionKeymap, closeBracketsKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { SQLDialect, StandardSQL, sql } from "@codemirror/lang-sql";
+import { HighlightStyle, bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { lintGutter, linter } from "@codemirror/lint";
+import { Compartment, EditorState } from "@codemirror/state";
+import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+
+const StreamSQL = SQLDialect.define({
+  keywords:
+    StandardSQL.spec.keywords +
+    " source link view table recursive materialized range rows slide now unbounded partition istream" +
+    " dstream rstream subscribe snapshot progress explain type logical federated validate format" +
+    " watermark key show sources tables views queries gateways describe drop insert delete limit",
+  types: "boolean integer double text timestamp interval bigint float varchar",
+  builtin: "count sum avg min max arg_min arg_max distance coalesce least greatest abs round position",
+  operatorChars: "*+-%<>!=|/",
+  identifierQuotes: '"',
+});
+
+const colours = HighlightStyle.define([
+  { tag: tags.keyword, color: "var(--code-keyword)", fontWeight: "600" },
+  { tag: [tags.string, tags.special(tags.string)], color: "var(--code-string)" },
+  { tag: tags.number, color: "var(--code-number)" },
+  { tag: [tags.comment], color: "var(--code-comment)", fontStyle: "italic" },
+  { tag: [tags.typeName, tags.standard(tags.name)], color: "var(--code-builtin)" },
+]);
+
+/** Turn 1-based line and column into an offset of the document. */
+function offset(doc, line, column) {
+  if (line < 1 || line > doc.lines) return doc.length;
+  const found = doc.line(line);
+  return Math.min(found.from + Math.max(column - 1, 0), found.to);
+}
+
+/**
+ * Mount an editor.
+ * @param parent element to fill
+ * @param options.doc first text
+ * @param options.schema {relation: [columns]} for completion
+ * @param options.onRun called with the text on Ctrl-Enter
+ * @param options.validate async text -> [{line, column, text, message, hint, severity}]
+ * @returns {view, text(), setText(text), setSchema(schema)}
+ */
+export function mount(parent, { doc = "", schema = {}, onRun, validate }) {
+  const language = new Compartment();
+  const dialect = (known) => sql({ dialect: StreamSQL, schema: known, upperCaseKeywords: true });
+  const check = linter(
+    async (view) => {
+      const text = view.state.doc.toString();
+      if (!text.trim()) return [];
+      const found = await validate(text);
+      const length = view.state.doc.length;
+      return found.map((d) => {
+        const from = Math.min(offset(view.state.doc, d.line, d.column), Math.max(length - 1, 0));
+        const to = Math.min(Math.max(from + (d.text || " ").length, from + 1), length);
+        const hint = d.hint ? `\n${d.hint}` : "";
+        return { from, to, severity: d.severity || "error", message: `${d.message}${hint}` };
+      });
+    },
+    { delay: 350 },
+  );
+  const view = new EditorView({
+    parent,
+    state: EditorState.create({
+      doc,
+      extensions: [
+        lineNumbers(),
+        history(),
+        drawSelection(),
+        indentOnInput(),
+        bracketMatching(),
+        closeBrackets(),
+        autocompletion(),
+        highlightActiveLine(),
+        lintGutter(),
+        check,
+        syntaxHighlighting(colours),
+        placeholder("SELECT … FROM …"),
+        EditorView.lineWrapping,
+        EditorView.contentAttributes.of({ "aria-label": "StreamSQL statement" }),
+        language.of(dialect(schema)),
+        keymap.of([
+          { key: "Mod-Enter", run: (v) => (onRun(v.state.doc.toString()), true) },
+          ...closeBracketsKeymap,
+          ...completionKeymap,
+          ...defaultKeymap,
+          ...historyKeymap,
+          indentWithTab,
+        ]),
+      ],
+    }),
+  });
+  return {
+    view,
+    text: () => view.state.doc.toString(),
+    setText: (text) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } }),
+    setSchema: (known) => view.dispatch({ effects: language.reconfigure(dialect(known)) }),
+  };
+}
