@@ -3,8 +3,8 @@
 One table says what each function takes, returns and does; binder, reference evaluator and stream
 engine all read it, so a function means the same everywhere. Three-valued logic as in SQL: NULL in,
 NULL out, except AND, OR, IS NULL, COALESCE and CASE. Integer division truncates toward zero (as
-PostgreSQL); division by zero and a CAST that fails give NULL, because a running query must not die
-of one reading.
+PostgreSQL); division by zero, a number that does not fit 64 bits and a CAST that fails give NULL,
+because a running query must not die of one reading.
 """
 
 import math
@@ -206,14 +206,19 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _legal(value: float) -> float | None:
+    """Return a number, or NULL where it is not finite or does not fit 64 bits."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if -(2**63) <= value < 2**63 else None
+
+
 def _add(a: Any, b: Any) -> Any:
-    total = a + b
-    return _finite(total) if isinstance(total, float) else total
+    return _legal(a + b)
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    product = a * b
-    return _finite(product) if isinstance(product, float) else product
+    return _legal(a * b)
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -258,7 +263,8 @@ def _power(a: float, b: float) -> float | None:
 
 
 def _round(value: float, digits: int = 0) -> float:
-    return float(round(value, digits))
+    # Beyond 400 digits a double does not change; Python refuses digits beyond 32 bits.
+    return float(round(value, max(-400, min(digits, 400))))
 
 
 def _substring(text: str, start: int, length: int = 2**31) -> str:
@@ -281,9 +287,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "%": _modulo,
     "||": lambda a, b: text_of(a) + text_of(b),
     "NOT": lambda a: not a,
-    "NEGATE": lambda a: -a,
+    "NEGATE": lambda a: _legal(-a),
     "LIKE": _like,
-    "ABS": abs,
+    "ABS": lambda a: _legal(abs(a)),
     "ROUND": _round,
     "FLOOR": lambda a: float(math.floor(a)),
     "CEIL": lambda a: float(math.ceil(a)),

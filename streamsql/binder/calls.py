@@ -90,6 +90,9 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
             hint="see the language reference for operators and functions",
         )
     name = str(node.this) if isinstance(node, exp.Anonymous) else node.sql_name()
+    if name.upper() == "NOW":
+        message, hint = _REFUSED[exp.CurrentTimestamp]
+        return environment.unsupported(node, message, hint=hint)
     close = nearest(name.upper(), KNOWN_NAMES)
     hint = f"did you mean {close}?" if close else f"functions: {', '.join(KNOWN_NAMES)}"
     return environment.error(node, f"there is no function {name!r:.40}", hint=hint)

@@ -128,7 +128,12 @@ def _value(
             hint="texts stand in single quotes",
         )
     bound = binder.bind(node)
-    value: Value = compile_expression(bound)(())
+    try:
+        value: Value = compile_expression(bound)(())
+    except (ArithmeticError, ValueError) as error:
+        raise environment.error(
+            node, f"this value cannot be computed: {error}", hint="write the value itself"
+        ) from None
     if isinstance(value, str) and field.dtype in _TIMES:
         return time_value(value, field.dtype, node, environment)
     if bound.dtype in _TIMES and field.dtype != bound.dtype:

@@ -85,8 +85,11 @@ class FromBinder:
         items = [self._item(clause.this, None)]
         nested = list(clause.this.args.get("joins") or [])
         for join in [*nested, *(select.args.get("joins") or [])]:
+            if join.this.args.get("joins"):
+                raise self._environment.unsupported(
+                    join.this, "this JOIN needs ON or USING", hint="each JOIN takes its own ON"
+                )
             items.append(self._item(join.this, join))
-            items += [self._item(inner.this, inner) for inner in join.this.args.get("joins") or []]
             if len(items) > MAX_RELATIONS:
                 raise self._environment.unsupported(
                     join, f"more than {MAX_RELATIONS} relations in one FROM", hint="use views"
@@ -120,9 +123,12 @@ class FromBinder:
             return kind, tuple(conjuncts(binder.predicate(on, "ON")))
         if using:
             return kind, self._using(using, left, right, keep_right=kind == "RIGHT")
-        if kind != "INNER":
+        crossed = (join.args.get("kind") or "").upper() == "CROSS" or join.meta.get("comma")
+        if kind != "INNER" or not crossed:
             raise self._environment.error(
-                relation.node, f"a {kind} JOIN needs ON or USING", hint="… JOIN t ON a.x = t.x"
+                relation.node,
+                f"this {'JOIN' if kind == 'INNER' else kind + ' JOIN'} needs ON or USING",
+                hint="JOIN t ON a.x = t.x, or CROSS JOIN t for every pair",
             )
         return kind, ()
 

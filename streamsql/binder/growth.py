@@ -32,11 +32,13 @@ class Growth:
         column: Position in the recursive relation.
         branch: Number of the step branch, from 1.
         expression: What the branch computes, as text.
+        tested: Whether the branch compares the column with something, in vain.
     """
 
     column: int
     branch: int
     expression: str
+    tested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,19 @@ def growths(fixpoint: Fixpoint) -> tuple[Growth, ...]:
             break
         trusted -= failed
     return tuple(
-        Growth(column, branch + 1, _text(fixpoint.step[branch], column))
+        Growth(
+            column,
+            branch + 1,
+            _text(fixpoint.step[branch], column),
+            _is_tested(column, traces[branch]),
+        )
         for column, branch in sorted(unbounded.items())
+    )
+
+
+def _is_tested(column: int, step: Trace) -> bool:
+    return any(
+        isinstance(predicate, Call) and column in reads(predicate) for predicate in step.predicates
     )
 
 

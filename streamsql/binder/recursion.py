@@ -220,7 +220,7 @@ def _check_monotone(
         case Filter() | Project():
             pass
         case Join(kind=JoinKind.LEFT):
-            reason = "an outer join over the recursive relation is not monotone"
+            reason = "an outer join over the recursive relation"
             hint = "use JOIN in the recursion, and LEFT JOIN with the finished relation after it"
         case Join():
             pass

@@ -184,7 +184,7 @@ def _unknown(name: str, node: exp.Table, environment: Environment) -> BindingErr
         hint = "SHOW SOURCES, SHOW TABLES and SHOW VIEWS list what there is"
     else:
         hint = "CREATE SOURCE, CREATE TABLE or CREATE VIEW first"
-    return environment.error(node, f"there is no source, table or view {name!r}", hint=hint)
+    return environment.error(node.this, f"there is no source, table or view {name!r}", hint=hint)
 
 
 def _view(

@@ -5,6 +5,10 @@ from sqlglot import exp
 from streamsql.binder.environment import Environment
 
 _MESSAGES = {
+    "db": ("there are no schemas: a relation has one name", "write the name without a dot"),
+    "side": ("an outer UNION is not supported", "write UNION or UNION ALL"),
+    "by_name": ("UNION BY NAME is not supported", "list the columns in the same order"),
+    "hint": ("optimizer hints are not supported", "leave the comment out"),
     "order": (
         "ORDER BY is not supported here: a relation has no order",
         "leave it out; the reader of the result sorts it",

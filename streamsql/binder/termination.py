@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from streamsql.algebra.operators import Fixpoint, Plan, walk_plan
 from streamsql.binder.growth import Growth, growths
+from streamsql.data.schema import Field
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError, Span
 
@@ -43,11 +44,19 @@ def _refusal(
     where = f"step {growth.branch}" if len(fixpoint.step) > 1 else "its step"
     message = (
         f"the recursion {fixpoint.name!r} does not end: {where} computes {field.name} as "
-        f"{growth.expression}, and nothing bounds it"
+        f"{growth.expression}, and {_why(growth, field)}"
     )
     if reason:
         message += f"; the aggregate above does not help, because {reason}"
     return NonTerminatingError(message, span=place, hint=_hint(field.name, field.dtype))
+
+
+def _why(growth: Growth, field: Field) -> str:
+    if not growth.tested:
+        return "nothing bounds it"
+    if field.dtype == DataType.TEXT:
+        return f"the test of {field.name} is not on what the step appends"
+    return f"the test of {field.name} does not bound it: only steps of a constant size are sure to"
 
 
 def _hint(name: str, dtype: DataType) -> str:

@@ -4,11 +4,14 @@ from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (
     Aggregate,
     Distinct,
+    Filter,
     Fixpoint,
     Join,
     Plan,
+    Project,
     Scan,
     SourceKind,
+    Values,
     Window,
     WindowKind,
 )
@@ -24,7 +27,9 @@ def add_plan_warnings(plan: Plan, binding: Binding) -> None:
 
 def _visit(plan: Plan, holder: str, binding: Binding) -> None:
     match plan:
-        case Join(left=left, right=right, keys=(), residual=None):
+        case Join(left=left, right=right, keys=(), residual=None) if not (
+            _is_single(left) or _is_single(right)
+        ):
             binding.warn(
                 f"cross product: nothing connects {_relations(left)} and {_relations(right)}, so "
                 "every row meets every row"
@@ -51,6 +56,19 @@ def _warn_unbounded(scan: Scan, holder: str, binding: Binding) -> None:
         f"unbounded state: {holder} keeps every row of {scan.source} for ever; write "
         f"{scan.source} [RANGE 10 MINUTES], or create the source WITH (ttl = '90 s')"
     )
+
+
+def _is_single(plan: Plan) -> bool:
+    """Whether a relation has one row at most, so that a product with it stays small."""
+    match plan:
+        case Values(rows=rows):
+            return len(rows) <= 1
+        case Aggregate(group=()):
+            return True
+        case Project(input=child) | Filter(input=child):
+            return _is_single(child)
+        case _:
+            return False
 
 
 def _relations(plan: Plan) -> str:

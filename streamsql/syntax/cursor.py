@@ -20,14 +20,14 @@ _RESERVED = """
 _NOT_NAMES = frozenset(_RESERVED.split())
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return the most similar known word, or an empty string.
 
     Examples:
         >>> nearest("tempo", ("temp", "room")), nearest("x", ("temp",))
         ('temp', '')
     """
-    found = difflib.get_close_matches(word[:200], list(known), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(word[:200], list(known), n=1, cutoff=cutoff)
     return found[0] if found else ""
 
 

@@ -58,6 +58,10 @@ class StreamSqlParser(parser.Parser):
 
     # Statements other than queries are ours; sqlglot would read some of them as opaque commands.
     STATEMENT_PARSERS: ClassVar[dict[TokenType, Any]] = {}
+    # Columns hold single values: `a.b` and `a::type` remain of the operators that reach into one.
+    COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
+        token: parser.Parser.COLUMN_OPERATORS[token] for token in (TokenType.DOT, TokenType.DCOLON)
+    }
 
     def raise_error(self, message: str, token: Token | None = None) -> None:
         """Stop at the first error; `_try_parse` of the base catches it where it looks ahead."""
@@ -78,7 +82,7 @@ class StreamSqlParser(parser.Parser):
         meta = result.meta
         starts = [c.meta["start"] for c in result.iter_expressions() if "start" in c.meta]
         ends = [c.meta["end"] for c in result.iter_expressions() if "end" in c.meta]
-        if "start" not in meta:
+        if "start" not in meta and (starts or self._prev):
             meta["start"] = min(starts, default=self._prev.start)
             meta["end"] = max([*ends, self._prev.end])
         return result
@@ -95,6 +99,14 @@ class StreamSqlParser(parser.Parser):
         if alias is not None:
             self._attach_window(alias)
         return alias
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> Any:
+        comma = bool(self._curr) and self._curr.token_type == TokenType.COMMA
+        join = super()._parse_join(*args, **kwargs)
+        if join is not None and comma:
+            # Afterwards `FROM a, b` and `FROM a JOIN b` without a condition look the same.
+            join.meta["comma"] = True
+        return join
 
     def _attach_window(self, node: exp.Expr) -> None:
         if self._curr and self._curr.token_type == TokenType.L_BRACKET:

@@ -1,5 +1,6 @@
 """Places in a script: from character offsets to line, column and offending text."""
 
+import re
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -8,6 +9,7 @@ from sqlglot.tokenizer_core import Token
 from streamsql.errors import Span
 
 _SHOWN = 80
+_SELECT = re.compile(r"\bSELECT\s+(?:DISTINCT\s+)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,28 @@ class Script:
         if isinstance(node, Token):
             return self.span(node.start, node.end)
         found = extent(node)
-        return None if found is None else self.span(*found)
+        if found is None:
+            return None
+        start, end = found
+        if isinstance(node, exp.Query):
+            # The word SELECT itself is no part of any node.
+            word = _SELECT.search(self.text[max(0, start - 40) : start])
+            start -= len(word.group(0)) if word else 0
+        return self.span(start, self._balanced(start, end))
+
+    def _balanced(self, start: int, end: int) -> int:
+        """Take in closing parentheses that belong to the part, and leave others out."""
+        part = self.text[start : end + 1]
+        depth = part.count("(") - part.count(")")
+        while depth > 0:
+            closing = self.text.find(")", end + 1)
+            if closing < 0 or self.text[end + 1 : closing].strip():
+                break
+            end, depth = closing, depth - 1
+        while depth < 0 and end > start and self.text[end] in ") \n\t":
+            depth += self.text[end] == ")"
+            end -= 1
+        return end
 
     def end(self) -> Span:
         """Return the place behind the last character that is not blank."""

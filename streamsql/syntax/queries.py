@@ -1,6 +1,5 @@
 """Queries and expressions: sqlglot behind a wall that lets out only our own errors."""
 
-import re
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -8,21 +7,26 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.errors import QuerySyntaxError, UnsupportedError
-from streamsql.syntax.cursor import nearest, shown
+from streamsql.syntax.complaints import reworded
 from streamsql.syntax.dialect import MAX_NODES, PlacedParseError, StreamSql, StreamSqlParser
 from streamsql.syntax.places import Script
 
 MAX_DEPTH = 160
 """Levels of a syntax tree; binder and engines recurse over it."""
 
-_KEYWORD_TEXT = """
-    SELECT FROM WHERE GROUP HAVING ORDER UNION INTERSECT EXCEPT WITH RECURSIVE JOIN LEFT RIGHT
-    INNER CROSS USING DISTINCT AS ON AND OR NOT NULL CASE WHEN THEN ELSE END LIKE BETWEEN RANGE
-    ROWS NOW SLIDE PARTITION UNBOUNDED INTERVAL TIMESTAMP VALUES LIMIT
-"""
-_KEYWORDS = frozenset(_KEYWORD_TEXT.split())
-_MISSING = re.compile(r"Required argument '(\w+)' missing for <class '[\w.]*?(\w+)'>")
-_EXPECTED = re.compile(r"Expect(?:ed|ing) (.+?)(?: but got.*)?$", re.DOTALL)
+_AFTER_LISTS = frozenset(
+    (
+        TokenType.COMMA,
+        TokenType.R_PAREN,
+        TokenType.R_BRACKET,
+        TokenType.FROM,
+        TokenType.WHERE,
+        TokenType.GROUP_BY,
+        TokenType.HAVING,
+        TokenType.ORDER_BY,
+        TokenType.UNION,
+    )
+)
 
 
 def parse_query(script: Script, tokens: Sequence[Token]) -> exp.Expr:
@@ -51,6 +55,7 @@ def parse_expression(script: Script, tokens: Sequence[Token]) -> exp.Expr:
 
 
 def _parse(script: Script, tokens: Sequence[Token], *, expression: bool) -> exp.Expr:
+    _check_commas(script, tokens)
     parser = StreamSql().parser(max_nodes=MAX_NODES)
     if not isinstance(parser, StreamSqlParser):
         raise TypeError("the dialect lost its parser")
@@ -58,7 +63,7 @@ def _parse(script: Script, tokens: Sequence[Token], *, expression: bool) -> exp.
         parse = parser.parse_expressions if expression else parser.parse
         trees = parse(list(tokens), script.text)
     except PlacedParseError as error:
-        raise _reworded(script, tokens, error) from None
+        raise reworded(script, tokens, error) from None
     except SqlglotError:
         raise QuerySyntaxError(
             "this is not StreamSQL", span=script.span(tokens[0].start, tokens[-1].end)
@@ -79,6 +84,20 @@ def _parse(script: Script, tokens: Sequence[Token], *, expression: bool) -> exp.
     return tree
 
 
+def _check_commas(script: Script, tokens: Sequence[Token]) -> None:
+    """Refuse lists that end in a comma, which sqlglot lets pass."""
+    for number, token in enumerate(tokens):
+        if token.token_type != TokenType.COMMA:
+            continue
+        after = tokens[number + 1] if number + 1 < len(tokens) else None
+        if after is None or after.token_type in _AFTER_LISTS:
+            raise QuerySyntaxError(
+                "something is missing after this comma",
+                span=script.span(token.start, token.end),
+                hint="leave the comma out, or add what it announces",
+            )
+
+
 def _check_depth(script: Script, tokens: Sequence[Token], tree: exp.Expr) -> None:
     level, depth = [tree], 0
     while level:
@@ -94,47 +113,3 @@ def _too_deep(script: Script, tokens: Sequence[Token]) -> UnsupportedError:
         span=script.span(tokens[0].start, tokens[-1].end),
         hint="name inner parts in a WITH clause, and write long OR chains as x IN (…)",
     )
-
-
-def _reworded(script: Script, tokens: Sequence[Token], error: PlacedParseError) -> QuerySyntaxError:
-    """Say sqlglot's complaint in plain words at the right place."""
-    last = tokens[-1]
-    place = script.span(last.end + 1, last.end) if error.at_end else script.span_of(error.token)
-    where = "the statement ends" if error.at_end else f"found {shown(error.token)!r}"
-    return QuerySyntaxError(
-        f"{_description(error)} ({where})" if error.at_end else _description(error),
-        span=place,
-        hint=_keyword_hint(tokens, error),
-    )
-
-
-def _description(error: PlacedParseError) -> str:
-    text = error.description
-    if text.startswith("Invalid expression"):
-        return f"unexpected {shown(error.token)!r}"
-    missing = _MISSING.search(text)
-    if missing:
-        what = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", missing.group(2)).upper()
-        return f"something is missing in {what}"
-    expected = _EXPECTED.match(text)
-    if expected:
-        what = expected.group(1).replace("table name", "the name of a source, table or view")
-        return f"expected {what}"
-    if text.startswith("Maximum number of AST nodes"):
-        return "the statement is too large"
-    return (text[:1].lower() + text[1:]).split("<class", maxsplit=1)[0].strip(" .'")
-
-
-def _keyword_hint(tokens: Sequence[Token], error: PlacedParseError) -> str:
-    """Look for a misspelt keyword at and before the place of the error."""
-    try:
-        position = list(tokens).index(error.token)
-    except ValueError:
-        position = len(tokens) - 1
-    for token in reversed(tokens[max(0, position - 2) : position + 1]):
-        if token.token_type != TokenType.VAR or token.text.upper() in _KEYWORDS:
-            continue
-        close = nearest(token.text.upper(), _KEYWORDS)
-        if close and len(token.text) > 2:
-            return f"did you mean {close} instead of {shown(token)}?"
-    return ""

@@ -80,5 +80,14 @@ def _scan_error(script: Script, error: SqlglotError) -> QuerySyntaxError:
                 hint=f"close it with {mark}; inside, write {mark}{mark} for the character itself",
             )
         cause = cause.__cause__
-    start = getattr(error, "start", None) or 0
-    return QuerySyntaxError("this text cannot be read", span=script.span(start, start + 40))
+    # The tokenizer runs off the end of the text inside a comment or behind a last quote.
+    opening = script.text.rfind("/*")
+    if opening > script.text.rfind("*/"):
+        return QuerySyntaxError(
+            "this comment has no closing */",
+            span=script.span(opening, opening + 20),
+            hint="close it with */, or begin each of its lines with --",
+        )
+    return QuerySyntaxError(
+        "the text ends inside a quote or a comment", span=script.end(), hint="close it"
+    )
