@@ -166,6 +166,7 @@ def _launch(
     settings: JvmSettings, java: JavaRuntime, options: list[str], gateway: Path
 ) -> subprocess.Popen[bytes]:
     command = [str(java.executable), f"-Xmx{settings.memory}", "-XX:+IgnoreUnrecognizedVMOptions"]
+    command.append("-XX:+ExitOnOutOfMemoryError")  # half a Spark is worse than a new one
     command += options
     command += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
     if java.version >= 22:

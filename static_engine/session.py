@@ -22,6 +22,13 @@ from pyspark.sql import SparkSession
 from static_engine.jvm import JvmSettings, SparkJvm, SparkStartError, spark_home, start_jvm
 
 _LOCAL_CORES = 8
+# Spark remembers finished work for web pages that we do not serve.
+_KEPT_FOR_PAGES = (
+    "spark.ui.retainedJobs",
+    "spark.ui.retainedStages",
+    "spark.ui.retainedTasks",
+    "spark.sql.ui.retainedExecutions",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +74,20 @@ class RunningSpark:
         """The process id of the JVM we started, or None."""
         return self._jvm.pid if self._jvm else None
 
-    def alive(self) -> bool:
-        """Whether the JVM we started still runs; a remote one is believed to."""
-        return self._jvm is None or self._jvm.alive()
+    def usable(self) -> bool:
+        """Whether JVM and session still work, as far as can be told without a query."""
+        if self._jvm is None:
+            return True  # a remote one tells when it is asked
+        if not self._jvm.alive():
+            return False
+        try:
+            return not self.session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001
+        except (Py4JError, OSError):
+            return False
 
     def stop(self) -> None:
         """End session and JVM; safe when the JVM is gone already."""
-        if self.alive():
+        if self._jvm is None or self._jvm.alive():
             with contextlib.suppress(PySparkException, Py4JError, OSError):
                 self.session.stop()
         _forget_gateway()
@@ -161,6 +175,7 @@ def _properties(settings: SessionSettings) -> dict[str, str]:
         "spark.app.name": "pando",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **dict.fromkeys(_KEPT_FOR_PAGES, "10"),
         "spark.driver.memory": settings.memory,
         "spark.driver.maxResultSize": settings.memory,
         "spark.local.dir": str(settings.data_dir / "spark-scratch"),

@@ -49,10 +49,8 @@ class SparkExecutor:
                 return {(): count} if count else {}
             result = frame.toArrow()
         except (PySparkException, Py4JError, OSError) as error:
-            if not self._spark.alive():
-                raise EngineLostError(
-                    "Spark's JVM has ended", hint="it is started again"
-                ) from error
+            if not self._spark.usable():
+                raise EngineLostError(f"Spark has ended: {_first_lines(error)}") from error
             raise EvaluationError(f"Spark: {_first_lines(error)}") from error
         check_size(result.num_rows, self._max_result_rows)
         rows: Delta = {}

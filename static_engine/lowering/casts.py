@@ -4,7 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as fn
 
 from static_engine.lowering.python_functions import call_python_cast
-from static_engine.lowering.types import INTEGRAL, SPARK_TYPES, null
+from static_engine.lowering.types import INTEGRAL, SPARK_TYPES, null, whole_number
 from streamsql.data.types import DataType
 
 
@@ -24,7 +24,7 @@ def cast(column: Column, source: DataType, target: DataType) -> Column:
         case (_, DataType.DOUBLE | DataType.TEXT) if source in INTEGRAL:
             return column.cast(SPARK_TYPES[target])
         case (DataType.DOUBLE, DataType.INTEGER):
-            return fn.rint(column).try_cast("bigint")
+            return whole_number(fn.rint(column))
         case (DataType.BOOLEAN, DataType.INTEGER):
             return column.cast("bigint")
         case (DataType.BOOLEAN, DataType.TEXT):

@@ -6,7 +6,7 @@ from operator import eq, ge, gt, le, lt, ne
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
 
-from static_engine.lowering.types import constant
+from static_engine.lowering.types import constant, whole_number
 from streamsql.algebra.expressions import Expression, Literal
 from streamsql.data.types import DataType
 
@@ -45,10 +45,10 @@ def compare_exactly(integer: Column, double: Column) -> Column:
     """Return -1, 0 or 1 as a 64-bit integer is less than, equal to or greater than a double.
 
     Rounding keeps order, so only a tie after rounding needs a second look, and then the double is
-    integral; 2^63 is the one that does not convert back, and it is greater than any integer.
+    integral; 2^63 is the one that has no integer, and it is greater than any integer.
     """
     rounded = integer.cast("double")
-    back = double.try_cast("bigint")
+    back = whole_number(double)
     tie = fn.when(back.isNull() | (integer < back), -1).when(integer > back, 1).otherwise(0)
     order = fn.when(rounded < double, -1).when(rounded > double, 1).otherwise(tie)
     return fn.when(integer.isNotNull() & double.isNotNull(), order)

@@ -35,3 +35,12 @@ def as_type(column: Column, source: DataType, target: DataType) -> Column:
     if SPARK_TYPES[source] == SPARK_TYPES[target]:
         return column
     return column.cast(SPARK_TYPES[target])
+
+
+def whole_number(double: Column) -> Column:
+    """Return a double cut to a 64-bit integer; NULL out of range.
+
+    Spark's own conversion takes 2^63 for the largest integer.
+    """
+    fits = (double >= -(2.0**63)) & (double < 2.0**63)
+    return fn.when(fits, double).cast("bigint")
