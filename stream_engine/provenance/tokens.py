@@ -1,7 +1,7 @@
 """Tokens: the Boolean variables of provenance, one per base row that enters a recursion.
 
-A token is an unsigned 64-bit integer, so it travels as it is: 20 bits epoch of the site, 8 bits
-index of the site in the query's list of sites, 36 bits sequence number. A token is never used
+A token is an unsigned 64-bit integer, so it travels as it is: 24 bits epoch of the site, 8 bits
+index of the site in the query's list of sites, 32 bits sequence number. A token is never used
 twice; a row that comes back gets a fresh one.
 """
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from streamsql.errors import InternalError, WireError
 
-SEQUENCE_BITS = 36
+SEQUENCE_BITS = 32
 SITE_BITS = 8
-EPOCH_BITS = 20
+EPOCH_BITS = 24
 MAX_SITES = 1 << SITE_BITS
 MAX_TOKEN = (1 << (SEQUENCE_BITS + SITE_BITS + EPOCH_BITS)) - 1
 _SEQUENCE_MASK = (1 << SEQUENCE_BITS) - 1
@@ -39,18 +39,18 @@ def site_index_of(token: int) -> int:
 
 
 def epoch_of(token: int) -> int:
-    """Return the epoch of a token's site, modulo 2**20."""
+    """Return the epoch of a token's site, modulo 2**24."""
     return token >> (SEQUENCE_BITS + SITE_BITS)
 
 
 def is_epoch_at_most(epoch: int, bound: int) -> bool:
-    """Whether an epoch is no later than a bound, in the circular order of 20 bits.
+    """Whether an epoch is no later than a bound, in the circular order of 24 bits.
 
     Epochs grow by one with every restart, so two that are compared are always closer than half of
     the circle (serial number arithmetic, RFC 1982).
 
     Examples:
-        >>> is_epoch_at_most(7, 7), is_epoch_at_most(8, 7), is_epoch_at_most(2**20 - 1, 0)
+        >>> is_epoch_at_most(7, 7), is_epoch_at_most(8, 7), is_epoch_at_most(2**24 - 1, 0)
         (True, False, True)
     """
     return (bound - epoch) & _EPOCH_MASK < 1 << (EPOCH_BITS - 1)
@@ -85,7 +85,7 @@ class TokenSource:
         """Return a token that was never given out before.
 
         Raises:
-            InternalError: All 2**36 tokens of this epoch are used up.
+            InternalError: All 2**32 tokens of this epoch are used up.
         """
         if self.used > _SEQUENCE_MASK:
             raise InternalError("no recursion tokens left in this epoch", hint="restart the site")

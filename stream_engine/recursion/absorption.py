@@ -8,6 +8,9 @@ before the row is given up; with the eager policy they are sent as they come.
 The number of buffered supports per row is bounded. A row that had to drop some is *incomplete*:
 when everything kept has died it becomes a suspect, which the caller derives again from the join
 state.
+
+Only what was sent is restricted at once when tokens die, by an index from tokens to entries, so a
+kill costs what it touches. Buffers may mention dead tokens until they are needed or swept.
 """
 
 import enum
@@ -19,7 +22,7 @@ from stream_engine.recursion.probing import Annotated
 from stream_engine.recursion.tables import Item
 from streamsql.data.types import Row
 
-_REBUILD_SLACK = 20_000
+_REBUILD_SLACK = 100_000
 
 
 class Shipping(enum.StrEnum):
@@ -38,17 +41,19 @@ class Entry(Item):
     """A derived row.
 
     Attributes:
-        sent: What was sent on; None for a row held back by aggregate selection.
+        sent: What was sent on, or will be once aggregate selection lets the row through.
+        shown: Whether the row is in the view; false while aggregate selection holds it back.
         buffered: Local alternatives not sent, or None.
         received: Annotations from other sites not sent on; never dropped, as their senders count
             on them.
         complete: Whether no derivation was ever dropped.
     """
 
-    __slots__ = ("buffered", "complete", "received")
+    __slots__ = ("buffered", "complete", "received", "shown")
 
-    def __init__(self, row: Row, sent: Any) -> None:
+    def __init__(self, row: Row, sent: Any, *, shown: bool) -> None:
         super().__init__(row, sent)
+        self.shown = shown
         self.buffered: Any = None
         self.received: list[Any] = []
         self.complete = True
@@ -60,8 +65,8 @@ Keep = Callable[[Entry, Any], None]
 class AbsorptionTable:
     """Derived rows of one purpose: the partition of this site, or rows for other sites.
 
-    State: one entry per row, and for every token the entries that mention it, so that a kill costs
-    what it touches.
+    State: one entry per row, for every token the entries whose sent part mentions it, and the
+    tokens that died since the last sweep.
 
     Attributes:
         released: Entries with what is to be sent on now; taken by the caller.
@@ -76,77 +81,76 @@ class AbsorptionTable:
         self.released: list[tuple[Entry, Any]] = []
         self.suspects: list[Row] = []
         self.dropped = 0
+        self._dead: set[int] = set()
         self._holders: dict[int, set[Entry]] = {}
         self._mentions = 0
         self._rebuild_at = _REBUILD_SLACK
-
-    # -- what subclasses react to -------------------------------------------------------------
-
-    def entered(self, entry: Entry) -> None:
-        """React to a row that has support now."""
-
-    def left(self, entry: Entry) -> None:
-        """React to a row that has lost all support."""
 
     # -- derivations --------------------------------------------------------------------------
 
     def merge(self, derived: Iterable[Annotated]) -> None:
         """Add derivations made here: pairs of row and annotation."""
-        entries, implies = self.entries, self.encoding.implies
+        entries, implies, buffer = self.entries, self.encoding.implies, self._buffer
         lazy = self.shipping is Shipping.LAZY
         for row, annotation in derived:
             entry = entries.get(row)
             if entry is None:
-                self._first(row, annotation)
+                self.begin(row, annotation)
             elif implies(annotation, entry.sent):
                 if self.shipping is Shipping.SHIP_ALL:
                     self.absorbed_again(entry, annotation)
             elif lazy:
-                self._buffer(entry, annotation)
+                buffer(entry, annotation)
             else:
-                self._send_more(entry, annotation, self._buffer)
+                self._send_more(entry, annotation, buffer)
 
     def merge_received(self, derived: Iterable[Annotated]) -> None:
         """Add derivations another site has sent; none of them is dropped."""
         for row, annotation in derived:
             entry = self.entries.get(row)
             if entry is None:
-                self._first(row, annotation)
-            else:
-                self._offer(entry, annotation, self._receive)
+                self.begin(row, annotation)
+            elif not self.encoding.implies(annotation, entry.sent):
+                if self.shipping is Shipping.LAZY:
+                    self._receive(entry, annotation)
+                else:
+                    self._send_more(entry, annotation, self._receive)
 
-    def _offer(self, entry: Entry, annotation: Any, keep: Keep) -> None:
-        """Add a derivation to an entry that has sent something."""
-        if self.encoding.implies(annotation, entry.sent):
-            return
-        if self.shipping is Shipping.LAZY:
-            keep(entry, annotation)
-        else:
-            self._send_more(entry, annotation, keep)
+    def begin(self, row: Row, annotation: Any) -> None:
+        """Enter a row that is not there, and send it."""
+        entry = self.entries[row] = Entry(row, annotation, shown=True)
+        self.mention(entry, annotation)
+        self.released.append((entry, annotation))
 
     def absorbed_again(self, entry: Entry, annotation: Any) -> None:
         """React to a derivation that what was sent absorbs (ship-all only)."""
 
-    def _first(self, row: Row, annotation: Any) -> None:
-        entry = self.entries[row] = Entry(row, annotation)
-        self._mention(entry, annotation)
-        self.released.append((entry, annotation))
-        self.entered(entry)
-
     def _buffer(self, entry: Entry, annotation: Any) -> None:
+        encoding = self.encoding
         buffered = entry.buffered
         if buffered is None:
             entry.buffered = annotation
-        elif self.encoding.implies(annotation, buffered):
-            return
-        else:
+        elif not encoding.implies(annotation, buffered):
             try:
-                entry.buffered = self.encoding.disjoin(buffered, annotation)
-            except AnnotationTooWideError as error:
-                entry.buffered = error.narrower
-                entry.complete = False
-                self.dropped += 1
-        self._mention(entry, annotation)
+                entry.buffered = encoding.disjoin(buffered, annotation)
+            except AnnotationTooWideError:
+                self._buffer_narrowly(entry, annotation)
+
+    def _buffer_narrowly(self, entry: Entry, annotation: Any) -> None:
+        """Make room by cutting away what is dead; failing that, drop what does not fit."""
+        alive = self.encoding.restrict(entry.buffered, self._dead)
+        try:
+            entry.buffered = self.encoding.disjoin(alive, annotation)
+        except AnnotationTooWideError as error:
+            entry.buffered = error.narrower
+            entry.complete = False
+            self.dropped += 1
+
+    def _receive(self, entry: Entry, annotation: Any) -> None:
+        implies = self.encoding.implies
+        if not any(implies(annotation, held) for held in entry.received):
+            entry.received = [h for h in entry.received if not implies(h, annotation)]
+            entry.received.append(annotation)
 
     def _send_more(self, entry: Entry, annotation: Any, keep: Keep) -> None:
         """Send what is new at once; hold it back (`keep`) when too much was sent already."""
@@ -156,55 +160,35 @@ class AbsorptionTable:
         except AnnotationTooWideError:
             keep(entry, new)
             return
-        self._mention(entry, new)
-        self.released.append((entry, new))
-
-    def _receive(self, entry: Entry, annotation: Any) -> None:
-        implies = self.encoding.implies
-        if not any(implies(annotation, held) for held in entry.received):
-            entry.received = [h for h in entry.received if not implies(h, annotation)]
-            entry.received.append(annotation)
-            self._mention(entry, annotation)
+        self.mention(entry, new)
+        if entry.shown:
+            self.released.append((entry, new))
 
     # -- deaths -------------------------------------------------------------------------------
 
     def kill(self, dead: Collection[int]) -> int:
-        """Set tokens to false; return how many entries that touched.
+        """Set tokens to false; return how many entries had sent something that mentions them.
 
         Entries whose sent part died send an alternative on; those without one leave.
         """
+        self._dead.update(dead)
         touched: dict[Entry, None] = {}
         for token in dead:
             holders = self._holders.pop(token, None)
             if holders is not None:
                 self._mentions -= len(holders)
                 touched.update(dict.fromkeys(holders))
+        encoding = self.encoding
         for entry in touched:
             if self.entries.get(entry.row) is entry:
-                self._restrict(entry, dead)
+                entry.sent = encoding.restrict(entry.sent, dead)
+                if encoding.is_false(entry.sent) and not self._revive(entry):
+                    self.forget(entry)
         return len(touched)
 
-    def _restrict(self, entry: Entry, dead: Collection[int]) -> None:
-        encoding = self.encoding
-        self._restrict_alternatives(entry, dead)
-        sent = encoding.restrict(entry.sent, dead)
-        if sent is entry.sent:
-            return
-        entry.sent = sent
-        if encoding.is_false(sent) and not self.promote(entry):
-            self._forget(entry)
-
-    def _restrict_alternatives(self, entry: Entry, dead: Collection[int]) -> None:
-        encoding = self.encoding
-        if entry.buffered is not None:
-            buffered = encoding.restrict(entry.buffered, dead)
-            entry.buffered = None if encoding.is_false(buffered) else buffered
-        if entry.received:
-            received = [encoding.restrict(held, dead) for held in entry.received]
-            entry.received = [held for held in received if not encoding.is_false(held)]
-
-    def promote(self, entry: Entry) -> bool:
-        """Send one buffered witness of an entry whose sent part has died, if there is one."""
+    def _revive(self, entry: Entry) -> bool:
+        """Send one witness of an entry whose sent part has died, if there is one."""
+        self._restrict_alternatives(entry)
         encoding = self.encoding
         found = None if entry.buffered is None else encoding.witness(entry.buffered)
         for held in entry.received:
@@ -219,20 +203,25 @@ class AbsorptionTable:
             entry.buffered = None if encoding.is_false(rest) else rest
         if entry.received:
             entry.received = [h for h in entry.received if not encoding.implies(h, found)]
-        self.released.append((entry, found))
+        self.mention(entry, found)
+        if entry.shown:
+            self.released.append((entry, found))
         return True
 
-    def _forget(self, entry: Entry) -> None:
+    def _restrict_alternatives(self, entry: Entry) -> None:
+        encoding, dead = self.encoding, self._dead
+        if entry.buffered is not None:
+            buffered = encoding.restrict(entry.buffered, dead)
+            entry.buffered = None if encoding.is_false(buffered) else buffered
+        if entry.received:
+            received = [encoding.restrict(held, dead) for held in entry.received]
+            entry.received = [held for held in received if not encoding.is_false(held)]
+
+    def forget(self, entry: Entry) -> None:
+        """Remove a row without support."""
         del self.entries[entry.row]
-        self.left(entry)
         if not entry.complete:
             self.suspects.append(entry.row)
-
-    # -- the index from tokens to entries -----------------------------------------------------
-
-    def tokens(self) -> Iterable[int]:
-        """Return all tokens that annotations mention, and perhaps some that none does any more."""
-        return self._holders.keys()
 
     def restrict_released(self, dead: Collection[int]) -> None:
         """Set tokens to false in what is to be sent on."""
@@ -240,31 +229,51 @@ class AbsorptionTable:
         parts = [(entry, encoding.restrict(part, dead)) for entry, part in self.released]
         self.released = [(entry, part) for entry, part in parts if not encoding.is_false(part)]
 
-    def _mention(self, entry: Entry, annotation: Any) -> None:
+    def sweep(self) -> None:
+        """Cut dead tokens out of every buffer; afterwards nothing mentions them."""
+        for entry in self.entries.values():
+            self._restrict_alternatives(entry)
+        self._dead = set()
+
+    # -- the index from tokens to entries -----------------------------------------------------
+
+    def mention(self, entry: Entry, annotation: Any) -> None:
+        """Note that an entry's sent part mentions the tokens of an annotation."""
         holders = self._holders
+        count = 0
         for token in self.encoding.tokens(annotation):
             found = holders.get(token)
             if found is None:
                 holders[token] = {entry}
             else:
                 found.add(entry)
-            self._mentions += 1
+            count += 1
+        self._mentions += count
         if self._mentions > self._rebuild_at:
             self._rebuild_holders()
 
     def _rebuild_holders(self) -> None:
-        """Drop mentions of annotations that are gone; amortized, as the bound then doubles."""
-        self._holders = {}
-        self._mentions = 0
+        """Drop mentions by what is gone; amortized, as the bound grows with what is left."""
+        holders: dict[int, set[Entry]] = {}
         for entry in self.entries.values():
-            for annotation in self.annotations(entry):
-                for token in self.encoding.tokens(annotation):
-                    self._holders.setdefault(token, set()).add(entry)
-        self._mentions = sum(map(len, self._holders.values()))
+            for token in self.encoding.tokens(entry.sent):
+                holders.setdefault(token, set()).add(entry)
+        self._holders = holders
+        self._mentions = sum(map(len, holders.values()))
         self._rebuild_at = 2 * self._mentions + _REBUILD_SLACK
+
+    def tokens(self) -> set[int]:
+        """Return all tokens that annotations mention, and perhaps some that none does any more."""
+        found = set(self._holders)
+        for entry in self.entries.values():
+            for part in (entry.buffered, *entry.received):
+                if part is not None:
+                    found.update(self.encoding.tokens(part))
+        return found
 
     def annotations(self, entry: Entry) -> list[Any]:
         """Return the parts of an entry's annotation."""
+        self._restrict_alternatives(entry)
         parts = [entry.sent, entry.buffered, *entry.received]
         return [part for part in parts if part is not None]
 
@@ -273,5 +282,6 @@ class AbsorptionTable:
         self.entries = {}
         self.released = []
         self.suspects = []
+        self._dead = set()
         self._holders = {}
         self._mentions = 0

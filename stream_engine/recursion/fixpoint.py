@@ -43,6 +43,8 @@ ROWS_PORT = "rows"
 LEAF_PORT = "leaf:"
 _CHUNK = 1_000
 _SPARE_ROUNDS = 1_000
+_SWEEP_AT = 4_096
+_SWEEP_AT_LATEST = 30_000  # half of the variables a BDD may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class FixpointOperator:
         self._token_of: list[dict[Row, int]] = [{} for _ in uses]
         self._fresh_arrived: list[list[Item]] = [[] for _ in uses]
         self._fresh_joined: list[list[Item]] = [[] for _ in uses]
+        self._unswept: set[int] = set()
         self._settle_derivations = 0
         self._failure: RecursionLimitError | None = None
         base = tuple(rule for rule in rules if is_base(rule))
@@ -279,8 +282,8 @@ class FixpointOperator:
         self._derive_suspects()
         self._view.settle_groups()
         self._check_size()
-        if dead:
-            self.encoding.release(dead)
+        if len(self._unswept) > min(max(_SWEEP_AT, len(self._view.entries)), _SWEEP_AT_LATEST):
+            self._sweep()
 
     def _leaf_changes(self) -> set[int]:
         """Give tokens to rows that entered; return the tokens of rows that left."""
@@ -326,7 +329,7 @@ class FixpointOperator:
         return dead
 
     def _tokens_of(self, site_index: int, epoch: int) -> list[int]:
-        known = set(self._view.tokens()) | set(self._outbox.tokens())
+        known = self._view.tokens() | self._outbox.tokens()
         for table in self._joined:
             known.update(table.by_token)
         return [
@@ -339,7 +342,7 @@ class FixpointOperator:
         """Take leaf rows in; return derived rows. Whatever rests on dead tokens is cut away.
 
         Args:
-            dead: Takes up tokens that were found dead, so that they are forgotten again.
+            dead: Takes up tokens that were found dead, so that they are swept again.
         """
         inbox, self._inbox = self._inbox, []
         rows: list[Annotated] = []
@@ -367,9 +370,17 @@ class FixpointOperator:
         for table in self._arrived if self._alone else self._arrived + self._joined:
             for token in dead:
                 table.kill(token)
+        self._unswept.update(dead)
         self._view.restrict_released(dead)
         self.counters.kills += len(dead)
         self.counters.touched += self._view.kill(dead) + self._outbox.kill(dead)
+
+    def _sweep(self) -> None:
+        """Forget dead tokens for good: only tombstones know them afterwards."""
+        self._view.sweep()
+        self._outbox.sweep()
+        self.encoding.release(self._unswept)
+        self._unswept = set()
 
     def _join_fresh(self) -> None:
         """Derive from new leaf rows: by step rules with the view as it was, then by base rules."""
@@ -385,7 +396,7 @@ class FixpointOperator:
     def _round(self) -> None:
         """Derive everything that follows in one step from what was released."""
         released, self._view.released = self._view.released, []
-        start = [(entry.row, part) for entry, part in released if entry.sent is not None]
+        start = [(entry.row, part) for entry, part in released if entry.shown]
         self.counters.rounds += 1
         self._derive(self._recursive_plans, start)
         self._view.settle_groups()
@@ -459,7 +470,7 @@ class FixpointOperator:
             limit: Most supports returned.
         """
         entry = self._view.entries.get(row)
-        if entry is None or entry.sent is None:
+        if entry is None or not entry.shown:
             return None
         supports: list[Support] = []
         for part in self._view.annotations(entry):

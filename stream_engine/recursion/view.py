@@ -1,11 +1,9 @@
 """The partition of a recursive relation that one site holds, also with aggregate selection."""
 
-from collections.abc import Collection, Iterable
 from typing import Any
 
 from stream_engine.provenance.annotation import AnnotationEncoding
-from stream_engine.recursion.absorption import AbsorptionTable, Entry, Keep, Shipping
-from stream_engine.recursion.probing import Annotated
+from stream_engine.recursion.absorption import AbsorptionTable, Entry, Shipping
 from stream_engine.recursion.tables import ItemTable
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta, add
@@ -34,13 +32,24 @@ class View(AbsorptionTable):
         """Number of groups of the aggregate selection; None without one."""
         return None
 
-    def entered(self, entry: Entry) -> None:
-        """Show a row and let it join."""
+    def begin(self, row: Row, annotation: Any) -> None:
+        """Enter a row, show it and let it join."""
+        super().begin(row, annotation)
+        self._show(self.entries[row])
+
+    def forget(self, entry: Entry) -> None:
+        """Remove a row without support."""
+        super().forget(entry)
+        if entry.shown:
+            self._hide(entry)
+
+    def _show(self, entry: Entry) -> None:
+        entry.shown = True
         self.joined.add(entry)
         add(self.changes, entry.row, 1)
 
-    def left(self, entry: Entry) -> None:
-        """Take a row away."""
+    def _hide(self, entry: Entry) -> None:
+        entry.shown = False
         self.joined.remove(entry)
         add(self.changes, entry.row, -1)
 
@@ -92,100 +101,61 @@ class SelectiveView(View):
         """Number of groups that have rows."""
         return len(self._groups)
 
-    def merge(self, derived: Iterable[Annotated]) -> None:
-        """Add derivations made here; `settle_groups` then decides what is sent."""
-        self._merge(derived, self._buffer)
-
-    def merge_received(self, derived: Iterable[Annotated]) -> None:
-        """Add derivations another site has sent."""
-        self._merge(derived, self._receive)
-
-    def _merge(self, derived: Iterable[Annotated], keep: Keep) -> None:
-        for row, annotation in derived:
-            entry = self.entries.get(row) or self._hold(row)
-            if entry is None:
-                continue
-            if entry.sent is None:
-                keep(entry, annotation)
-            else:
-                self._offer(entry, annotation, keep)
-
-    def _hold(self, row: Row) -> Entry | None:
-        """Enter a row into its group; it joins the front if nothing there is better."""
+    def begin(self, row: Row, annotation: Any) -> None:
+        """Enter a row into its group; `settle_groups` shows and sends it if nothing is better."""
         value = row[self._value]
         if value is None:
-            return None
+            return
+        entry = self.entries[row] = Entry(row, annotation, shown=False)
+        self.mention(entry, annotation)
         key = tuple([row[c] for c in self._group_columns])
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = _Group()
-        entry = self.entries[row] = Entry(row, None)
         group.members[entry] = None
         if not group.front and len(group.members) > 1:
             self._changed[group] = None  # its best died; `settle_groups` chooses among all
         elif not group.front or self._is_better(value, group.best):
             for surpassed in group.front:
-                self._demote(surpassed)
+                if surpassed.shown:
+                    self._hide(surpassed)
             group.best, group.front = value, {entry: None}
             self._changed[group] = None
         elif value == group.best:
             group.front[entry] = None
             self._changed[group] = None
-        return entry
 
     def _is_better(self, value: Any, than: Any) -> bool:
         return bool(value < than if self._minimum else value > than)
 
-    def _demote(self, entry: Entry) -> None:
-        """Hold back a row that was in the view; it may be in the front only since this batch."""
-        if entry.sent is None:
-            return
-        sent, entry.sent = entry.sent, None
-        self.left(entry)
-        buffered, entry.buffered = entry.buffered, None
-        self._buffer(entry, sent)
-        if buffered is not None:
-            self._buffer(entry, buffered)
-
     def settle_groups(self) -> None:
-        """Send the front rows of changed groups that are not in the view yet."""
+        """Show and send the front rows of changed groups that are not in the view yet."""
         changed, self._changed = self._changed, {}
         for group in changed:
             if not group.front and group.members:
                 self._choose(group)
-            for entry in list(group.front):
-                if entry.sent is None and self.promote(entry):
-                    self.entered(entry)
+            for entry in group.front:
+                if not entry.shown:
+                    self._show(entry)
+                    self.released.append((entry, entry.sent))
 
     def _choose(self, group: _Group) -> None:
-        pick = min if self._minimum else max
         values: list[Any] = [entry.row[self._value] for entry in group.members]
-        group.best = pick(values)
+        group.best = min(values) if self._minimum else max(values)
         group.front = {e: None for e in group.members if e.row[self._value] == group.best}
 
-    def _restrict(self, entry: Entry, dead: Collection[int]) -> None:
-        if entry.sent is not None:
-            super()._restrict(entry, dead)
-            return
-        self._restrict_alternatives(entry, dead)
-        if entry.buffered is None and not entry.received:
-            self._forget(entry)
-
-    def _forget(self, entry: Entry) -> None:
-        del self.entries[entry.row]
+    def forget(self, entry: Entry) -> None:
+        """Remove a row without support; its group may need another best."""
+        super().forget(entry)
         key = tuple([entry.row[c] for c in self._group_columns])
         group = self._groups[key]
         del group.members[entry]
-        if entry.sent is not None:
-            self.left(entry)
         if entry in group.front:
             del group.front[entry]
             self._changed[group] = None
         if not group.members:
             del self._groups[key]
             self._changed.pop(group, None)
-        if not entry.complete:
-            self.suspects.append(entry.row)
 
     def clear(self) -> None:
         """Drop everything."""
