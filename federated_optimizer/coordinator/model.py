@@ -148,8 +148,10 @@ class Validation:
 
 
 class Subscription(Protocol):
-    """A reader of a query's changes; iterate, then close. Bounded: a reader that falls too far
-    behind gets a fresh snapshot batch instead of the changes it missed.
+    """A reader of a query's changes; iterate, then close.
+
+    Bounded: a reader that falls too far behind gets a fresh snapshot batch instead of the changes
+    it missed.
     """
 
     def __aiter__(self) -> AsyncIterator[ChangeBatch]:

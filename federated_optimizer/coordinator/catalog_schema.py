@@ -1,0 +1,49 @@
+"""Tables of the catalog database, and the steps that bring an older database up to date."""
+
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+schema_version = sa.Table(
+    "pando_schema", metadata, sa.Column("version", sa.Integer, nullable=False)
+)
+
+coordinator = sa.Table(
+    "pando_coordinator",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+    sa.Column("next_query", sa.BigInteger, nullable=False),
+)
+
+definitions = sa.Table(
+    "pando_definitions",
+    metadata,
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.String(200), nullable=False, unique=True),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
+queries = sa.Table(
+    "pando_queries",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False, unique=True),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("origin", sa.String(20), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("created", sa.BigInteger, nullable=False),
+    sa.Column("bundle", sa.LargeBinary, nullable=False),
+)
+
+
+def _create(connection: sa.Connection) -> None:
+    metadata.create_all(connection)
+    connection.execute(coordinator.insert().values(id=1, epoch=0, next_query=1))
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create,)
+"""Step i brings a database of version i to version i + 1; never change one, only append."""

@@ -1,0 +1,73 @@
+"""Publish fragments as retained messages, so that a site finds its work whenever it starts."""
+
+from federated_optimizer.coordinator.flows import sites_of
+from messaging import MessageClient
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import UnsupportedError
+from streamsql.wire.codec import encode_json, encode_packed
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import MAX_PAYLOAD_BYTES, Command, SiteState, TableSet
+from streamsql.wire.topics import Topics
+
+
+class Deployment:
+    """What the coordinator tells the sites. Every method only queues messages."""
+
+    def __init__(self, client: MessageClient, topics: Topics, host: str) -> None:
+        self._client = client
+        self._topics = topics
+        self._host = host
+
+    def publish(self, bundle: FragmentBundle, previous: FragmentBundle | None = None) -> None:
+        """Give every site the bundle; sites of the previous one that are not in it lose theirs.
+
+        Raises:
+            UnsupportedError: The bundle is too large for a message.
+            MessagingError: The message queue is full or closed.
+        """
+        payload = encode_packed(bundle)
+        if len(payload) > MAX_PAYLOAD_BYTES:
+            raise UnsupportedError(
+                f"the plan takes {len(payload)} bytes, at most {MAX_PAYLOAD_BYTES} can be sent",
+                hint="split the statement into views that run as queries of their own",
+            )
+        sites = sites_of(bundle)
+        for site in sites:
+            self._retain(self._topics.fragment(bundle.query, site), payload)
+        gone = set(sites_of(previous)) - set(sites) if previous is not None else set()
+        for site in sorted(gone):
+            self.withdraw_from(bundle.query, site)
+
+    def withdraw(self, bundle: FragmentBundle) -> None:
+        """Stop a query at all its sites and clear what they said went wrong."""
+        for site in sites_of(bundle):
+            self.withdraw_from(bundle.query, site)
+            self.clear_problem(bundle.query, site)
+
+    def withdraw_from(self, query: str, site: str) -> None:
+        """Stop a query at one site."""
+        self._retain(self._topics.fragment(query, site), b"")
+
+    def clear_problem(self, query: str, site: str) -> None:
+        """Remove a retained problem."""
+        self._retain(self._topics.error(query, site), b"")
+
+    def tables(self, definitions: tuple[SourceDefinition, ...], static: str) -> None:
+        """Tell the static engine about all stored tables."""
+        self._retain(self._topics.tables(static), encode_json(TableSet(definitions)))
+
+    def state(self, state: SiteState) -> None:
+        """Say that the coordinator is there, or is leaving."""
+        self._retain(self._topics.host_state(self._host), encode_json(state))
+
+    def request_result(self, query: str, site: str) -> None:
+        """Ask a result site for a snapshot."""
+        payload = encode_json(Command(query=query, channel="out"))
+        self._client.publish(self._topics.command(site, "resync"), payload)
+
+    def request_flow(self, site: str) -> None:
+        """Ask a site to report its counts again."""
+        self._client.publish(self._topics.command(site, "flow"), encode_json(Command()))
+
+    def _retain(self, topic: str, payload: bytes) -> None:
+        self._client.publish(topic, payload, retain=True)

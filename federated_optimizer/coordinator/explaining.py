@@ -1,0 +1,92 @@
+"""EXPLAIN: of a statement before it runs, and of a query while it runs."""
+
+from typing import Any
+
+from federated_optimizer.coordinator.model import ResultKind, StatementResult
+from federated_optimizer.coordinator.planner import Planner
+from federated_optimizer.coordinator.running import RunningQuery
+from federated_optimizer.placement import explain_bundle
+from federated_optimizer.placement.explain import bundle_data, fragment_lines
+from streamsql.algebra.explain import explain_plan
+from streamsql.binder import define
+from streamsql.catalog.catalog import Catalog
+from streamsql.errors import UnsupportedError
+from streamsql.syntax import CreateSource, CreateView, Explain, Query, Subscribe
+from streamsql.syntax.statements import Statement
+
+
+def explained(statement: Explain, catalog: Catalog, planner: Planner) -> StatementResult:
+    """Return the answer to EXPLAIN of a statement that does not run.
+
+    Raises:
+        QueryError: The statement is wrong, or of a kind that has no plan.
+    """
+    if statement.analyze:
+        raise UnsupportedError(
+            "EXPLAIN ANALYZE needs a query that runs",
+            span=statement.span,
+            hint="run it, then explain it by its id",
+        )
+    inner = statement.inner
+    if isinstance(inner, CreateView | CreateSource):
+        define(inner, catalog)  # it must be right by itself before its query is explained
+        if isinstance(inner, CreateView):
+            inner = inner.query
+    if not isinstance(inner, Query | Subscribe):
+        return _without_plan(statement, inner)
+    bound = planner.bind(inner)
+    match statement.type:
+        case "validate":
+            text = f"valid: {bound.schema}"
+            data: Any = {"valid": True, "columns": list(bound.schema.names)}
+        case "logical":
+            text = explain_plan(bound.plan)
+            data = {"plan": text.splitlines()}
+        case _:
+            bundle = planner.place(bound, query="explain", text=inner.text)
+            text = str(explain_bundle(bundle))
+            data = bundle_data(bundle)
+    warnings = tuple(bound.warnings)
+    if statement.format == "json":
+        return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
+    return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
+
+
+def _without_plan(statement: Explain, inner: Statement) -> StatementResult:
+    if statement.type != "validate":
+        raise UnsupportedError(
+            "only queries and views have a plan",
+            span=inner.span,
+            hint="EXPLAIN (TYPE VALIDATE) checks any statement",
+        )
+    if statement.format == "json":
+        return StatementResult(ResultKind.TEXT, data={"valid": True, "columns": []})
+    return StatementResult(ResultKind.TEXT, text="valid")
+
+
+def explain_running(query: RunningQuery) -> StatementResult:
+    """Return the fragments of a running query with what has come of them so far."""
+    rows = sum(dict(query.result.view).values())
+    head = (
+        f"Query {query.name} version {query.bundle.version}: {rows} rows, "
+        f"{query.result.changes} changes"
+    )
+    lines = [head]
+    for fragment in query.bundle.fragments:
+        lines.extend(fragment_lines(fragment))
+        counts = [
+            f"{site} {query.flows.batches(site)[0]} sent / {query.flows.batches(site)[1]} received"
+            for site in fragment.sites
+            if site in query.flows.heard_from()
+        ]
+        if counts:
+            lines.append("  batches: " + ", ".join(counts))
+    data = bundle_data(query.bundle)
+    data["rows"], data["changes"] = rows, query.result.changes
+    data["batches"] = {
+        site: dict(zip(("sent", "received"), query.flows.batches(site), strict=True))
+        for site in sorted(query.flows.heard_from())
+    }
+    return StatementResult(
+        ResultKind.TEXT, text="\n".join(lines), data=data, warnings=query.warnings
+    )

@@ -1,0 +1,157 @@
+"""What the coordinator hears: every payload decoded with its schema, bad ones set aside."""
+
+import logging
+from collections.abc import Callable
+
+from federated_optimizer.coordinator.links import LinkTable
+from federated_optimizer.coordinator.membership import Membership
+from federated_optimizer.coordinator.queries import Queries
+from messaging import Message, MessageClient, MessagingError
+from streamsql.errors import FederationError, WireError
+from streamsql.wire.codec import decode_json, decode_packed, encode_json
+from streamsql.wire.messages import (
+    Birth,
+    DeadLetter,
+    DeltaBatch,
+    FlowReport,
+    LinkMessage,
+    QueryProblem,
+    SiteState,
+)
+from streamsql.wire.topics import Topics
+
+log = logging.getLogger(__name__)
+
+MAX_KINDS = 1_000
+CUT_BYTES = 2_000
+
+
+class Receiver:
+    """Routes messages to membership, links and queries.
+
+    Args:
+        on_sites: Called when sites or what they offer have changed.
+        on_own_state: Called with the retained state under the coordinator's own id.
+        on_retained_fragment: Called with query and site of fragments found on the broker.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is one seam
+        self,
+        client: MessageClient,
+        topics: Topics,
+        host: str,
+        clock: Callable[[], int],
+        *,
+        membership: Membership,
+        links: LinkTable,
+        queries: Queries,
+        on_sites: Callable[[], None],
+        on_removed: Callable[[str], None],
+        on_own_state: Callable[[SiteState], None],
+        on_retained_fragment: Callable[[str, str], None],
+    ) -> None:
+        self._client = client
+        self._topics = topics
+        self._host = host
+        self._clock = clock
+        self._membership = membership
+        self._links = links
+        self._queries = queries
+        self._on_sites = on_sites
+        self._on_removed = on_removed
+        self._on_own_state = on_own_state
+        self._on_retained_fragment = on_retained_fragment
+        self._kinds: set[tuple[str, str]] = set()
+        self.bad_payloads = 0
+
+    def filters(self) -> tuple[str, ...]:
+        """Return the subscriptions to keep."""
+        topics = self._topics
+        return (
+            topics.state(),
+            topics.birth(),
+            topics.host_state(),
+            topics.link(),
+            topics.output(),
+            topics.flow(),
+            topics.error(),
+        )
+
+    def on_messages(self, burst: list[Message]) -> None:
+        """Take in a burst; a bad payload never stops the rest."""
+        for message in burst:
+            try:
+                self._dispatch(message)
+            except FederationError as error:
+                self._dead_letter(message, error)
+
+    def _dispatch(self, message: Message) -> None:
+        match self._topics.parts(message.topic):
+            case ["q", query, "out", site]:
+                self._queries.hear_output(query, site, decode_packed(message.payload, DeltaBatch))
+            case ["q", query, "flow", site]:
+                self._queries.hear_flow(query, site, decode_packed(message.payload, FlowReport))
+            case ["q", query, "error", site]:
+                self._problem(query, site, message.payload)
+            case ["q", query, "frag", site]:
+                if message.retain and message.payload:
+                    self._on_retained_fragment(query, site)
+            case ["gw", gateway, "link", source, target]:
+                self._link(gateway, source, target, message.payload)
+            case ["gw" | "host", site, "state"]:
+                self._state(site, message.payload)
+            case ["gw", site, "birth"]:
+                self._birth(site, message.payload)
+            case _:
+                raise WireError(f"the coordinator does not read {message.topic!r:.200}")
+
+    def _problem(self, query: str, site: str, payload: bytes) -> None:
+        problem = decode_json(payload, QueryProblem) if payload else None
+        self._queries.hear_problem(query, site, problem)
+
+    def _link(self, gateway: str, source: str, target: str, payload: bytes) -> None:
+        if not payload:
+            self._links.remove(gateway, source, target)
+        elif not self._links.put(gateway, source, target, decode_json(payload, LinkMessage)):
+            raise WireError("there are more links than the coordinator keeps")
+
+    def _state(self, site: str, payload: bytes) -> None:
+        if not payload:
+            self._removed(site)
+            return
+        state = decode_json(payload, SiteState)
+        if site == self._host:
+            self._on_own_state(state)
+        elif self._membership.hear_state(site, state, self._clock()):
+            self._on_sites()
+
+    def _birth(self, site: str, payload: bytes) -> None:
+        if not payload:
+            self._removed(site)
+            return
+        birth = decode_json(payload, Birth)
+        if birth.gateway != site:
+            raise WireError(f"a birth of {birth.gateway!r:.80} on the topic of {site!r:.80}")
+        if self._membership.hear_birth(birth):
+            self._on_sites()
+
+    def _removed(self, site: str) -> None:
+        if self._membership.forget(site):
+            self._on_removed(site)
+            self._on_sites()
+
+    def _dead_letter(self, message: Message, error: FederationError) -> None:
+        """Count a bad payload; log it once per sender and kind, and keep a copy on the broker."""
+        self.bad_payloads += 1
+        kind = (message.topic, error.message[:60])
+        if kind in self._kinds:
+            return
+        if len(self._kinds) < MAX_KINDS:
+            self._kinds.add(kind)
+        log.warning("ignored a bad payload on %s: %s", message.topic, error.message)
+        text = message.payload[:CUT_BYTES].decode("utf-8", "replace")
+        letter = DeadLetter(message.topic, error.message, self._clock(), text)
+        try:
+            self._client.publish(self._topics.dead(self._host), encode_json(letter))
+        except MessagingError as problem:
+            log.warning("cannot publish the bad payload: %s", problem.message)

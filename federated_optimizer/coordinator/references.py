@@ -1,0 +1,41 @@
+"""Which definitions a statement uses, directly and through views."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import ViewDefinition
+from streamsql.errors import QueryError
+from streamsql.syntax import Query, Subscribe, parse_statement
+
+
+def names_used(text: str, catalog: Catalog) -> frozenset[str]:
+    """Return the names of all sources, tables and views that a query's text reads, lower case.
+
+    A text that no longer parses uses nothing we could name.
+    """
+    used: set[str] = set()
+    waiting = [text]
+    while waiting:
+        for name in _tables(waiting.pop()):
+            if name in used:
+                continue
+            definition = catalog.find(name)
+            if definition is None:
+                continue
+            used.add(name)
+            if isinstance(definition, ViewDefinition):
+                waiting.append(definition.query)
+    return frozenset(used)
+
+
+def _tables(text: str) -> Iterator[str]:
+    try:
+        statement = parse_statement(text)
+    except QueryError:
+        return
+    query = statement.inner if isinstance(statement, Subscribe) else statement
+    if isinstance(query, Query):
+        for table in query.tree.find_all(exp.Table):
+            yield table.name.lower()

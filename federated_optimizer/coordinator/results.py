@@ -1,0 +1,170 @@
+"""What a query's result sites send: the current relation, its changes, and who reads them."""
+
+from collections import deque
+from collections.abc import Callable
+
+from federated_optimizer.coordinator.model import Change, ChangeBatch, QueryStatus
+from federated_optimizer.coordinator.subscriptions import ResultSubscription
+from streamsql.data.delta import Delta, accumulate, difference, sort_key
+from streamsql.data.types import Row
+from streamsql.wire.channels import CHUNK_ROWS, ReceivingChannel, Reception
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import DeltaBatch
+
+RECENT_ROWS = 1_000
+"""Rows of a stream (ISTREAM, DSTREAM, RSTREAM) that late readers still get."""
+
+
+class QueryResult:
+    """The result of one query over all versions of its bundle.
+
+    State: one receiving channel per result site, as large as the result, and the relation in view.
+    While `held`, changes are taken in but the view stays as it was; `release` shows the
+    difference. So a redeployment that changes nothing shows nothing.
+
+    A result that is a relation is what `rows` returns. A stream has no current contents: its
+    latest rows stand in for them.
+
+    Args:
+        recovered: The query ran before: what its first snapshot holds is nothing new.
+    """
+
+    def __init__(
+        self,
+        bundle: FragmentBundle,
+        *,
+        clock: Callable[[], int],
+        max_behind: int,
+        recovered: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._max_behind = max_behind
+        self._silent = recovered and bundle.emit != "relation"
+        self._recent: deque[Change] = deque(maxlen=RECENT_ROWS)
+        self._bundle = bundle
+        self._channels = _channels(bundle)
+        self.view: Delta = {}
+        self.held = False
+        self.changes = 0
+        self.last_change: int | None = None
+        self.readers: set[ResultSubscription] = set()
+
+    @property
+    def is_synchronised(self) -> bool:
+        """Whether every result site has sent its contents."""
+        return all(channel.synchronised for channel in self._channels.values())
+
+    @property
+    def unsynchronised(self) -> tuple[str, ...]:
+        """The result sites that have not."""
+        return tuple(s for s, channel in self._channels.items() if not channel.synchronised)
+
+    @property
+    def size(self) -> int:
+        """How many different rows are in view or on their way into it."""
+        arrived = sum(len(p) for c in self._channels.values() for p in c.contents.values())
+        return max(len(self.view), arrived)
+
+    def received(self) -> dict[str, int]:
+        """Return the next expected sequence number by result site."""
+        return {site: channel.expected for site, channel in self._channels.items()}
+
+    def accept(self, site: str, batch: DeltaBatch) -> Reception:
+        """Take in a batch; after GAP the site must be asked for a snapshot."""
+        channel = self._channels.get(site)
+        if channel is None:
+            return Reception.STALE
+        outcome, delta = channel.accept(batch)
+        if outcome == Reception.ACCEPTED and not self.held:
+            self._show(delta, batch.ts)
+            # A full batch is a part of a snapshot of which more follows.
+            self._silent = self._silent and len(batch.deltas) >= CHUNK_ROWS
+        return outcome
+
+    def redeploy(self, bundle: FragmentBundle) -> None:
+        """Expect another version from now on; the view stays until `release`."""
+        self._bundle = bundle
+        self._channels = _channels(bundle)
+        self.held = True
+
+    def release(self) -> None:
+        """Show what has arrived since the redeployment."""
+        self.held = False
+        target: Delta = {}
+        for channel in self._channels.values():
+            for contents in channel.contents.values():
+                accumulate(target, contents)
+        self._show(difference(target, self.view), None)
+        self._silent = False
+
+    def rows(self) -> tuple[Row, ...]:
+        """Return the rows in view, sorted; of a stream its latest, oldest first."""
+        if self._bundle.emit != "relation":
+            return tuple(change.row for change in tuple(self._recent))
+        view = dict(self.view)
+        return tuple(row for row in sorted(view, key=sort_key) for _ in range(view[row]))
+
+    def snapshot(self) -> ChangeBatch:
+        """Return everything in view as one batch."""
+        if self._bundle.emit == "relation":
+            ts = self._clock()
+            changes = tuple(Change(ts, weight, row) for row, weight in self.view.items())
+        else:
+            changes = tuple(self._recent)
+        return ChangeBatch(self._bundle.query, changes, snapshot=True)
+
+    def subscribe(
+        self, closed: Callable[[ResultSubscription], None], *, snapshot: bool
+    ) -> ResultSubscription:
+        """Add a reader."""
+        reader = ResultSubscription(
+            self.snapshot, closed, max_behind=self._max_behind, begin_with_snapshot=snapshot
+        )
+        self.readers.add(reader)
+        return reader
+
+    def announce(self, status: QueryStatus, error: str) -> None:
+        """Tell the readers about a change of status."""
+        self._deliver(ChangeBatch(self._bundle.query, (), status=status, error=error))
+
+    def end(self, status: QueryStatus, error: str = "") -> None:
+        """Tell the readers that this was all."""
+        last = ChangeBatch(self._bundle.query, (), status=status, error=error)
+        for reader in tuple(self.readers):
+            reader.end(last)
+
+    def _show(self, delta: Delta, reading_ts: int | None) -> None:
+        if not delta:
+            return
+        accumulate(self.view, delta)
+        # All that was there before the restart has been emitted before the restart.
+        changes = () if self._silent else self._emitted(delta, reading_ts)
+        if not changes:
+            return
+        self.changes += len(changes)
+        self.last_change = changes[0].ts
+        if self._bundle.emit != "relation":
+            self._recent.extend(changes)
+        self._deliver(ChangeBatch(self._bundle.query, changes))
+
+    def _emitted(self, delta: Delta, reading_ts: int | None) -> tuple[Change, ...]:
+        """Return what the reader of this kind of result sees of a change of the relation."""
+        ts = self._clock()
+        match self._bundle.emit:
+            case "istream":
+                shown = {row: weight for row, weight in delta.items() if weight > 0}
+            case "dstream":
+                shown = {row: -weight for row, weight in delta.items() if weight < 0}
+            case "rstream":
+                shown = self.view
+            case _:
+                shown = delta
+        return tuple(Change(ts, weight, row, reading_ts) for row, weight in shown.items())
+
+    def _deliver(self, batch: ChangeBatch) -> None:
+        for reader in tuple(self.readers):
+            reader.deliver(batch)
+
+
+def _channels(bundle: FragmentBundle) -> dict[str, ReceivingChannel]:
+    return {site: ReceivingChannel(version=bundle.version) for site in bundle.result_sites}

@@ -1,0 +1,119 @@
+"""A running query: its text, bundle, result, and where it stands."""
+
+from dataclasses import dataclass, field
+
+from federated_optimizer.coordinator.flows import FlowReports, sites_of
+from federated_optimizer.coordinator.membership import Membership
+from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
+from federated_optimizer.coordinator.results import QueryResult
+from streamsql.algebra.operators import Scan, SourceKind, walk_plan
+from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.messages import QueryProblem
+
+FATAL = frozenset({"recursion_limit", "internal_error", "result_limit"})
+"""Problems after which a site has stopped the query; others may pass."""
+
+
+@dataclass(slots=True)
+class RunningQuery:
+    """One query.
+
+    Attributes:
+        warnings: From binding.
+        started: Whether this version has once had all its inputs.
+        problems: What sites say keeps them from answering, by site.
+        deployed_at: When the version was published, microseconds.
+        unread_since: When a session query lost its last reader, or was made; None while read.
+        status: As last announced to readers.
+    """
+
+    id: str
+    name: str
+    text: str
+    origin: str
+    created: int
+    bundle: FragmentBundle
+    result: QueryResult
+    warnings: tuple[str, ...] = ()
+    flows: FlowReports = field(default_factory=FlowReports)
+    problems: dict[str, QueryProblem] = field(default_factory=dict)
+    started: bool = False
+    deployed_at: int = 0
+    unread_since: int | None = None
+    ever_read: bool = False
+    status: QueryStatus = QueryStatus.STARTING
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is on its way."""
+        synchronised = self.result.is_synchronised and not self.result.held
+        return synchronised and self.flows.is_settled(self.bundle, self.result.received())
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether all sites that gather have what the others send first."""
+        gathering = {s for f in self.bundle.fragments if f.engine == Engine.BASE for s in f.sites}
+        ready = all(self.flows.is_idle(site) for site in gathering)
+        return ready and self.result.is_synchronised
+
+    def waiting_for(self, membership: Membership) -> tuple[str, ...]:
+        """Return the sites that are away, or from which nothing has come yet."""
+        sites = sites_of(self.bundle)
+        away = {site for site in sites if membership.is_offline(site)}
+        if not self.started:
+            away |= set(self.result.unsynchronised)
+            silent = {site for site in sites if site not in self.flows.heard_from()}
+            away |= silent or {site for site in sites if not self.flows.is_idle(site)}
+        return tuple(sorted(away))
+
+    def current_status(self, membership: Membership) -> QueryStatus:
+        """Return where the query stands now."""
+        self.started = self.started or self.has_inputs
+        if any(problem.code in FATAL for problem in self.problems.values()):
+            return QueryStatus.FAILED
+        away = any(membership.is_offline(site) for site in sites_of(self.bundle))
+        if away or self.problems:
+            return QueryStatus.DEGRADED
+        return QueryStatus.RUNNING if self.started else QueryStatus.STARTING
+
+    @property
+    def error(self) -> str:
+        """What is wrong, one problem a line."""
+        lines = []
+        for site, problem in sorted(self.problems.items()):
+            hint = f" ({problem.hint})" if problem.hint else ""
+            lines.append(f"{site}: {problem.message}{hint}")
+        return "\n".join(lines)
+
+    def info(self, membership: Membership) -> QueryInfo:
+        """Return the query as lists show it."""
+        return QueryInfo(
+            id=self.id,
+            name=self.name,
+            text=self.text,
+            status=self.current_status(membership),
+            schema=self.bundle.schema,
+            origin=self.origin,
+            emit=self.bundle.emit,
+            version=self.bundle.version,
+            created=self.created,
+            rows=sum(dict(self.result.view).values()),
+            changes=self.result.changes,
+            last_change=self.result.last_change,
+            error=self.error,
+            waiting_for=self.waiting_for(membership),
+            warnings=self.warnings + missing_sources(self.bundle),
+            settled=self.is_settled,
+        )
+
+
+def missing_sources(bundle: FragmentBundle) -> tuple[str, ...]:
+    """Return a sentence per stream that no gateway offers."""
+    missing = {
+        node.source
+        for fragment in bundle.fragments
+        if fragment.engine == Engine.GATEWAY and not fragment.sites
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan) and node.kind != SourceKind.TABLE
+    }
+    return tuple(f"no gateway offers source {name} yet" for name in sorted(missing))

@@ -1,0 +1,349 @@
+"""The coordinator: catalog, queries and sites of one federation, behind `CoordinatorApi`.
+
+One coordinator serves a federation: the newest. Starting one claims a new epoch in the catalog and
+announces it on the broker; an older one that still runs sees the newer epoch, stops deploying and
+refuses changes from then on (its own writes to a shared catalog fail, too).
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from federated_optimizer.coordinator.catalog_store import CatalogStore
+from federated_optimizer.coordinator.deployment import Deployment
+from federated_optimizer.coordinator.explaining import explain_running
+from federated_optimizer.coordinator.flows import sites_of
+from federated_optimizer.coordinator.links import LinkTable
+from federated_optimizer.coordinator.membership import Membership
+from federated_optimizer.coordinator.model import (
+    QueryInfo,
+    SiteInfo,
+    StatementResult,
+    Subscription,
+    Validation,
+)
+from federated_optimizer.coordinator.planner import Planned, Planner
+from federated_optimizer.coordinator.queries import Queries
+from federated_optimizer.coordinator.receiver import Receiver
+from federated_optimizer.coordinator.running import RunningQuery
+from federated_optimizer.coordinator.settings import CoordinatorSettings
+from federated_optimizer.coordinator.statements import StatementRunner
+from federated_optimizer.coordinator.validation import validate
+from messaging import MessageClient, MessagingError, Will
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import Definition
+from streamsql.data.types import Row
+from streamsql.errors import DeploymentError, FederationError
+from streamsql.library import library_views
+from streamsql.syntax import parse_script
+from streamsql.wire.codec import encode_json
+from streamsql.wire.messages import SiteState
+from streamsql.wire.topics import Topics
+
+log = logging.getLogger(__name__)
+
+HOUSEKEEPING_SECONDS = 0.25
+SWEEP_SECONDS = 3.0
+
+ClientFactory = Callable[[Will], MessageClient]
+
+
+class Coordinator:
+    """Implements `CoordinatorApi`; lives on one event loop between `start` and `close`.
+
+    Args:
+        settings: See `CoordinatorSettings`.
+        client: Makes the (not yet started) message client from the will that announces our loss;
+            or such a client itself, whose loss nobody then announces.
+        clock: Wall-clock microseconds.
+    """
+
+    def __init__(
+        self,
+        settings: CoordinatorSettings,
+        client: MessageClient | ClientFactory,
+        clock: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._client_or_factory = client
+        self._clock = clock
+        self._topics = Topics(settings.site)
+        self._membership = Membership()
+        self._links = LinkTable()
+        self._lock = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._regroup_at: int | None = None
+        self._taken_over = False
+        self._sweeping = False
+        self.epoch = 0
+
+    # --- life --------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Open the catalog, connect (in the background) and redeploy what ran before.
+
+        Raises:
+            DeploymentError: The catalog cannot be used.
+        """
+        self._store = await asyncio.to_thread(CatalogStore, self._settings.database)
+        try:
+            self.epoch = await asyncio.to_thread(self._store.claim, self._clock())
+            stored = await asyncio.to_thread(self._store.queries)
+            definitions = await asyncio.to_thread(self._store.definitions)
+        except DeploymentError:
+            self._store.close()
+            raise
+        library = library_views()
+        self._catalog = Catalog(library)
+        for definition in definitions:
+            self._catalog.define(definition, replace=True)
+        self._client = self._make_client()
+        self._deployment = Deployment(self._client, self._topics, self._settings.host)
+        self._planner = Planner(
+            self._catalog,
+            self._membership,
+            bases=self._settings.bases,
+            static=self._settings.static,
+        )
+        self._queries = Queries(
+            self._settings, self._deployment, self._planner, self._membership, self._clock
+        )
+        self._statements = StatementRunner(
+            self._catalog,
+            self._store,
+            self._queries,
+            self._planner,
+            self._clock,
+            library={view.name: view for view in library},
+            publish_tables=self._publish_tables,
+            sites=self.sites,
+        )
+        for query in stored:
+            self._planner.remember(query.bundle)
+            self._queries.start(
+                Planned(query.bundle, ()),
+                name=query.name,
+                origin=query.origin,
+                created=query.created,
+                recovered=True,
+                deploy=False,
+            )
+        self._receiver = Receiver(
+            self._client,
+            self._topics,
+            self._settings.host,
+            self._clock,
+            membership=self._membership,
+            links=self._links,
+            queries=self._queries,
+            on_sites=self._sites_changed,
+            on_removed=self._planner.forget,
+            on_own_state=self._heard_own_state,
+            on_retained_fragment=self._found_fragment,
+        )
+        self._client.on_messages(self._receiver.on_messages)
+        self._client.on_connection(self._on_connection)
+        await self._client.connect(timeout=None)
+        await self._client.subscribe(*self._receiver.filters())
+        # What ran before is planned again once: this release may place it better.
+        self._regroup_at = self._clock() + int(self._settings.regroup * 1_000_000)
+        self._spawn(self._housekeeping())
+
+    async def close(self) -> None:
+        """Say goodbye and stop; queries keep running at the sites."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for query in self._queries.all():
+            query.result.end(query.status)
+        if not self._taken_over:
+            with contextlib.suppress(MessagingError):
+                self._deployment.state(self._state(online=False, reason="stopped"))
+        await self._client.close()
+        await asyncio.to_thread(self._store.close)
+
+    # --- CoordinatorApi ----------------------------------------------------------------------
+
+    async def execute(
+        self, text: str, *, name: str = "", origin: str = "user"
+    ) -> tuple[StatementResult, ...]:
+        """Run a script; see `CoordinatorApi.execute`."""
+        results = []
+        for statement in parse_script(text):
+            async with self._lock:
+                self._check_in_charge()
+                results.append(await self._statements.run(statement, name=name, origin=origin))
+        return tuple(results)
+
+    def validate(self, text: str) -> Validation:
+        """Parse and bind without running anything."""
+        return validate(text, self._catalog)
+
+    def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
+        """Return all queries, newest last."""
+        return tuple(
+            self._queries.info(query)
+            for query in self._queries.all()
+            if origin is None or query.origin == origin
+        )
+
+    def query(self, query_id: str) -> QueryInfo:
+        """Return a query by id or name."""
+        return self._queries.info(self._find(query_id))
+
+    def explain(self, query_id: str) -> StatementResult:
+        """Return the fragments of a running query with live counts."""
+        return explain_running(self._find(query_id))
+
+    async def stop(self, query_id: str) -> QueryInfo:
+        """Stop and forget a query."""
+        async with self._lock:
+            self._check_in_charge()
+            query = self._find(query_id)
+            result = await self._statements.stop(query)
+        if result.query is None:
+            raise KeyError(query_id)
+        return result.query
+
+    def relation(self, query_id: str) -> tuple[Row, ...]:
+        """Return the current rows of a query's result, sorted; of a stream its latest rows."""
+        return self._find(query_id).result.rows()
+
+    def subscribe(self, query_id: str, *, snapshot: bool = True) -> Subscription:
+        """Start reading a query's changes."""
+        return self._queries.subscribe(self._find(query_id), snapshot=snapshot)
+
+    def sites(self) -> tuple[SiteInfo, ...]:
+        """Return gateways, base sites and the static engine, also those not heard of yet."""
+        known = {info.site: info for info in self._membership.infos()}
+        expected = dict.fromkeys(self._settings.bases, "base")
+        expected[self._settings.static] = "static"
+        for site, role in expected.items():
+            known.setdefault(
+                site,
+                SiteInfo(site, role, online=False, freshness="unknown", epoch=0, since=0),
+            )
+        return tuple(known[site] for site in sorted(known))
+
+    def definitions(self) -> tuple[Definition, ...]:
+        """Return all sources, tables and views."""
+        return tuple(self._catalog)
+
+    def links(self) -> tuple[tuple[str, str, float], ...]:
+        """Return the links of gateways that are there, or away for no longer than the grace."""
+        now, grace = self._clock(), int(self._settings.grace * 1_000_000)
+        since = {s.site: self._membership.offline_since(s.site) for s in self._membership.infos()}
+        present = {site for site, at in since.items() if at is None or now - at < grace}
+        return self._links.of(frozenset(present))
+
+    @property
+    def bad_payloads(self) -> int:
+        """How many messages could not be decoded."""
+        return self._receiver.bad_payloads
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _make_client(self) -> MessageClient:
+        made = self._client_or_factory
+        if not callable(made):
+            return made
+        lost = encode_json(self._state(online=False, reason="lost"))
+        return made(Will(self._topics.host_state(self._settings.host), lost))
+
+    def _state(self, *, online: bool, reason: str = "") -> SiteState:
+        return SiteState(
+            online=online, epoch=self.epoch, ts=self._clock(), role="coordinator", reason=reason
+        )
+
+    def _find(self, query_id: str) -> RunningQuery:
+        query = self._queries.find(query_id)
+        if query is None:
+            raise KeyError(query_id)
+        return query
+
+    def _check_in_charge(self) -> None:
+        if self._taken_over:
+            raise DeploymentError(
+                "another coordinator has taken over this federation",
+                hint="stop one of the two, or give it a federation name of its own",
+            )
+
+    def _publish_tables(self) -> None:
+        self._deployment.tables(self._catalog.tables, self._settings.static)
+
+    def _on_connection(self, connected: bool) -> None:
+        if not connected or self._taken_over:
+            return
+        try:
+            self._deployment.state(self._state(online=True))
+            self._publish_tables()
+            self._queries.publish_all()
+        except FederationError as error:
+            log.warning("cannot announce everything to the broker: %s", error.message)
+        self._spawn(self._sweep())
+
+    def _sites_changed(self) -> None:
+        """Look at all plans again soon: other gateways may be about to announce themselves."""
+        if self._regroup_at is None:
+            self._regroup_at = self._clock() + int(self._settings.regroup * 1_000_000)
+        self._queries.refresh_all()
+
+    def _heard_own_state(self, state: SiteState) -> None:
+        if state.epoch > self.epoch:
+            if not self._taken_over:
+                log.error("another coordinator has taken over federation %s", self._settings.site)
+                self._taken_over = True
+                self._spawn(self._client.close())
+        elif not state.online and not self._taken_over:
+            # The will of a former life, or of our own link that broke and is back.
+            self._deployment.state(self._state(online=True))
+
+    def _found_fragment(self, query_id: str, site: str) -> None:
+        """Clear a fragment that an earlier life has left on the broker."""
+        query = self._queries.find(query_id)
+        if query is None or query.id != query_id or site not in sites_of(query.bundle):
+            self._deployment.withdraw_from(query_id, site)
+
+    async def _sweep(self) -> None:
+        """Read the retained fragments for a while, to clear those nobody needs."""
+        if self._sweeping:
+            return
+        self._sweeping = True
+        try:
+            await self._client.subscribe(self._topics.fragment())
+            await asyncio.sleep(SWEEP_SECONDS)
+            await self._client.unsubscribe(self._topics.fragment())
+        except MessagingError as error:
+            log.warning("cannot look for old fragments: %s", error.message)
+        finally:
+            self._sweeping = False
+
+    async def _housekeeping(self) -> None:
+        while True:
+            await asyncio.sleep(HOUSEKEEPING_SECONDS)
+            if self._taken_over:
+                continue
+            try:
+                async with self._lock:
+                    await self._regroup()
+                    for query in self._queries.abandoned():
+                        await self._statements.stop(query)
+                self._queries.refresh_all()
+            except FederationError as error:
+                log.warning("housekeeping: %s", error.message)
+
+    async def _regroup(self) -> None:
+        """Redeploy the queries that are planned otherwise with the sites there are now."""
+        if self._regroup_at is None or self._clock() < self._regroup_at:
+            return
+        self._regroup_at = None
+        for query, planned in self._queries.changed_plans():
+            log.info("query %s is placed anew, version %d", query.id, planned.bundle.version)
+            await self._statements.redeploy(query, planned)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

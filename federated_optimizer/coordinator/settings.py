@@ -1,0 +1,48 @@
+"""Settings of the coordinator; the console that runs it fills them in."""
+
+from dataclasses import dataclass
+
+from streamsql.errors import DeploymentError
+from streamsql.wire.topics import check_id
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorSettings:
+    """What the coordinator needs to know; times in seconds.
+
+    Attributes:
+        site: The federation, first level of every topic.
+        host: The coordinator's own id.
+        database: SQLAlchemy URL of the catalog: SQLite file or PostgreSQL.
+        bases: Base sites expected to exist; others that announce themselves are used as well.
+        static: The static engine's id.
+        grace: How long an offline site's links are still shown.
+        session_grace: How long a session query outlives its last reader.
+        unread: How long a session query waits for its first reader.
+        switch: Longest time the old rows stay in view while a redeployed query settles.
+        regroup: How long to wait for more gateways before redeploying.
+        max_result_rows: A query with more different rows in its result is stopped.
+        max_queries: Running queries at most.
+        max_behind: Changes that may wait for a reader before it gets a snapshot instead.
+    """
+
+    site: str = "demo"
+    host: str = "coordinator"
+    database: str = "sqlite:///catalog.db"
+    bases: tuple[str, ...] = ("base",)
+    static: str = "static"
+    grace: float = 5.0
+    session_grace: float = 3.0
+    unread: float = 30.0
+    switch: float = 5.0
+    regroup: float = 0.3
+    max_result_rows: int = 200_000
+    max_queries: int = 500
+    max_behind: int = 50_000
+
+    def __post_init__(self) -> None:
+        """Refuse ids that cannot be topic levels."""
+        for site in (self.site, self.host, self.static, *self.bases):
+            check_id(site, "site")
+        if not self.bases:
+            raise DeploymentError("the coordinator needs the name of at least one base site")

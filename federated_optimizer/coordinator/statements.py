@@ -1,0 +1,258 @@
+"""Execute statements one by one: definitions, queries, EXPLAIN, SHOW, DESCRIBE."""
+
+import asyncio
+from collections.abc import Callable
+
+from federated_optimizer.coordinator.catalog_store import CatalogStore, StoredQuery
+from federated_optimizer.coordinator.explaining import explained
+from federated_optimizer.coordinator.listings import describe_definition, show
+from federated_optimizer.coordinator.model import ResultKind, SiteInfo, StatementResult
+from federated_optimizer.coordinator.planner import Planned, Planner
+from federated_optimizer.coordinator.queries import Queries
+from federated_optimizer.coordinator.references import names_used
+from federated_optimizer.coordinator.running import RunningQuery
+from streamsql.binder import define
+from streamsql.catalog.catalog import Catalog, is_library, kind_of
+from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.errors import BindingError, UnsupportedError
+from streamsql.syntax import (
+    AdvanceTime,
+    CreateSource,
+    CreateView,
+    Delete,
+    Describe,
+    Drop,
+    Explain,
+    Insert,
+    Query,
+    Show,
+    Subscribe,
+)
+from streamsql.syntax.statements import Statement
+from streamsql.wire.topics import check_id
+
+ORIGINS = ("user", "map", "session")
+
+
+class StatementRunner:
+    """Executes statements against the catalog and the running queries. One at a time."""
+
+    def __init__(  # noqa: PLR0913 - each is one seam
+        self,
+        catalog: Catalog,
+        store: CatalogStore,
+        queries: Queries,
+        planner: Planner,
+        clock: Callable[[], int],
+        *,
+        library: dict[str, ViewDefinition],
+        publish_tables: Callable[[], None],
+        sites: Callable[[], tuple[SiteInfo, ...]],
+    ) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._queries = queries
+        self._planner = planner
+        self._clock = clock
+        self._library = library
+        self._publish_tables = publish_tables
+        self._sites = sites
+
+    async def run(self, statement: Statement, *, name: str, origin: str) -> StatementResult:
+        """Execute one statement.
+
+        Raises:
+            FederationError: It fails; nothing has changed then.
+        """
+        match statement:
+            case Query() | Subscribe():
+                return await self.start(statement, name=name, origin=origin)
+            case CreateSource() | CreateView():
+                return await self._create(statement)
+            case Drop():
+                return await self._drop(statement)
+            case Explain():
+                return explained(statement, self._catalog, self._planner)
+            case Show(kind=kind):
+                infos = tuple(self._queries.info(query) for query in self._queries.all())
+                return show(kind, self._catalog, infos, self._sites())
+            case Describe():
+                return self._describe(statement)
+            case Insert() | Delete() | AdvanceTime():
+                raise UnsupportedError(
+                    f"{type(statement).__name__.upper()} works in a local script only: here rows "
+                    "come from gateways and files",
+                    span=statement.span,
+                    hint="pando shell --local, or pando run FILE --local",
+                )
+            case _:
+                raise UnsupportedError(
+                    f"{type(statement).__name__} is not executed here", span=statement.span
+                )
+
+    # --- queries -----------------------------------------------------------------------------
+
+    async def start(self, statement: Statement, *, name: str, origin: str) -> StatementResult:
+        """Start a continuous query; one of the same name and text is returned as it runs."""
+        if origin not in ORIGINS:
+            raise BindingError(f"origin {origin!r} is none of {', '.join(ORIGINS)}")
+        running = self._of_same_name(statement, name)
+        if running is not None:
+            return self._query_result(running, f"query {running.name} runs already")
+        bound = self._planner.bind(statement)
+        self._queries.check_room()
+        number = await asyncio.to_thread(self._store.next_query_number)
+        query_id = f"q{number}"
+        bundle = self._planner.place(bound, query=query_id, text=statement.text)
+        stored = StoredQuery(
+            query_id, name or query_id, statement.text, origin, self._clock(), bundle
+        )
+        if origin != "session":
+            await asyncio.to_thread(self._store.put_query, stored)
+        running = self._queries.start(
+            Planned(bundle, tuple(bound.warnings)),
+            name=stored.name,
+            origin=origin,
+            created=stored.created,
+        )
+        return self._query_result(running, f"query {running.name} started")
+
+    async def stop(self, query: RunningQuery) -> StatementResult:
+        """Stop and forget a query."""
+        if query.origin != "session":
+            await asyncio.to_thread(self._store.drop_query, query.id)
+        info = self._queries.stop(query)
+        return StatementResult(ResultKind.DONE, f"query {info.name} stopped", query=info)
+
+    async def redeploy(self, query: RunningQuery, planned: Planned) -> None:
+        """Store and deploy another bundle of a running query."""
+        if query.origin != "session":
+            stored = StoredQuery(
+                query.id, query.name, query.text, query.origin, query.created, planned.bundle
+            )
+            await asyncio.to_thread(self._store.put_query, stored)
+        if query.id in self._queries:
+            self._queries.redeploy(query, planned)
+
+    def _of_same_name(self, statement: Statement, name: str) -> RunningQuery | None:
+        if not name:
+            return None
+        check_id(name, "query name")
+        existing = self._queries.find(name)
+        if existing is not None and existing.text != statement.text:
+            raise BindingError(
+                f"query {name!r} exists already", hint=f"DROP QUERY {name} or choose another name"
+            )
+        return existing
+
+    def _query_result(self, query: RunningQuery, message: str) -> StatementResult:
+        info = self._queries.info(query)
+        return StatementResult(ResultKind.QUERY, message, query=info, warnings=info.warnings)
+
+    # --- definitions -------------------------------------------------------------------------
+
+    async def _create(self, statement: CreateSource | CreateView) -> StatementResult:
+        definition = define(statement, self._catalog)
+        await asyncio.to_thread(self._store.put_definition, definition)
+        self._catalog.define(definition, replace=True)
+        if _is_table(definition):
+            self._publish_tables()
+        message = f"{kind_of(definition)} {definition.name} created"
+        return StatementResult(
+            ResultKind.DONE, message, warnings=self._creation_warnings(definition)
+        )
+
+    def _creation_warnings(self, definition: Definition) -> tuple[str, ...]:
+        if not isinstance(definition, SourceDefinition) or definition.is_table:
+            return ()
+        if self._planner.topology().owners(definition.name):
+            return ()
+        wrapper = definition.option("wrapper")
+        what = f" (wrapper {wrapper!r})" if wrapper else ""
+        return (f"no gateway offers this source yet{what}; queries over it wait for one",)
+
+    async def _drop(self, statement: Drop) -> StatementResult:
+        name = statement.name.text
+        if statement.kind == "query":
+            return await self._drop_query(statement)
+        definition = self._catalog.find(name)
+        if definition is None or kind_of(definition) != statement.kind:
+            if statement.if_exists:
+                return StatementResult(ResultKind.DONE, f"there was no {statement.kind} {name}")
+            raise BindingError(
+                f"there is no {statement.kind} {name!r}",
+                span=statement.name.span,
+                hint=f"SHOW {statement.kind.upper()}S lists them",
+            )
+        if is_library(definition):
+            raise BindingError(
+                f"{name!r} is a library view, which every installation has",
+                span=statement.name.span,
+                hint="CREATE VIEW of the same name replaces it",
+            )
+        self._refuse_if_used(statement, definition)
+        await asyncio.to_thread(self._store.drop_definition, definition.name)
+        self._catalog.drop(name)
+        if definition.name in self._library:
+            self._catalog.define(self._library[definition.name])
+        if _is_table(definition):
+            self._publish_tables()
+        return StatementResult(ResultKind.DONE, f"{statement.kind} {definition.name} dropped")
+
+    async def _drop_query(self, statement: Drop) -> StatementResult:
+        query = self._queries.find(statement.name.text)
+        if query is not None:
+            return await self.stop(query)
+        if statement.if_exists:
+            message = f"there was no query {statement.name.text}"
+            return StatementResult(ResultKind.DONE, message)
+        raise BindingError(
+            f"there is no query {statement.name.text!r}",
+            span=statement.name.span,
+            hint="SHOW QUERIES lists them",
+        )
+
+    def _refuse_if_used(self, statement: Drop, definition: Definition) -> None:
+        """Refuse to drop what something else reads, naming that.
+
+        Raises:
+            BindingError: A query or a view uses it.
+        """
+        name = definition.name.lower()
+        queries = [q.name for q in self._queries.all() if name in names_used(q.text, self._catalog)]
+        views = [
+            view.name
+            for view in self._catalog.views
+            if view.name != definition.name
+            and not is_library(view)
+            and name in names_used(view.query, self._catalog)
+        ]
+        if not queries and not views:
+            return
+        users = [f"query {q}" for q in queries] + [f"view {v}" for v in views]
+        first = f"DROP QUERY {queries[0]}" if queries else f"DROP VIEW {views[0]}"
+        raise BindingError(
+            f"{kind_of(definition)} {definition.name!r} is used by {', '.join(users)}",
+            span=statement.name.span,
+            hint=f"{first} first",
+        )
+
+    def _describe(self, statement: Describe) -> StatementResult:
+        definition = self._catalog.find(statement.name.text)
+        if definition is None:
+            query = self._queries.find(statement.name.text)
+            if query is not None:
+                rows = tuple((f.name, str(f.dtype), "") for f in query.bundle.schema.fields)
+                return StatementResult(
+                    ResultKind.ROWS, columns=("column", "type", "note"), rows=rows
+                )
+            raise BindingError(
+                f"there is no source, table, view or query {statement.name.text!r}",
+                span=statement.name.span,
+                hint="SHOW SOURCES, SHOW TABLES, SHOW VIEWS or SHOW QUERIES",
+            )
+        return describe_definition(definition, self._catalog)
+
+
+def _is_table(definition: Definition) -> bool:
+    return isinstance(definition, SourceDefinition) and definition.is_table

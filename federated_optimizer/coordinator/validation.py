@@ -1,0 +1,53 @@
+"""Would this run? Parse and bind a text as it is being typed."""
+
+from federated_optimizer.coordinator.model import Diagnosis, Validation
+from federated_optimizer.coordinator.planner import query_of
+from streamsql.binder import bind_query, define
+from streamsql.catalog.catalog import Catalog
+from streamsql.errors import FederationError, QueryError
+from streamsql.syntax import CreateSource, CreateView, Explain, Query, Subscribe, parse_script
+from streamsql.syntax.statements import Statement
+
+
+def validate(text: str, catalog: Catalog) -> Validation:
+    """Return what is wrong with a script, the columns of its last query, and warnings.
+
+    Definitions count for the statements after them, without entering the catalog.
+    """
+    try:
+        statements = parse_script(text)
+    except FederationError as error:
+        return Validation((_diagnosis(error, 1, 1),))
+    scratch = Catalog(tuple(catalog))
+    found: list[Diagnosis] = []
+    columns: tuple[str, ...] = ()
+    warnings: list[str] = []
+    for statement in statements:
+        try:
+            columns = _check(statement, scratch, warnings) or columns
+        except FederationError as error:
+            found.append(_diagnosis(error, statement.span.line, statement.span.column))
+    return Validation(tuple(found), columns, tuple(warnings))
+
+
+def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple[str, ...]:
+    """Bind one statement; return the columns if it is a query."""
+    match statement:
+        case Explain(inner=inner):
+            return _check(inner, catalog, warnings)
+        case Query() | Subscribe():
+            bound = bind_query(query_of(statement), catalog)
+            warnings.extend(bound.warnings)
+            return bound.schema.names
+        case CreateSource() | CreateView():
+            catalog.define(define(statement, catalog), replace=True)
+        case _:
+            pass  # nothing to bind
+    return ()
+
+
+def _diagnosis(error: FederationError, line: int, column: int) -> Diagnosis:
+    span = error.span if isinstance(error, QueryError) else None
+    if span is None:
+        return Diagnosis(error.message, line, column, "", error.hint)
+    return Diagnosis(error.message, span.line, span.column, span.text, error.hint)
