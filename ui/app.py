@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.model import CoordinatorApi
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.objects import error_object
 from ui.api.routes import router as api
+from ui.pages.routes import router as pages
 from ui.settings import ConsoleSettings
 
 STATIC = Path(__file__).parent / "static"
@@ -44,6 +45,7 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     app.state.coordinator = coordinator
     app.state.settings = settings
     app.include_router(api)
+    app.include_router(pages)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.middleware("http")(_guard)
     app.exception_handler(FederationError)(_federation_error)

@@ -1,0 +1,26 @@
+// The table of sites.
+import { age, get, make } from "./api.js";
+
+const body = document.querySelector("#sites tbody");
+
+function bytes(count) {
+  return count < 10_000 ? `${count} B` : count < 10_000_000 ? `${Math.round(count / 1000)} kB` : `${Math.round(count / 1e6)} MB`;
+}
+
+function row(site) {
+  const buffer = site.role !== "gateway" || !site.buffer ? "" : `${site.buffer.stored} packs, ${bytes(site.buffer.bytes)}${site.buffer.hours_left === null ? "" : `, ${Math.round(site.buffer.hours_left)} h left`}${site.buffer.dropped ? `, ${site.buffer.dropped} dropped` : ""}`;
+  const wrappers = site.wrappers.map((w) => `${w.kind}: ${w.readings} readings${w.errors ? `, ${w.errors} errors (${w.last_error})` : ""}`).join("; ");
+  const state = site.online ? (site.ready ? "online" : "starting") : "offline";
+  return make("tr", {}, make("td", {}, make("strong", {}, site.site)), make("td", {}, site.role),
+    make("td", {}, make("span", { class: `badge ${site.freshness}`, title: site.freshness }, state)),
+    make("td", {}, age(site.since)), make("td", { class: "number" }, String(site.epoch)), make("td", {}, buffer),
+    make("td", { class: "number" }, String(site.sensors)), make("td", {}, wrappers), make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")), make("td", {}, site.detail));
+}
+
+async function look() {
+  const sites = await get("/api/sites").catch(() => []);
+  body.replaceChildren(...(sites.length ? sites.map(row) : [make("tr", {}, make("td", { colspan: 10, class: "empty" }, "No gateway has announced itself yet."))]));
+}
+
+look();
+setInterval(look, 2000);

@@ -1,0 +1,24 @@
+// The line at the top right: are all sites there, is Spark warm.
+import { get, make } from "./api.js";
+
+const line = document.getElementById("status");
+
+async function look() {
+  try {
+    const sites = await get("/api/sites");
+    const gateways = sites.filter((s) => s.role === "gateway");
+    const offline = sites.filter((s) => !s.online && s.role !== "coordinator").map((s) => s.site);
+    const warming = sites.find((s) => s.role === "static" && s.online && !s.ready);
+    const parts = [`${gateways.filter((s) => s.online).length} of ${gateways.length} gateways online`];
+    if (warming) parts.push(warming.detail || "Spark is warming up");
+    else if (!sites.some((s) => s.role === "static" && s.online)) parts.push("static engine not up yet");
+    if (offline.length) parts.push(`offline: ${offline.join(", ")}`);
+    const colour = offline.length ? "bad" : parts.length > 1 ? "warn" : "good";
+    line.replaceChildren(make("span", { class: `dot ${colour}` }), parts.join(" · "));
+  } catch (problem) {
+    line.replaceChildren(make("span", { class: "dot bad" }), problem.message);
+  }
+}
+
+look();
+setInterval(look, 2000);
