@@ -20,7 +20,12 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "mosquitto"
-PASSWORDS = {"coordinator": "c-secret", "gateway-a": "a-secret", "gateway-b": "b-secret"}
+PASSWORDS = {
+    "coordinator": "c-secret",
+    "gateway-a": "a-secret",
+    "gateway-b": "b-secret",
+    "base": "d-secret",
+}
 ROOT = "pando/v1/house"
 
 pytestmark = pytest.mark.broker
@@ -143,6 +148,16 @@ class Client:
         self.inner.disconnect()
         self.inner.loop_stop()
 
+    def wait_for(self, last: str) -> list[str]:
+        """Return the topics received, once a message on `last` has come."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            topics = [topic for topic, _ in self.received]
+            if last in topics:
+                return topics
+            time.sleep(0.01)
+        pytest.fail(f"no message on {last}")
+
     def subscribe(self, topic: str) -> None:
         """Subscribe and wait for the broker's answer."""
         answered = Event()
@@ -216,6 +231,31 @@ def test_a_gateway_reads_what_is_meant_for_it_and_nothing_else(port: int) -> Non
             assert coordinator.publish(f"{ROOT}/{topic}")
         assert gateway.arrived.wait(10)
         assert gateway.received == [(f"{ROOT}/q/q1/frag/gateway-b", b"x")]
+
+
+@pytest.mark.parametrize(
+    ("reader", "topic", "allowed"),
+    [
+        ("gateway-b", "gw/gateway-a/state", True),
+        ("gateway-b", "gw/gateway-a/obs/temperature", False),
+        ("gateway-b", "gw/gateway-a/birth", False),
+        ("gateway-b", "q/q1/x/gateway-b/gateway-a", True),
+        ("base", "gw/gateway-a/obs/temperature", True),
+        ("base", "gw/gateway-a/hist/temperature", True),
+        ("base", "gw/gateway-a/birth", False),
+        ("base", "q/q1/x/base/gateway-a", True),
+    ],
+)
+def test_sites_see_states_and_only_a_base_site_sees_readings(
+    port: int, reader: str, topic: str, *, allowed: bool
+) -> None:
+    with Client(port, reader) as site, Client(port, "gateway-a") as gateway:
+        site.subscribe(f"{ROOT}/#")
+        assert gateway.publish(f"{ROOT}/{topic}")
+        # What is allowed to everybody marks the end, so that "nothing came" needs no waiting.
+        assert gateway.publish(f"{ROOT}/host/gateway-a/state")
+        expected = [f"{ROOT}/{topic}", f"{ROOT}/host/gateway-a/state"]
+        assert site.wait_for(expected[-1]) == (expected if allowed else expected[1:])
 
 
 def test_the_coordinator_sees_every_branch(port: int) -> None:
