@@ -301,6 +301,8 @@ class SiteHost:
         if verb == "resync":
             destination = "" if command.channel == "out" else command.channel
             self.engine.resync(command.query, destination)
+        elif verb == "flow":
+            self._reported_flow.clear()  # a coordinator that has just started knows no counts
         elif self._on_command is not None:
             self._on_command(verb, command)
 
