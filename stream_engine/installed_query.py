@@ -109,12 +109,12 @@ class InstalledQuery:
             self._recursive_news = True
         return reception
 
-    def lose(self, site: str) -> bool:
-        """Retract, in the next step, everything a site has sent; False if it sends nothing here."""
+    def lose(self, site: str, epoch: int | None) -> None:
+        """Retract, in the next step, everything a site has sent."""
         for recursion in self._recursions.values():
-            recursion.lose(site)
+            recursion.lose(site, epoch)
         self._recursive_news = bool(self._recursions)
-        return self._inbox.lose(site)
+        self._inbox.lose(site, epoch)
 
     def request_snapshot(self, destination: str) -> bool:
         """Send a channel's contents in the next step; False if there is no such channel."""
@@ -173,11 +173,16 @@ class InstalledQuery:
         yield from self._outbox.flush(now)
 
     def take_replays_wanted(self) -> list[str]:
-        """Return and forget the peers whose snapshot a recursion needs."""
+        """Return and forget the peers whose snapshot a recursion needs.
+
+        Their channels count as not synchronised until it arrives, so a lost request is noticed.
+        """
         wanted: dict[str, None] = {}
         for recursion in self._recursions.values():
             wanted.update(recursion.replays_wanted)
             recursion.replays_wanted = {}
+        for peer in wanted:
+            self._inbox.channels[peer].synchronised = False
         return list(wanted)
 
     def next_wakeup(self) -> int | None:
@@ -188,15 +193,19 @@ class InstalledQuery:
     def flow(self) -> FlowReport:
         """Return the next sequence number of every channel, out and in.
 
-        The query is settled when no site is busy and, for every channel, both ends agree.
+        A channel that waits for a snapshot is left out of `received`. The query is settled when
+        no living site is busy and both ends of every channel between living sites agree.
         """
         return FlowReport(
             version=self.bundle.version,
             epoch=self.epoch,
             sent={to: channel.sequence for to, channel in self._outbox.channels.items()},
-            received={by: channel.expected for by, channel in self._inbox.channels.items()},
-            busy=self.is_busy
-            or not all(channel.synchronised for channel in self._inbox.channels.values()),
+            received={
+                by: channel.expected
+                for by, channel in self._inbox.channels.items()
+                if channel.synchronised
+            },
+            busy=self.is_busy,
         )
 
     def statistics(self) -> list[FragmentStatistics]:

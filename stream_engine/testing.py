@@ -37,6 +37,8 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
 from streamsql.reference.database import Database
 from streamsql.reference.evaluate import evaluate
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.partitioning import site_of
 
 SECOND = 1_000_000
 
@@ -242,10 +244,12 @@ def projections(draw: st.DrawFn, child: Plan) -> Plan:
         Column(p, schema.fields[p].name, schema.fields[p].dtype) for p in positions
     ]
     integers = columns_of_type(schema, DataType.INTEGER)
-    if integers and draw(st.booleans()):
+    computed = draw(st.booleans())
+    if integers and computed:
         one = Literal(1, DataType.INTEGER)
-        expressions.append(Call("+", (draw(st.sampled_from(integers)), one), DataType.INTEGER))
-    names = tuple(f"c{number}" for number in range(len(expressions)))
+        number = draw(st.sampled_from(integers))
+        expressions.append(Call("+", (number, one), DataType.INTEGER))
+    names = tuple(f"c{position}" for position in range(len(expressions)))
     return Project(child, tuple(expressions), names)
 
 
@@ -318,6 +322,37 @@ class LocalRun:
     def expected(self, now: int) -> Delta:
         """Return the reference answer over everything that happened."""
         return evaluate(self.plan, self.database, now)
+
+
+def expected_result(bundle: FragmentBundle, databases: Mapping[str, Database], now: int) -> Delta:
+    """Return what a bundle without recursion over several sites should give.
+
+    Every fragment is evaluated from scratch at every site of it that lives, over that site's own
+    history and what the fragments before it send there.
+
+    Args:
+        bundle: Fragments in producer order.
+        databases: History of each living site.
+        now: The time.
+    """
+    arriving: dict[tuple[str, str], list[Row]] = {}
+    result: Delta = {}
+    for fragment in bundle.fragments:
+        for site in [site for site in fragment.sites if site in databases]:
+            names = [f.id for f in bundle.fragments]
+            remote = {name: arriving.get((site, name), []) for name in names}
+            relation = evaluate(fragment.plan, databases[site], now, remote)
+            if not fragment.consumer:
+                accumulate(result, relation)
+                continue
+            for row in expand(relation):
+                owners: Sequence[str] = fragment.destinations
+                if fragment.partition:
+                    key = tuple(row[position] for position in fragment.partition)
+                    owners = [site_of(key, fragment.destinations)]
+                for owner in owners:
+                    arriving.setdefault((owner, fragment.id), []).append(row)
+    return result
 
 
 def accumulated(sequence: Iterable[Delta]) -> Delta:

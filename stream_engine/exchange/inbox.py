@@ -89,14 +89,15 @@ class Inbox:
             self._pending.setdefault(batch.port, Arrivals()).add(delta, batch.ts)
         return reception
 
-    def lose(self, sender: str) -> bool:
-        """Retract everything a sender has sent; return whether the plan knows it."""
+    def lose(self, sender: str, epoch: int | None) -> None:
+        """Retract everything a sender has sent, unless it has been heard in a later epoch."""
         channel = self.channels.get(sender)
         if channel is None:
-            return False
+            return
+        if epoch is not None and channel.epoch is not None and epoch < channel.epoch:
+            return
         for port, delta in channel.lose_sender().items():
             self._pending.setdefault(port, Arrivals()).add(delta, None)
-        return True
 
     @property
     def is_empty(self) -> bool:

@@ -4,7 +4,7 @@ Provenance makes the messages of a fixpoint idempotent: a derivation sent twice 
 that rests on dead tokens is dropped. So a lost message is repaired by sending everything again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stream_engine.operators.operator import RecursiveMessage, RecursiveOperator
@@ -20,6 +20,10 @@ LIVES = 4096
 REPLAY_ROWS = 200_000
 """Rows and kills that may be remembered whatever the size of the view; more than four times what
 is alive begins a new life."""
+
+REPLAY_CHUNK = 5_000
+REPLAY_BYTES = 1_000_000
+"""Bounds of one message of a replay: rows or kills, and bytes of annotations."""
 
 _HELLO = ""
 """The port of a message that only tells a life."""
@@ -76,8 +80,8 @@ class PeeredFixpoint:
         self._last_life = epoch * LIVES + LIVES - 1
         self._life = epoch * LIVES
         self._lives: dict[str, int] = {}
-        self._lost: dict[str, None] = {}
-        self._log: dict[str, list[PeerMessage]] = {}
+        self._lost: dict[str, int] = {}
+        self._log: dict[str, _Log] = {}
         self._log_size = 0
         self._view: Delta = {}
         self._outdated = False
@@ -109,21 +113,30 @@ class PeeredFixpoint:
         known = self._lives.get(sender)
         if known is not None and life < known:
             return
-        self._lives[sender] = life
-        if known is not None and life > known:
+        if life != known:
+            # Its earlier lives may be known from others' messages even if it never wrote before.
+            self._lives[sender] = life
             self._operator.kill_site(sender, life - 1)
-        elif sender in self._lost:
+        bound = self._lost.pop(sender, None)
+        if bound is not None and life <= bound:
             self._outdated = True
-        self._lost.pop(sender, None)
         if inner != _HELLO:
             self._operator.receive(sender, inner, annotated, kills)
 
-    def lose(self, sender: str) -> None:
-        """Declare dead what rests on a peer's base rows."""
+    def lose(self, sender: str, epoch: int | None) -> None:
+        """Declare dead what rests on a peer's base rows.
+
+        Args:
+            sender: A site; nothing happens if it is no peer.
+            epoch: Of the site when it was lost. Without it only a life that has written to this
+                site can be declared dead.
+        """
         known = self._lives.get(sender)
-        if known is not None and sender not in self._lost:
-            self._lost[sender] = None
-            self._operator.kill_site(sender, known)
+        bound = known if epoch is None else epoch * LIVES + LIVES - 1
+        if sender not in self.peers or bound is None or (known is not None and bound < known):
+            return
+        self._lost[sender] = bound
+        self._operator.kill_site(sender, bound)
 
     def settle(self) -> Delta:
         """Run to local quiescence, in a new life if there must be one; return the view's change.
@@ -148,13 +161,17 @@ class PeeredFixpoint:
             self._newborn = False
             messages = [self._hello(peer) for peer in self.peers] + messages
         for message in messages:
-            self._log.setdefault(message.site, []).append(message)
+            log = self._log.get(message.site)
+            if log is None:
+                log = self._log[message.site] = _Log()
+            log.add(message)
             self._log_size += len(message.annotated) + len(message.kills)
         return messages
 
     def replay(self, site: str) -> list[PeerMessage]:
-        """Return all messages of this life to a peer, in order; never none."""
-        return list(self._log.get(site, ())) or [self._hello(site)]
+        """Return messages to a peer that say all that was said in this life; never none."""
+        log = self._log.get(site)
+        return [self._hello(site)] if log is None else list(log.messages(site, self._life))
 
     def kill_site(self, site: str, epoch: int) -> None:
         """Declare dead what rests on a site's base rows of this life and earlier ones."""
@@ -176,7 +193,9 @@ class PeeredFixpoint:
         operator = self._make(self._life)
         operator.kill_site(self._site, self._life - 1)
         for peer, life in self._lives.items():
-            operator.kill_site(peer, life if peer in self._lost else life - 1)
+            operator.kill_site(peer, life - 1)
+        for peer, bound in self._lost.items():
+            operator.kill_site(peer, bound)
         return operator
 
     def _reincarnate(self) -> None:
@@ -192,6 +211,50 @@ class PeeredFixpoint:
             self._operator.apply(port, contents)
         self._outdated, self._newborn = False, True
         self.replays_wanted = dict.fromkeys(self.peers)
+
+
+class _Log:
+    """What was sent to one peer in one life, by port.
+
+    Messages are idempotent and dead tokens stay dead, so their order need not be kept and a replay
+    is fewer, larger messages.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[AnnotatedRow]] = {}
+        self._kills: list[int] = []
+        self._kill_port = _HELLO
+
+    def add(self, message: PeerMessage) -> None:
+        """Remember a message."""
+        if message.annotated:
+            self._rows.setdefault(message.port, []).extend(message.annotated)
+        if message.kills:
+            self._kills.extend(message.kills)
+            self._kill_port = message.port
+
+    def messages(self, site: str, life: int) -> Iterator[PeerMessage]:
+        """Yield everything again, in messages of bounded size."""
+        yield PeerMessage(site, life, _HELLO, (), ())
+        for port, rows in self._rows.items():
+            for part in _parts(rows):
+                yield PeerMessage(site, life, port, part, ())
+        for start in range(0, len(self._kills), REPLAY_CHUNK):
+            kills = tuple(self._kills[start : start + REPLAY_CHUNK])
+            yield PeerMessage(site, life, self._kill_port, (), kills)
+
+
+def _parts(rows: list[AnnotatedRow]) -> Iterator[tuple[AnnotatedRow, ...]]:
+    part: list[AnnotatedRow] = []
+    size = 0
+    for row in rows:
+        if part and (len(part) == REPLAY_CHUNK or size + len(row.annotation) > REPLAY_BYTES):
+            yield tuple(part)
+            part, size = [], 0
+        part.append(row)
+        size += len(row.annotation)
+    if part:
+        yield tuple(part)
 
 
 def address(message: PeerMessage) -> str:

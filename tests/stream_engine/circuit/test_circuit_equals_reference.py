@@ -9,7 +9,7 @@ from stream_engine.testing import LocalRun, Moment, histories, plans
 from streamsql.algebra.operators import Plan
 
 
-@settings(max_examples=400)
+@settings(max_examples=settings().max_examples * 5)
 @given(plans(), histories())
 def test_random_plans_follow_the_reference(plan: Plan, history: list[Moment]) -> None:
     run = LocalRun(plan)
