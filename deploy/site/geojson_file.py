@@ -16,6 +16,9 @@ MAX_BYTES: Final = 50_000_000
 MAX_FEATURES: Final = 20_000
 MAX_POSITIONS: Final = 500_000
 
+OTHER_TYPES: Final = frozenset({"MultiPoint", "MultiLineString", "GeometryCollection"})
+"""GeoJSON types nothing indoors is drawn with."""
+
 Position = tuple[float, float]
 
 
@@ -146,7 +149,7 @@ class _Reader:
             return self._polygon(label, coordinates)
         if kind == "MultiPolygon":
             return MultiPolygon([self._polygon(label, p) for p in _list(label, coordinates)])
-        if kind in {"MultiPoint", "MultiLineString", "GeometryCollection"}:
+        if isinstance(kind, str) and kind in OTHER_TYPES:
             return None
         raise SiteError(f"{label}: geometry type {_shown(kind)} is not a GeoJSON type")
 

@@ -8,7 +8,7 @@ from deploy.site.errors import SiteError
 MAX_LEVELS: Final = 200
 """Levels one value may name, and how far from the ground a level may be."""
 
-_TOKEN: Final = re.compile(r"(-?\d{1,4}(?:\.\d{1,3})?)(?:-(-?\d{1,4}(?:\.\d{1,3})?))?")
+_TOKEN: Final = re.compile(r"(-?[0-9]{1,4}(?:\.[0-9]{1,3})?)(?:-(-?[0-9]{1,4}(?:\.[0-9]{1,3})?))?")
 
 
 def parse_levels(text: str, *, label: str, tag: str = "level") -> tuple[int, ...]:

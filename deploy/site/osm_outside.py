@@ -31,7 +31,7 @@ def surroundings(found: IndoorMap, spaces: Sequence[Space]) -> Space | None:
     solid = solid.buffer(-GAP, join_style="mitre")
     # Buildings with mapped rooms are as solid as their rooms: passages through them are open.
     empty = [b for b in found.buildings if not any(b.intersects(floor) for floor in floors)]
-    free = shapely.difference(hull, shapely.union_all([solid, *empty]))
+    free = shapely.difference(hull, shapely.union_all([solid, *floors, *empty]))
     largest = max(shapely.get_parts(free), key=lambda part: part.area, default=None)
     if largest is None or largest.is_empty:
         return None

@@ -222,7 +222,7 @@ class _Builder:
     ) -> None:
         if src != dst:
             # Rounded up: a distance must never be shorter than the straight line.
-            metres = ceil(round(distance * 1000, 3)) / 1000
+            metres = ceil(round(distance * 1000, 6)) / 1000
             ends = (src, dst) if src <= dst else (dst, src)
             self.edges.setdefault(ends, RouteEdge(*ends, metres, kind, wheelchair))
 
