@@ -60,6 +60,10 @@ class Deployment:
         """Say that the coordinator is there, or is leaving."""
         self._retain(self._topics.host_state(self._host), encode_json(state))
 
+    def command(self, site: str, verb: str, command: Command) -> None:
+        """Send a command to a site."""
+        self._client.publish(self._topics.command(site, verb), encode_json(command))
+
     def request_result(self, query: str, site: str) -> None:
         """Ask a result site for a snapshot."""
         payload = encode_json(Command(query=query, channel="out"))

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from streamsql.catalog.definitions import Definition
 from streamsql.data.schema import Schema
-from streamsql.data.types import Row
+from streamsql.data.types import Row, Value
 from streamsql.wire.messages import SiteState, WrapperState
 
 
@@ -230,4 +230,12 @@ class CoordinatorApi(Protocol):
 
     def links(self) -> tuple[tuple[str, str, float], ...]:
         """Return the current links (source, target, cost) that gateways have published."""
+        ...
+
+    def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
+        """Send a command to a site, e.g. simulate; nobody answers here.
+
+        Raises:
+            DeploymentError: The site is not online.
+        """
         ...

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.membership import Membership
-from federated_optimizer.placement import Topology, colocation_of, direct_scans
+from federated_optimizer.placement import Topology, colocation_of
 from federated_optimizer.planning import plan
 from streamsql.algebra.operators import Scan, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
-from streamsql.errors import InternalError, UnsupportedError
+from streamsql.errors import InternalError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, FragmentBundle
@@ -75,21 +75,8 @@ class Planner:
     def place(
         self, bound: BoundQuery, *, query: str, version: int = 1, text: str = ""
     ) -> FragmentBundle:
-        """Return the bundle of a bound query.
-
-        Raises:
-            UnsupportedError: It needs all events of several gateways at one base site.
-        """
-        bundle = plan(bound, self.topology(), query=query, version=version, text=text)
-        direct = sorted(direct_scans(bundle))
-        if direct:
-            raise UnsupportedError(
-                f"[ROWS n] over {', '.join(direct)} counts the rows of several gateways together, "
-                "which no base site can do yet",
-                hint="write [PARTITION BY key ROWS n] with a key or co-located column, "
-                "or a [RANGE …] window",
-            )
-        return bundle
+        """Return the bundle of a bound query."""
+        return plan(bound, self.topology(), query=query, version=version, text=text)
 
     def planned(self, text: str, *, query: str, version: int) -> Planned:
         """Return bundle and warnings of a query's text.

@@ -34,13 +34,13 @@ from federated_optimizer.coordinator.validation import validate
 from messaging import MessageClient, MessagingError, Will
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
-from streamsql.data.types import Row
+from streamsql.data.types import Row, Value
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.library import library_views
 from streamsql.syntax import parse_script
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import SiteState
-from streamsql.wire.topics import Topics
+from streamsql.wire.messages import Command, SiteState
+from streamsql.wire.topics import Topics, check_id
 
 log = logging.getLogger(__name__)
 
@@ -237,6 +237,16 @@ class Coordinator:
         since = {s.site: self._membership.offline_since(s.site) for s in self._membership.infos()}
         present = {site for site, at in since.items() if at is None or now - at < grace}
         return self._links.of(frozenset(present))
+
+    def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
+        """Send a command to a site, e.g. simulate; nobody answers here.
+
+        Raises:
+            DeploymentError: The site is not online.
+        """
+        if not any(info.site == site and info.online for info in self.sites()):
+            raise DeploymentError(f"site {site} is not online", hint="see the gateways page")
+        self._deployment.command(check_id(site, "site"), verb, Command(arguments=arguments))
 
     @property
     def bad_payloads(self) -> int:

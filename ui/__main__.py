@@ -1,0 +1,101 @@
+"""`python -m ui --config FILE`: coordinator and console in one process."""
+
+import argparse
+import asyncio
+import logging
+import socket
+import sys
+import time
+from pathlib import Path
+
+import uvicorn
+
+from federated_optimizer.coordinator.service import Coordinator
+from federated_optimizer.coordinator.settings import CoordinatorSettings
+from messaging import MessageClient, Will, open_client
+from streamsql.errors import DeploymentError, FederationError
+from ui.app import create_app
+from ui.schema import apply_schema
+from ui.settings import ConsoleSettings, load_settings
+
+CLIENT_ID = "coordinator"
+KEEPALIVE = 5
+
+
+def _clock() -> int:
+    return time.time_ns() // 1000
+
+
+def _coordinator(settings: ConsoleSettings) -> Coordinator:
+    data = Path(settings.data_dir)
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DeploymentError(f"cannot use data directory {data}: {error.strerror}") from error
+    url = settings.catalog_url or f"sqlite:///{data.resolve() / 'catalog.db'}"
+
+    def client(will: Will) -> MessageClient:
+        return open_client(settings.broker, CLIENT_ID, will=will, keepalive=KEEPALIVE)
+
+    options = CoordinatorSettings(site=settings.site, database=url, grace=settings.grace_seconds)
+    return Coordinator(options, client, _clock)
+
+
+def _listen(settings: ConsoleSettings) -> socket.socket:
+    """Return a listening socket, so that a busy port is known before anything starts.
+
+    Raises:
+        DeploymentError: The port is in use or may not be used.
+    """
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise DeploymentError(
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror}",
+            hint="choose another port",
+        ) from error
+    return listener
+
+
+async def serve(settings: ConsoleSettings) -> None:
+    """Run coordinator and console until a signal."""
+    listener = _listen(settings)
+    coordinator = _coordinator(settings)
+    await coordinator.start()
+    try:
+        if settings.schema_file:
+            script = Path(settings.schema_file).read_text(encoding="utf-8")
+            await apply_schema(coordinator, script)
+        config = uvicorn.Config(
+            create_app(coordinator, settings),
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=1,
+        )
+        await uvicorn.Server(config).serve(sockets=[listener])
+    finally:
+        await coordinator.close()
+
+
+def main() -> int:
+    """Return the exit status: 0 stopped, 2 something the operator can fix."""
+    parser = argparse.ArgumentParser(prog="python -m ui", description=__doc__)
+    parser.add_argument("--config", required=True, type=Path, help="JSON settings")
+    parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
+    arguments = parser.parse_args()
+    logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
+    try:
+        asyncio.run(serve(load_settings(arguments.config)))
+    except FederationError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
