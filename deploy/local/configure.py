@@ -12,7 +12,7 @@ from deploy.local.layout import Layout
 from deploy.local.options import UpOptions
 from deploy.local.recordings import Recording
 from deploy.local.schema import SCHEMAS, streams_of
-from deploy.site.k7_trace import read_k7_trace
+from deploy.site.k7_trace import read_k7
 from deploy.site.model import Site
 from deploy.site.osm_indoor import read_osm_indoor
 from deploy.site.provision import provision
@@ -33,13 +33,22 @@ _STREAM_OF_KIND = {
 }
 
 
+class _Node(msgspec.Struct):
+    id: str
+
+
+class _SoftSensor(msgspec.Struct):
+    mid: str
+
+
 class _GatewayFile(msgspec.Struct):
     """What provisioning writes for a gateway, as far as it is needed here."""
 
     gateway: str
     rooms: list[str] = []
     motes: list[dict[str, Any]] = []
-    nodes: list[str] = []
+    soft: list[_SoftSensor] = []
+    nodes: list[_Node] = []
 
 
 def read_site(options: UpOptions, recording: Recording | None) -> Site | None:
@@ -50,21 +59,23 @@ def read_site(options: UpOptions, recording: Recording | None) -> Site | None:
     """
     if recording is not None:
         is_trace = recording.format == "k7"
-        return read_k7_trace(recording.path, gateways=options.gateways) if is_trace else None
+        return read_k7(recording.path, gateways=options.gateways) if is_trace else None
     if options.site is not None:
-        return read_osm_indoor(options.site, gateways=options.gateways)
-    return sample_building(gateways=options.gateways)
+        return read_osm_indoor(options.site)
+    return sample_building()
 
 
-def write_site(site: Site | None, layout: Layout, recording: Recording | None) -> str:
-    """Write the site's files; return its script of CREATE statements.
+def write_site(
+    site: Site | None, layout: Layout, recording: Recording | None, gateways: int
+) -> str:
+    """Write the site's files for so many gateways; return its script of CREATE statements.
 
     Raises:
         DeploymentError: The directory cannot be written.
     """
     layout.site.mkdir(parents=True, exist_ok=True)
     if site is not None:
-        provision(site, layout.site, host=socket.gethostname())
+        provision(site, layout.site, gateways=gateways, host=socket.gethostname())
     if recording is None:
         script = (SCHEMAS / "building.sql").read_text(encoding="utf-8")
     elif recording.format == "k7":
@@ -93,7 +104,8 @@ def gateway_settings(  # noqa: PLR0913  (each comes from elsewhere)
     sources = streams_of(script)
     first = number == 1
     if recording is not None:
-        wrappers = [_replay_wrapper(recording, field.nodes)] if field.nodes or first else []
+        nodes = [node.id for node in field.nodes]
+        wrappers = [_replay_wrapper(recording, nodes)] if nodes or first else []
     else:
         wrappers = _building_wrappers(field, path, layout, options, first=first)
     return GatewaySettings(
@@ -149,7 +161,7 @@ def write_file(path: Path, content: bytes) -> None:
 def _building_wrappers(
     field: _GatewayFile, path: Path, layout: Layout, options: UpOptions, *, first: bool
 ) -> list[WrapperSettings]:
-    live = next((m["mid"] for m in field.motes if m.get("mid") == "this-machine"), "")
+    live = next((sensor.mid for sensor in field.soft), "")
     detectors = str(layout.tables / "rfid_detectors.csv")
     motes = {"file": str(path), "detectors": detectors, "live_machine": live}
     wrappers = [WrapperSettings("motes", motes)]

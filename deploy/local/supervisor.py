@@ -107,7 +107,7 @@ class Federation:
         self.reporter.event("preparing", "preparing the site")
         recording = inspect(options.replay) if options.replay is not None else None
         site = await asyncio.to_thread(configure.read_site, options, recording)
-        script = configure.write_site(site, layout, recording)
+        script = configure.write_site(site, layout, recording, options.gateways)
         broker = await self._start_broker()
         clock = self._clock(recording)
         for number in range(1, options.gateways + 1):
