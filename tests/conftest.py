@@ -2,11 +2,12 @@
 
 `ci` (the default) is derandomized, so that a run on a slow shared machine can be repeated exactly;
 `nightly` searches with fresh seeds and many more examples. Choose one with
-`HYPOTHESIS_PROFILE=nightly make test`.
+`HYPOTHESIS_PROFILE=nightly make test`. `--update-golden` rewrites the files under `tests/golden`.
 """
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Two busy cores make any wall-clock limit on one example meaningless.
@@ -19,3 +20,9 @@ settings.register_profile(
 )
 settings.register_profile("nightly", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite golden files instead of comparing"
+    )

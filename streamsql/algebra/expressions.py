@@ -9,7 +9,7 @@ from typing import Union
 
 import msgspec
 
-from streamsql.data.types import DataType, Value
+from streamsql.data.types import MICROSECONDS, DataType, Value, timestamp_text
 
 
 class Column(msgspec.Struct, frozen=True, tag="column"):
@@ -128,7 +128,12 @@ def _inner(expression: Expression) -> str:
 
 
 def literal_text(value: Value, dtype: DataType) -> str:
-    """Return a constant as StreamSQL text."""
+    """Return a constant as StreamSQL text.
+
+    Examples:
+        >>> literal_text(90_000_000, DataType.INTERVAL), literal_text(0, DataType.TIMESTAMP)
+        ("INTERVAL '90 s'", "TIMESTAMP '1970-01-01T00:00:00Z'")
+    """
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -136,7 +141,8 @@ def literal_text(value: Value, dtype: DataType) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     if dtype == DataType.INTERVAL:
-        return f"INTERVAL '{value} us'"
+        whole = value % MICROSECONDS == 0
+        return f"INTERVAL '{int(value) // MICROSECONDS} s'" if whole else f"INTERVAL '{value} us'"
     if dtype == DataType.TIMESTAMP:
-        return f"TIMESTAMP {value}"
+        return f"TIMESTAMP '{timestamp_text(int(value))}'"
     return repr(value)

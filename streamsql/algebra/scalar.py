@@ -263,8 +263,7 @@ def _power(a: float, b: float) -> float | None:
 
 
 def _round(value: float, digits: int = 0) -> float:
-    # Beyond 400 digits a double does not change; Python refuses digits beyond 32 bits.
-    return float(round(value, max(-400, min(digits, 400))))
+    return float(round(value, digits))
 
 
 def _substring(text: str, start: int, length: int = 2**31) -> str:

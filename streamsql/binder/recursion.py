@@ -79,7 +79,7 @@ def bind_recursive(
             f"the recursion {name!r} has no base: every branch reads {name}",
             hint=f"begin with a branch that does not read {name}",
         )
-    base = [bind(branch, environment) for branch in base_trees]
+    base = [part for tree in base_trees for part in _set_branches(bind(tree, environment))]
     names = _names(definition.columns, base[0], place, environment)
     fixpoint = environment.binding.fixpoint_name(name, environment.place(place))
     steps = _Steps(name, fixpoint, names, base, step_trees)
@@ -90,6 +90,17 @@ def bind_recursive(
     return Fixpoint(
         fixpoint, schema, named[: len(base)], named[len(base) :], definition.limit or DEFAULT_LIMIT
     )
+
+
+def _set_branches(plan: Plan) -> list[Plan]:
+    """Take a union apart; a recursion keeps each row once, whatever its branches do."""
+    match plan:
+        case Distinct(input=child):
+            return _set_branches(child)
+        case UnionAll(branches=branches):
+            return [part for branch in branches for part in _set_branches(branch)]
+        case _:
+            return [plan]
 
 
 def _named(branch: Plan, names: tuple[str, ...]) -> Plan:

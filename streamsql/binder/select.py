@@ -10,6 +10,7 @@ from streamsql.binder.aggregates import Aggregation, group_expressions, has_aggr
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.expressions import ExpressionBinder
 from streamsql.binder.from_clause import FromBinder, Input
+from streamsql.binder.functions import PARSED
 from streamsql.binder.relations import QueryBinder, ViewBinder
 from streamsql.binder.shape import only
 
@@ -194,6 +195,8 @@ def _name_of(node: exp.Expr, number: int) -> str:
             return "arg_min"
         case exp.ArgMax():
             return "arg_max"
+        case _ if type(node) in PARSED:
+            return PARSED[type(node)][0].lower()
         case exp.Func() if not isinstance(node, exp.Connector):
             return node.sql_name().lower()
         case _:

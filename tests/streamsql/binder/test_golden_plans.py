@@ -1,0 +1,86 @@
+"""SQL and a catalog in, bound plan text out: every case of `tests/golden/plans`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from streamsql.algebra.explain import explain_plan
+from streamsql.binder import bind_query, define
+from streamsql.catalog.catalog import Catalog
+from streamsql.library import library_views
+from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+
+FOLDER = Path(__file__).parents[2] / "golden" / "plans"
+FILES = sorted(FOLDER.glob("*.yaml"))
+CASES = 137
+
+
+def load(path: Path) -> dict[str, Any]:
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert isinstance(content, dict)
+    return content
+
+
+def catalog_of(text: str) -> Catalog:
+    catalog = Catalog(library_views())
+    for statement in parse_script(text):
+        assert isinstance(statement, CreateSource | CreateView)
+        catalog.define(define(statement, catalog))
+    return catalog
+
+
+def bound(sql: str, catalog: Catalog) -> dict[str, Any]:
+    statement = parse_statement(sql)
+    assert isinstance(statement, Query)
+    query = bind_query(statement, catalog)
+    result: dict[str, Any] = {"schema": str(query.schema)}
+    if query.emit != "relation":
+        result["emit"] = query.emit
+    if query.warnings:
+        result["warnings"] = list(query.warnings)
+    result["plan"] = explain_plan(query.plan) + "\n"
+    return result
+
+
+class _Dumper(yaml.SafeDumper):
+    pass
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def rewrite(path: Path, content: dict[str, Any]) -> None:
+    catalog = catalog_of(content["catalog"])
+    content["cases"] = [
+        {"name": case["name"], "sql": case["sql"], **bound(case["sql"], catalog)}
+        for case in content["cases"]
+    ]
+    text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000)
+    path.write_text(text, encoding="utf-8")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        if metafunc.config.getoption("update_golden", default=False):
+            for path in FILES:
+                rewrite(path, load(path))
+        found = [(load(path)["catalog"], case) for path in FILES for case in load(path)["cases"]]
+        names = [f"{path.stem}-{case['name']}" for path in FILES for case in load(path)["cases"]]
+        metafunc.parametrize(("catalog_text", "case"), found, ids=names)
+
+
+def test_bound_plan(catalog_text: str, case: dict[str, Any]) -> None:
+    expected = {key: value for key, value in case.items() if key not in ("name", "sql")}
+    assert bound(case["sql"], catalog_of(catalog_text)) == expected
+
+
+def test_number_of_cases() -> None:
+    names = [(path.stem, case["name"]) for path in FILES for case in load(path)["cases"]]
+    assert len(names) == len(set(names)) == CASES
