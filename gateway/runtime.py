@@ -137,8 +137,8 @@ class Gateway:
         """
         self._stolen = asyncio.get_running_loop().create_future()
         self.client.on_connection(self._on_connection)
-        await self.host.start()
         await self.client.connect(timeout=None)
+        await self.host.start()
         jobs = [self.host.run(), self._lanes(), self._announcements(), self._watch_id()]
         jobs.extend(self._supervise(wrapper) for wrapper in self.wrappers)
         try:

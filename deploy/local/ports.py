@@ -33,7 +33,8 @@ def holder(port: int) -> str:
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
             listens = connection.status == psutil.CONN_LISTEN
-            if listens and connection.laddr.port == port and connection.pid:
+            local = connection.laddr
+            if listens and local and local.port == port and connection.pid:
                 return f"pid {connection.pid} ({psutil.Process(connection.pid).name()})"
     return "another process"
 

@@ -65,8 +65,8 @@ class Federation:
             require_free(self.options.port, "--port")
             self._take_lock()
             stopped = asyncio.create_task(stop.wait())
-            for job in (self._start(), self._serve()):
-                task = asyncio.create_task(job)
+            for job in (self._start, self._serve):
+                task = asyncio.create_task(job())
                 await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if stopped.done():
                     task.cancel()
@@ -311,7 +311,8 @@ class Federation:
         self.reporter.event(
             "died",
             f"{name} {exit_text(death.status)}; the federation cannot go on without it. "
-            "Everything is being stopped; `pando up` starts it again with all queries.",
+            "Everything is being stopped; its log above says why. "
+            "`pando up` starts it again with all queries.",
             service=name,
             status=death.status,
             last_lines=death.service.last_lines[-5:],

@@ -90,7 +90,7 @@ class SiteHost:
         return self.engine.site
 
     async def start(self) -> None:
-        """Register callbacks and subscribe; call once, before or after connecting."""
+        """Register callbacks and subscribe; call once, right after connecting."""
         self.client.on_messages(self._on_messages)
         self.client.on_connection(self._on_connection)
         topics, me = self.topics, self.site
@@ -301,6 +301,8 @@ class SiteHost:
         if verb == "resync":
             destination = "" if command.channel == "out" else command.channel
             self.engine.resync(command.query, destination)
+        elif verb == "flow":
+            self._reported_flow.clear()
         elif verb == "flow":
             self._reported_flow.clear()  # a coordinator that has just started knows no counts
         elif self._on_command is not None:
