@@ -12,7 +12,7 @@ from rich.table import Table
 from deploy.cli import local
 from deploy.local.options import DEFAULT_PORT, UpOptions
 from streamsql.errors import FederationError
-from ui.cli.main import app, guarded
+from ui.cli.main import app, gateway_app, guarded
 
 DATA = Path("pando-data")
 
@@ -72,6 +72,26 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
         )
         status = asyncio.run(run_federation(options, Reporter(form)))
     raise typer.Exit(status)
+
+
+@gateway_app.command("restart")
+def gateway_restart(
+    service: Annotated[str, typer.Argument(help="gw-1, gw-2, …, base or static")],
+    data: Annotated[
+        Path | None, typer.Option(help="Data directory of the running `pando up`")
+    ] = None,
+) -> None:
+    """Ask the running `pando up` to start a service again, whether it died or still runs.
+
+    Example:
+      pando gateway restart gw-2
+    """
+    from deploy.local.layout import Layout, running_directory  # noqa: PLC0415
+
+    with guarded():
+        layout = Layout(data.resolve() if data is not None else running_directory())
+        layout.request_restart(service)
+    typer.echo(f"asked for {service} to be started again")
 
 
 @app.command()

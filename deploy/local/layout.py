@@ -1,7 +1,11 @@
 """Where `pando up` keeps things, below its data directory."""
 
+import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from streamsql.errors import DeploymentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +56,42 @@ class Layout:
     def data(self, service: str) -> Path:
         """A service's own data directory."""
         return self.root / "state" / service
+
+    def request_restart(self, service: str) -> None:
+        """Ask the running federation to start a service again.
+
+        Raises:
+            DeploymentError: No federation runs here, or it has no such service.
+        """
+        try:
+            known = json.loads(self.processes.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise DeploymentError(
+                f"no federation runs on data directory {self.root}",
+                hint="start one with `pando up`, or name its directory with --data",
+            ) from None
+        if service not in known:
+            names = ", ".join(sorted(known))
+            raise DeploymentError(f"there is no service {service!r}", hint=f"one of: {names}")
+        self.restart_requests.mkdir(parents=True, exist_ok=True)
+        (self.restart_requests / service).touch()
+
+
+def last_console_file() -> Path:
+    """Return the file in the user's state directory that names the last console started."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "pando" / "console.json"
+
+
+def running_directory() -> Path:
+    """Return the data directory of the federation that was started last.
+
+    Raises:
+        DeploymentError: None runs.
+    """
+    for path in (Path("pando-data") / "console.json", last_console_file()):
+        try:
+            return Path(json.loads(path.read_text(encoding="utf-8"))["data"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    raise DeploymentError("no federation runs here", hint="start one with `pando up`")

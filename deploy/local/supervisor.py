@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
@@ -16,7 +15,7 @@ import httpx
 
 from deploy.local import configure
 from deploy.local.events import Reporter
-from deploy.local.layout import Layout
+from deploy.local.layout import Layout, last_console_file
 from deploy.local.options import UpOptions
 from deploy.local.ports import HOST, free_port, require_free
 from deploy.local.recordings import Recording, inspect
@@ -270,7 +269,8 @@ class Federation:
         self._write_processes()
 
     async def _answer_restart_requests(self) -> None:
-        for request in sorted(self.layout.restart_requests.iterdir()):
+        requests = self.layout.restart_requests
+        for request in sorted(requests.iterdir()) if requests.is_dir() else ():
             with contextlib.suppress(FileNotFoundError):
                 request.unlink()
             service = self.services.get(request.name)
@@ -324,6 +324,8 @@ class Federation:
         await asyncio.gather(*(service.stop() for service in others))
         if "broker" in self.services:
             await self.services["broker"].stop()
+        with contextlib.suppress(OSError):
+            self.layout.processes.unlink()
         for path in (self.layout.console, last_console_file()):
             with contextlib.suppress(OSError, ValueError):
                 if json.loads(path.read_text())["console"] == self.address:
@@ -332,14 +334,6 @@ class Federation:
             self._lock.close()
         if self.services:
             self.reporter.event("stopped", "everything is stopped")
-
-
-def last_console_file() -> Path:
-    """Return the file in the user's state directory that names the last console started."""
-    import os  # noqa: PLC0415
-
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "pando" / "console.json"
 
 
 async def _accepts(port: int) -> bool:
