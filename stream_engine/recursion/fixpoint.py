@@ -18,26 +18,20 @@ from stream_engine.provenance.tokens import (
     site_index_of,
 )
 from stream_engine.provenance.tombstones import Tombstones
-from stream_engine.recursion.absorption import Shipping
-from stream_engine.recursion.leaves import LeafInput, LeafTable
+from stream_engine.recursion.leaves import LeafStore
+from stream_engine.recursion.options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.outbox import Outbox, Parcels, RecursiveOutgoing
-from stream_engine.recursion.placement import OwnerFunction, Router, is_base, placement_of
-from stream_engine.recursion.probing import (
-    Annotated,
-    ProbePlan,
-    plan_from_atom,
-    plan_from_head,
-    run_all,
-)
-from stream_engine.recursion.rules import RECURSIVE, Rule, narrowed, rules_of
-from stream_engine.recursion.tables import Item, ItemTable
+from stream_engine.recursion.placement import Router, placement_of
+from stream_engine.recursion.probing import Annotated, ProbePlan, run_all
+from stream_engine.recursion.rule_plans import RulePlans
+from stream_engine.recursion.rules import RECURSIVE, narrowed, rules_of
+from stream_engine.recursion.tables import ItemTable
 from stream_engine.recursion.view import SelectiveView, View
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
-from streamsql.errors import InternalError, RecursionLimitError, UnsupportedError, WireError
+from streamsql.errors import InternalError, RecursionLimitError, WireError
 from streamsql.wire.messages import AnnotatedRow
-from streamsql.wire.partitioning import site_of
 
 ROWS_PORT = "rows"
 LEAF_PORT = "leaf:"
@@ -59,53 +53,6 @@ class Explanation:
 
     supports: tuple[Support, ...]
     rows: dict[int, tuple[int, Row]]
-
-
-@dataclass(slots=True)
-class FixpointCounters:
-    """Work done since the start, for EXPLAIN ANALYZE and benchmarks."""
-
-    settles: int = 0
-    rounds: int = 0
-    derivations: int = 0
-    kills: int = 0
-    touched: int = 0
-    rederived: int = 0
-    received_rows: int = 0
-    sent_rows: int = 0
-    sent_kills: int = 0
-    sent_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RecursionOptions:
-    """How a fixpoint is maintained. The view is the same whatever the options.
-
-    Attributes:
-        shipping: When alternative derivations are sent on.
-        annotations: "dnf" or "bdd".
-        width: Bound on the buffered supports of a row; beyond it rows are derived again instead.
-        max_derivations: Bound on the derivations of one settle.
-        strategy: How deletions are handled.
-        owner: Chooses the site of a key.
-
-    Raises:
-        UnsupportedError: The strategy is unknown.
-    """
-
-    shipping: Shipping = Shipping.LAZY
-    annotations: str = "dnf"
-    width: int = 64
-    max_derivations: int = 20_000_000
-    strategy: str = "absorption"
-    owner: OwnerFunction = site_of
-
-    def __post_init__(self) -> None:
-        """Refuse what there is not."""
-        if self.strategy != "absorption":
-            raise UnsupportedError(
-                f"no recursion strategy {self.strategy!r:.40}", hint="write absorption"
-            )
 
 
 class FixpointOperator:
@@ -154,34 +101,20 @@ class FixpointOperator:
         self._shipping = options.shipping
         self._max_derivations = options.max_derivations
         self._router = Router(placement_of(rules, len(uses)), sites, options.owner)
-        self._tokens = TokenSource(sites.index(site), epoch)
-        self._tombstones = Tombstones()
-        self._inputs = tuple(LeafInput(use) for use in uses)
-        self._arrived = tuple(LeafTable() for _ in uses)
-        # One site joins its leaf rows where they arrive; several ship them to where they join.
+        self._plans = RulePlans(rules, len(uses))
         self._alone = len(sites) == 1
-        self._joined = self._arrived if self._alone else tuple(LeafTable() for _ in uses)
+        tokens = TokenSource(sites.index(site), epoch)
+        self._leaf_rows = LeafStore(uses, tokens, self.encoding, alone=self._alone)
         self._view = self._new_view()
         self._outbox = Outbox(self.encoding, self._shipping)
         self._parcels = Parcels()
+        self._tombstones = Tombstones()
         self._inbox: list[tuple[str, Row, Any]] = []
         self._kills_received: list[int] = []
         self._lost_sites: list[tuple[int, int]] = []
-        self._token_of: list[dict[Row, int]] = [{} for _ in uses]
-        self._fresh_arrived: list[list[Item]] = [[] for _ in uses]
-        self._fresh_joined: list[list[Item]] = [[] for _ in uses]
         self._unswept: set[int] = set()
         self._settle_derivations = 0
         self._failure: RecursionLimitError | None = None
-        base = tuple(rule for rule in rules if is_base(rule))
-        step = tuple(rule for rule in rules if not is_base(rule))
-        self._base_plans = _plans(base, len(uses))
-        self._step_plans = _plans(step, len(uses))
-        self._recursive_plans = [
-            plan_from_atom(rule, rule.atoms.index(RECURSIVE)) for rule in step if rule.is_step
-        ]
-        self._base_heads = [plan_from_head(rule) for rule in base]
-        self._step_heads = [plan_from_head(rule) for rule in step]
 
     def _new_view(self) -> View:
         selection = self.node.selection
@@ -193,9 +126,8 @@ class FixpointOperator:
 
     def apply(self, port: int, delta: Delta) -> None:
         """Note changes of leaf `port`, with any weights; `settle` works on them."""
-        if self._failure is not None:
-            return
-        self._inputs[port].buffer(delta)
+        if self._failure is None:
+            self._leaf_rows.buffer(port, delta)
 
     def receive(
         self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
@@ -205,6 +137,8 @@ class FixpointOperator:
         Raises:
             WireError: The port is unknown, or a row or token is malformed.
         """
+        if self._failure is not None:
+            return
         width = self._port_width(port, sender)
         decoded = []
         for row in annotated:
@@ -270,7 +204,7 @@ class FixpointOperator:
 
     def _take_in(self) -> None:
         """Work on everything noted: first deaths, then new leaf rows, then new derivations."""
-        dead = self._leaf_changes()
+        dead = self._leaf_rows.take_changes(self._send_leaf_row)
         received: list[Annotated] = []
         if not self._alone:
             dead = self._all_dead(dead)
@@ -285,28 +219,10 @@ class FixpointOperator:
         if len(self._unswept) > min(max(_SWEEP_AT, len(self._view.entries)), _SWEEP_AT_LATEST):
             self._sweep()
 
-    def _leaf_changes(self) -> set[int]:
-        """Give tokens to rows that entered; return the tokens of rows that left."""
-        dead: set[int] = set()
-        for leaf, source in enumerate(self._inputs):
-            entered, left = source.take()
-            tokens = self._token_of[leaf]
-            for row in left:
-                dead.add(tokens.pop(row))
-            for row in entered:
-                token = tokens[row] = self._tokens.fresh()
-                annotation = self.encoding.of_token(token)
-                item = self._arrived[leaf].enter(row, token, annotation)
-                self._fresh_arrived[leaf].append(item)
-                if not self._alone:
-                    self._send_leaf_row(leaf, row, token, annotation)
-        return dead
-
     def _send_leaf_row(self, leaf: int, row: Row, token: int, annotation: Any) -> None:
         for site in self._router.leaf_destinations(leaf, row):
             if site == self.site:
-                item = self._joined[leaf].enter(row, token, annotation)
-                self._fresh_joined[leaf].append(item)
+                self._leaf_rows.join(leaf, row, token, annotation)
             else:
                 encoded = self.encoding.encode(annotation)
                 self._parcels.add(site, f"{LEAF_PORT}{leaf}", row, encoded)
@@ -329,9 +245,7 @@ class FixpointOperator:
         return dead
 
     def _tokens_of(self, site_index: int, epoch: int) -> list[int]:
-        known = self._view.tokens() | self._outbox.tokens()
-        for table in self._joined:
-            known.update(table.by_token)
+        known = self._view.tokens() | self._outbox.tokens() | self._leaf_rows.known_tokens()
         return [
             token
             for token in known
@@ -356,20 +270,14 @@ class FixpointOperator:
             if port == ROWS_PORT:
                 rows.append((row, annotation))
             else:
-                self._take_leaf_row(int(port.removeprefix(LEAF_PORT)), row, annotation)
+                (token,) = self.encoding.tokens(annotation)
+                leaf = int(port.removeprefix(LEAF_PORT))
+                self._leaf_rows.join(leaf, row, token, annotation)
         return rows
-
-    def _take_leaf_row(self, leaf: int, row: Row, annotation: Any) -> None:
-        (token,) = self.encoding.tokens(annotation)
-        if token not in self._joined[leaf].by_token:
-            item = self._joined[leaf].enter(row, token, annotation)
-            self._fresh_joined[leaf].append(item)
 
     def _kill(self, dead: set[int]) -> None:
         """Remove dead leaf rows and restrict every annotation that mentions them."""
-        for table in self._arrived if self._alone else self._arrived + self._joined:
-            for token in dead:
-                table.kill(token)
+        self._leaf_rows.kill(dead)
         self._unswept.update(dead)
         self._view.restrict_released(dead)
         self.counters.kills += len(dead)
@@ -384,11 +292,8 @@ class FixpointOperator:
 
     def _join_fresh(self) -> None:
         """Derive from new leaf rows: by step rules with the view as it was, then by base rules."""
-        arrived, self._fresh_arrived = self._fresh_arrived, [[] for _ in self.leaves]
-        joined = arrived
-        if not self._alone:
-            joined, self._fresh_joined = self._fresh_joined, [[] for _ in self.leaves]
-        for plans, fresh in ((self._step_plans, joined), (self._base_plans, arrived)):
+        arrived, joined = self._leaf_rows.take_fresh()
+        for plans, fresh in ((self._plans.step, joined), (self._plans.base, arrived)):
             for leaf, items in enumerate(fresh):
                 if items and plans[leaf]:
                     self._derive(plans[leaf], [(item.row, item.sent) for item in items])
@@ -398,7 +303,7 @@ class FixpointOperator:
         released, self._view.released = self._view.released, []
         start = [(entry.row, part) for entry, part in released if entry.shown]
         self.counters.rounds += 1
-        self._derive(self._recursive_plans, start)
+        self._derive(self._plans.recursive, start)
         self._view.settle_groups()
 
     def _derive(self, plans: Sequence[ProbePlan], start: list[Annotated]) -> None:
@@ -411,7 +316,7 @@ class FixpointOperator:
             self._check_size()
 
     def _table(self, number: int) -> ItemTable:
-        return self._view.joined if number == RECURSIVE else self._joined[number]
+        return self._view.joined if number == RECURSIVE else self._leaf_rows.joined[number]
 
     def _deliver(self, derived: list[Annotated]) -> None:
         """Hand derived rows to the partition that owns them."""
@@ -433,8 +338,10 @@ class FixpointOperator:
         for row in suspects:
             start = [(row, self.encoding.true)]
             conjoin = self.encoding.conjoin
-            found = run_all(self._base_heads, start, self._arrived.__getitem__, conjoin)
-            found += run_all(self._step_heads, start, self._table, conjoin)
+            found = run_all(
+                self._plans.base_heads, start, self._leaf_rows.arrived.__getitem__, conjoin
+            )
+            found += run_all(self._plans.step_heads, start, self._table, conjoin)
             self.counters.rederived += 1
             self._settle_derivations += len(found)
             self._deliver([pair for pair in found if pair[0] == row])
@@ -460,7 +367,7 @@ class FixpointOperator:
 
     def leaf_rows(self, leaf: int) -> Iterator[tuple[int, Row]]:
         """Yield token and row (cut to `leaf_columns`) of the leaf rows that arrived here."""
-        return ((token, item.row) for token, item in self._arrived[leaf].by_token.items())
+        return ((token, item.row) for token, item in self._leaf_rows.arrived[leaf].by_token.items())
 
     def explain_row(self, row: Row, limit: int = 16) -> Explanation | None:
         """Return why a row is in the view, or None when it is not.
@@ -476,12 +383,8 @@ class FixpointOperator:
         for part in self._view.annotations(entry):
             supports.extend(self.encoding.supports(part, limit))
         minimal = least_supports(supports)[:limit]
-        rows = {
-            token: (leaf, table.by_token[token].row)
-            for tables in (self._arrived, self._joined)
-            for leaf, table in enumerate(tables)
-            for token in frozenset().union(*minimal) & table.by_token.keys()
-        }
+        found = {t: self._leaf_rows.row_of(t) for support in minimal for t in support}
+        rows = {token: place for token, place in found.items() if place is not None}
         return Explanation(minimal, rows)
 
     # -- bounds -------------------------------------------------------------------------------
@@ -511,25 +414,11 @@ class FixpointOperator:
 
     def clear(self) -> None:
         """Drop all state."""
-        for table in self._arrived + self._joined:
-            table.clear()
+        self._leaf_rows.clear()
         self._view.clear()
         self._outbox.clear()
         self._parcels.drain()
-        self._inputs = ()
-        self._token_of = []
         self._inbox = []
-        self._fresh_arrived = []
-        self._fresh_joined = []
         self._kills_received = []
+        self._unswept = set()
         self._tombstones = Tombstones()
-
-
-def _plans(rules: tuple[Rule, ...], leaf_count: int) -> list[list[ProbePlan]]:
-    """Return per leaf the plans that start from its rows."""
-    plans: list[list[ProbePlan]] = [[] for _ in range(leaf_count)]
-    for rule in rules:
-        for atom, leaf in enumerate(rule.atoms):
-            if leaf != RECURSIVE:
-                plans[leaf].append(plan_from_atom(rule, atom))
-    return plans

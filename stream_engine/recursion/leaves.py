@@ -1,7 +1,10 @@
 """Leaf relations of a recursion: from Z-set changes to rows with tokens."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from stream_engine.provenance.annotation import AnnotationEncoding
+from stream_engine.provenance.tokens import TokenSource
 from stream_engine.recursion.rules import LeafUse
 from stream_engine.recursion.tables import Item, ItemTable, values_at
 from streamsql.algebra.expressions import conjunction
@@ -76,6 +79,105 @@ class LeafTable(ItemTable):
         """Drop everything."""
         super().clear()
         self.by_token = {}
+
+
+Deliver = Callable[[int, Row, int, Any], None]
+"""Takes leaf number, row, token and annotation of a new leaf row."""
+
+
+class LeafStore:
+    """The leaf rows a site knows: those that arrived here, and those that join here.
+
+    Where one site computes the recursion alone, both are the same tables.
+
+    Attributes:
+        arrived: Per leaf, the rows that arrived here, with tokens of this site.
+        joined: Per leaf, the rows that join here.
+        fresh_arrived: Rows of `arrived` not used in rules yet; taken by the caller.
+        fresh_joined: The same of `joined`.
+    """
+
+    def __init__(
+        self,
+        uses: tuple[LeafUse, ...],
+        tokens: TokenSource,
+        encoding: AnnotationEncoding[Any],
+        *,
+        alone: bool,
+    ) -> None:
+        self._inputs = tuple(LeafInput(use) for use in uses)
+        self._tokens = tokens
+        self._token_of: tuple[dict[Row, int], ...] = tuple({} for _ in uses)
+        self._encoding = encoding
+        self._alone = alone
+        self.arrived = tuple(LeafTable() for _ in uses)
+        self.joined = self.arrived if alone else tuple(LeafTable() for _ in uses)
+        self.fresh_arrived: list[list[Item]] = [[] for _ in uses]
+        self.fresh_joined = self.fresh_arrived if alone else [[] for _ in uses]
+
+    def buffer(self, leaf: int, delta: Delta) -> None:
+        """Note changes of a leaf."""
+        self._inputs[leaf].buffer(delta)
+
+    def take_changes(self, deliver: Deliver) -> set[int]:
+        """Give tokens to rows that entered; return the tokens of rows that left.
+
+        Args:
+            deliver: Told of every new row, to send it where it joins.
+        """
+        dead: set[int] = set()
+        for leaf, source in enumerate(self._inputs):
+            entered, left = source.take()
+            tokens = self._token_of[leaf]
+            for row in left:
+                dead.add(tokens.pop(row))
+            for row in entered:
+                token = tokens[row] = self._tokens.fresh()
+                annotation = self._encoding.of_token(token)
+                item = self.arrived[leaf].enter(row, token, annotation)
+                self.fresh_arrived[leaf].append(item)
+                if not self._alone:
+                    deliver(leaf, row, token, annotation)
+        return dead
+
+    def join(self, leaf: int, row: Row, token: int, annotation: Any) -> None:
+        """Let a row join here; one that does already is ignored."""
+        if token not in self.joined[leaf].by_token:
+            self.fresh_joined[leaf].append(self.joined[leaf].enter(row, token, annotation))
+
+    def take_fresh(self) -> tuple[list[list[Item]], list[list[Item]]]:
+        """Return new rows per leaf: those that arrived, and those that join here."""
+        arrived, joined = self.fresh_arrived, self.fresh_joined
+        self.fresh_arrived = [[] for _ in self._inputs]
+        self.fresh_joined = self.fresh_arrived if self._alone else [[] for _ in self._inputs]
+        return arrived, joined
+
+    def kill(self, dead: Iterable[int]) -> None:
+        """Remove the rows of dead tokens."""
+        tables = self.arrived if self._alone else self.arrived + self.joined
+        for token in dead:
+            for table in tables:
+                table.kill(token)
+
+    def row_of(self, token: int) -> tuple[int, Row] | None:
+        """Return leaf number and row of a token, if this site has it."""
+        for tables in (self.arrived, self.joined):
+            for leaf, table in enumerate(tables):
+                if token in table.by_token:
+                    return leaf, table.by_token[token].row
+        return None
+
+    def known_tokens(self) -> set[int]:
+        """Return the tokens of all rows."""
+        return {token for table in self.arrived + self.joined for token in table.by_token}
+
+    def clear(self) -> None:
+        """Drop everything."""
+        for table in self.arrived + self.joined:
+            table.clear()
+        self._inputs = ()
+        self._token_of = ()
+        self.take_fresh()
 
 
 def _cutter(columns: tuple[int, ...]) -> Any:

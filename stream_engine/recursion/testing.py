@@ -7,7 +7,8 @@ import random
 from collections import deque
 from collections.abc import Iterable
 
-from stream_engine.recursion.fixpoint import FixpointOperator, RecursionOptions
+from stream_engine.recursion.fixpoint import FixpointOperator
+from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.outbox import RecursiveOutgoing
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (

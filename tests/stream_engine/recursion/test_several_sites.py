@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_engine.provenance.tokens import TokenSource
 from stream_engine.provenance.tombstones import Tombstones
 from stream_engine.recursion.absorption import Shipping
-from stream_engine.recursion.fixpoint import FixpointOperator, RecursionOptions
+from stream_engine.recursion.fixpoint import FixpointOperator
+from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.testing import (
     Ensemble,
     cheapest_path,
@@ -169,7 +171,8 @@ def test_death_of_a_site_takes_exactly_its_rows(shipping: Shipping) -> None:
     ensemble.run()
     assert ensemble.rows() == {("c", "d"), ("a", "b")}
     late = ensemble.operators["s2"]
-    encoded = late.encoding.encode(late.encoding.of_token(1 << 44))
+    late_token = TokenSource(site_index=0, epoch=1, used=99).fresh()
+    encoded = late.encoding.encode(late.encoding.of_token(late_token))
     late.receive("s0", "rows", [AnnotatedRow(("x", "y"), encoded)], [])
     ensemble.step("s2")
     assert ("x", "y") not in ensemble.rows()

@@ -1,0 +1,40 @@
+"""All probe plans of a recursion, by what they start from."""
+
+from stream_engine.recursion.placement import is_base
+from stream_engine.recursion.probing import ProbePlan, plan_from_atom, plan_from_head
+from stream_engine.recursion.rules import RECURSIVE, Rule
+
+
+class RulePlans:
+    """The compiled rules of a fixpoint.
+
+    Base rules read one leaf and run where its rows arrive; all others are step rules and run where
+    rows join.
+
+    Attributes:
+        base: Per leaf, the plans of base rules.
+        step: Per leaf, the plans of step rules that start from its rows.
+        recursive: The plans that start from rows of the recursive relation.
+        base_heads: Plans that find the derivations of a given row by base rules.
+        step_heads: The same by step rules.
+    """
+
+    def __init__(self, rules: tuple[Rule, ...], leaf_count: int) -> None:
+        base = [rule for rule in rules if is_base(rule)]
+        step = [rule for rule in rules if not is_base(rule)]
+        self.base = _by_leaf(base, leaf_count)
+        self.step = _by_leaf(step, leaf_count)
+        self.recursive = [
+            plan_from_atom(rule, rule.atoms.index(RECURSIVE)) for rule in step if rule.is_step
+        ]
+        self.base_heads = [plan_from_head(rule) for rule in base]
+        self.step_heads = [plan_from_head(rule) for rule in step]
+
+
+def _by_leaf(rules: list[Rule], leaf_count: int) -> list[list[ProbePlan]]:
+    plans: list[list[ProbePlan]] = [[] for _ in range(leaf_count)]
+    for rule in rules:
+        for atom, leaf in enumerate(rule.atoms):
+            if leaf != RECURSIVE:
+                plans[leaf].append(plan_from_atom(rule, atom))
+    return plans
