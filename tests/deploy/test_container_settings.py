@@ -1,0 +1,126 @@
+"""Settings of the containers: written by the job `site`, read by each service's own code."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gateway.settings
+import static_engine.settings
+import ui.settings
+from messaging.address import parse_address
+from tests.deploy.compose_file import (
+    COMPOSE,
+    PYTHON_SERVICES,
+    ROOT,
+    SERVICES,
+    example_environment,
+)
+
+READERS: dict[str, Callable[[Path, dict[str, str]], Any]] = {
+    "gateway": gateway.settings.load_settings,
+    "static_engine": static_engine.settings.read_settings,
+    "ui": ui.settings.load_settings,
+}
+SETTABLE = [name for name, module in PYTHON_SERVICES.items() if module in READERS]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the job `site` as compose does, into a temporary folder."""
+    folder = tmp_path_factory.mktemp("prepared")
+    command = [sys.executable, *SERVICES["site"]["command"][1:]]
+    command[command.index("--to") + 1] = str(folder)
+    ended = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+def settings_of(service: str, prepared: Path) -> Any:
+    """Read a service's settings as it would in its container."""
+    path = SERVICES[service]["command"][-1]
+    assert path.startswith("/srv/pando/"), "where the volume `site` is mounted"
+    file = prepared / path.removeprefix("/srv/pando/")
+    return READERS[PYTHON_SERVICES[service]](file, SERVICES[service]["environment"])
+
+
+@pytest.mark.parametrize("service", SETTABLE)
+def test_a_service_accepts_its_settings_and_knows_each_of_them(
+    service: str, prepared: Path
+) -> None:
+    settings = settings_of(service, prepared)
+    path = prepared / SERVICES[service]["command"][-1].removeprefix("/srv/pando/")
+    known = set(type(settings).__struct_fields__)
+    assert set(json.loads(path.read_text(encoding="utf-8"))) <= known
+    assert settings.data_dir == "/var/lib/pando"
+    assert f"{volume_at(service, '/var/lib/pando')}" in COMPOSE["volumes"]
+
+
+def volume_at(service: str, mount: str) -> str:
+    """Return the name of the volume mounted there."""
+    (name,) = [v.split(":")[0] for v in SERVICES[service]["volumes"] if v.split(":")[1] == mount]
+    return str(name)
+
+
+@pytest.mark.parametrize("service", SETTABLE)
+def test_every_variable_of_a_service_changes_a_setting(service: str, prepared: Path) -> None:
+    plain = READERS[PYTHON_SERVICES[service]](
+        prepared / SERVICES[service]["command"][-1].removeprefix("/srv/pando/"), {}
+    )
+    given = SERVICES[service]["environment"]
+    changed = settings_of(service, prepared)
+    values = {
+        getattr(changed, field)
+        for field in type(changed).__struct_fields__
+        if getattr(changed, field) != getattr(plain, field)
+    }
+    assert values == set(given.values())
+
+
+@pytest.mark.parametrize("service", SETTABLE)
+def test_a_service_is_known_to_the_broker_by_its_id(service: str, prepared: Path) -> None:
+    settings = settings_of(service, prepared)
+    address = parse_address(settings.broker)
+    users = dict(
+        p.split(":") for p in SERVICES["broker"]["environment"]["PANDO_BROKER_USERS"].split()
+    )
+    assert (address.host, address.port) == ("broker", 1883)
+    assert address.user is not None
+    assert users[address.user] == address.password
+    site_id = getattr(settings, "gateway", getattr(settings, "site_id", "coordinator"))
+    assert address.user == site_id, "the access list goes by this id"
+
+
+def test_no_password_is_written_to_the_shared_volume(prepared: Path) -> None:
+    secrets = {v.encode() for v in example_environment().values() if v.startswith("change-me")}
+    assert len(secrets) == 10
+    for path in prepared.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert not [secret for secret in secrets if secret in content], path
+
+
+def test_files_that_settings_name_are_on_the_shared_volume(prepared: Path) -> None:
+    console = settings_of("coordinator", prepared)
+    assert Path(console.site_file).is_file()
+    assert Path(console.schema_file).is_file()
+    assert Path(settings_of("static", prepared).base_dir).is_dir()
+    for name in ("gw-1", "gw-2", "gw-3"):
+        for wrapper in settings_of(name, prepared).wrappers:
+            for option in ("file", "detectors", "location"):
+                if option in wrapper.options:
+                    assert Path(wrapper.options[option]).is_file(), (name, wrapper)
+
+
+def test_every_gateway_has_devices_and_the_base_none(prepared: Path) -> None:
+    for name in ("gw-1", "gw-2", "gw-3"):
+        assert settings_of(name, prepared).sources
+    base = settings_of("base", prepared)
+    assert base.role == "base"
+    assert not base.wrappers
