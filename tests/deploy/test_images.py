@@ -1,11 +1,12 @@
 """Build files: what can be known about the images without an engine."""
 
 import ast
+import functools
 import importlib.metadata
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -126,18 +127,29 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+@functools.cache
+def distributions() -> Mapping[str, list[str]]:
+    """Return the installed distributions by top-level import name."""
+    return importlib.metadata.packages_distributions()
+
+
+@functools.cache
+def imports_below(entry: str) -> list[tuple[str, str]]:
+    """Return `reachable_imports`, once per entry."""
+    return list(reachable_imports(entry))
+
+
 def not_in(installed: set[str], packages: set[str], entry: str) -> set[str]:
     """Return which imports that `entry` leads to are not in those distributions or packages."""
-    distributions = importlib.metadata.packages_distributions()
     missing: set[str] = set()
     looked_at = 0
-    for module, name in reachable_imports(entry):
+    for module, name in imports_below(entry):
         looked_at += 1
         top = name.split(".")[0]
         if top in PACKAGES:
             known = top in packages
         else:
-            owners = {normal(owner) for owner in distributions.get(top, [])}
+            owners = {normal(owner) for owner in distributions().get(top, [])}
             known = top in sys.stdlib_module_names or bool(owners & installed)
         if not known:
             missing.add(f"{module} imports {name}")
