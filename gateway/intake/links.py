@@ -1,8 +1,7 @@
 """Publish the links a gateway owns as retained messages, and clear those that are gone."""
 
-from stream_engine.site import SiteEngine
-
 from messaging import MessageClient, QueueFull
+from stream_engine.site import SiteEngine
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value, display
 from streamsql.wire.codec import encode_json

@@ -9,7 +9,7 @@ import logging
 from collections import deque
 
 from gateway.buffer.disk_buffer import DiskBuffer
-from gateway.intake.senml import records_of
+from gateway.senml import records_of
 from messaging import MessageClient, PublishTicket, QueueFull
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row

@@ -6,7 +6,7 @@ runs it listens to the observation lanes, live and history.
 
 from dataclasses import dataclass, field
 
-from gateway.intake.senml import rows_of
+from gateway.senml import rows_of
 from streamsql.algebra.operators import Scan, SourceKind, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS

@@ -11,7 +11,7 @@ ordered decision diagrams). An annotation is an opaque immutable value of its en
 from collections.abc import Collection, Iterable
 from typing import Any, Protocol, TypeVar
 
-from streamsql.errors import FederationError, QueryError
+from streamsql.errors import FederationError
 
 A = TypeVar("A")
 Support = frozenset[int]
@@ -116,26 +116,3 @@ def least_supports(supports: Iterable[Support]) -> tuple[Support, ...]:
         else:
             kept.append(support)
     return tuple(kept)
-
-
-def encoding_named(name: str, *, width: int) -> AnnotationEncoding[Any]:
-    """Return an encoding by name: "dnf" or "bdd".
-
-    Args:
-        name: Of the encoding.
-        width: Most supports (dnf), or most nodes in units of 32 (bdd), of one annotation.
-
-    Raises:
-        QueryError: There is none of that name.
-    """
-    # Imported here because the BDD library has no wheel for every machine.
-    if name == "dnf":
-        from stream_engine.provenance.dnf import DnfEncoding  # noqa: PLC0415
-
-        dnf: AnnotationEncoding[Any] = DnfEncoding(width)
-        return dnf
-    if name == "bdd":
-        from stream_engine.provenance.bdd import BddEncoding  # noqa: PLC0415
-
-        return BddEncoding(max_nodes=32 * width)
-    raise QueryError(f"no annotation encoding {name!r:.40}", hint="write dnf or bdd")

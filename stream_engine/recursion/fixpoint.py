@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stream_engine.provenance.annotation import Support, encoding_named, least_supports
+from stream_engine.provenance.annotation import Support, least_supports
+from stream_engine.provenance.encodings import encoding_named
 from stream_engine.provenance.tokens import (
     MAX_SITES,
     TokenSource,

@@ -10,7 +10,7 @@ from typing import IO
 
 import msgspec
 
-from gateway.intake.senml import rows_of
+from gateway.senml import rows_of
 from gateway.wrappers.wrapper import Reading
 from streamsql.data.types import MICROSECONDS, DataType, coerce, timestamp_of
 from streamsql.errors import DeploymentError

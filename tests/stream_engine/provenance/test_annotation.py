@@ -12,11 +12,11 @@ from stream_engine.provenance.annotation import (
     AnnotationEncoding,
     AnnotationTooWideError,
     Support,
-    encoding_named,
     least_supports,
 )
 from stream_engine.provenance.bdd import BddEncoding
 from stream_engine.provenance.dnf import DnfEncoding
+from stream_engine.provenance.encodings import encoding_named
 from stream_engine.provenance.tokens import TokenSource
 from streamsql.errors import FederationError, QueryError, WireError
 
