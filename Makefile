@@ -59,8 +59,9 @@ check-static: $(DEVELOPMENT_READY) ## formatting, lint, types, import contracts
 
 check: check-static test-fast ## everything to pass before a commit
 
-bench: $(DEVELOPMENT_READY) ## run the benchmarks (ARGS="NAME --quick")
-	@$(BIN)/pando bench $(ARGS)
+bench: $(DEVELOPMENT_READY) ## run all benchmarks, or one (NAME=broker ARGS="--quick --json")
+	@for file in $(or $(NAME),$(basename $(notdir $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))))); do \
+	  echo "== $$file"; $(BIN)/pando bench $$file $(ARGS) || exit 1; done
 
 # dev.txt decides the versions; the others are cut from it, so all images run what was tested.
 # The static image has a Java runtime of its own.
