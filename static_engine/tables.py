@@ -122,6 +122,11 @@ class TableStore:
         if table is not None:
             _delete(table.snapshot)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the tables that are kept."""
+        return frozenset(self._tables)
+
     def find(self, name: str) -> StoredTable | None:
         """Return the current version of a table, or None before the first successful reading."""
         return self._tables.get(name)

@@ -42,6 +42,8 @@ def match_columns(
 
 
 def _suggestion(missing: list[str], spare: list[str]) -> str:
+    if len(missing) == len(spare) == 1:
+        return f"was {missing[0]} renamed to {spare[0]}?"
     by_folded = {name.strip().lower(): name for name in spare}
     renamed = []
     for name in missing:

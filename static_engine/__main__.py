@@ -1,0 +1,116 @@
+"""`python -m static_engine --config FILE`: run a static engine until SIGINT or SIGTERM."""
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from messaging import MessageClient, Will, open_client
+from static_engine.directory import DataDirectory, next_epoch
+from static_engine.executor import StaticExecutor
+from static_engine.local_executor import LocalExecutor
+from static_engine.service import MakeExecutor, StaticEngine, will_state
+from static_engine.settings import StaticSettings, read_settings
+from static_engine.sources.location import Locations
+from static_engine.tables import TableStore
+from streamsql.errors import DeploymentError, FederationError
+from streamsql.wire.codec import encode_json
+from streamsql.wire.topics import Topics
+
+
+def client_of(settings: StaticSettings, epoch: int) -> MessageClient:
+    """Return the broker client that settings describe, with our will."""
+
+    def path(text: str) -> Path | None:
+        return Path(text) if text else None
+
+    topic = Topics(settings.site).host_state(settings.site_id)
+    return open_client(
+        settings.broker,
+        settings.site_id,
+        will=Will(topic, encode_json(will_state(epoch))),
+        ca=path(settings.broker_ca),
+        cert=path(settings.broker_cert),
+        key=path(settings.broker_key),
+    )
+
+
+def store_of(settings: StaticSettings) -> TableStore:
+    """Return the table store that settings describe."""
+    locations = Locations(
+        settings.base_path, settings.allow_absolute_paths, settings.database_dialects
+    )
+    return TableStore(
+        locations,
+        settings.data_path / "snapshots",
+        max_rows=settings.max_table_rows,
+        snapshots=settings.use_spark,
+    )
+
+
+def executor_maker(settings: StaticSettings) -> MakeExecutor:
+    """Return what starts the engine that settings ask for."""
+    limit = settings.max_result_rows
+
+    def local(store: TableStore, _progress: Callable[[str], None]) -> StaticExecutor:
+        return LocalExecutor(store, max_result_rows=limit)
+
+    def spark(store: TableStore, progress: Callable[[str], None]) -> StaticExecutor:
+        # Imported here: without Spark it need not be installed.
+        try:
+            from static_engine.session import SessionSettings, start_session  # noqa: PLC0415
+            from static_engine.spark_executor import SparkExecutor  # noqa: PLC0415
+        except ImportError as error:
+            hint = 'pip install "pando[static]", or run with --no-spark'
+            raise DeploymentError(f"Spark is not installed: {error}", hint=hint) from error
+        session = SessionSettings(
+            settings.data_path,
+            settings.spark_master,
+            settings.memory,
+            settings.class_data_archive,
+        )
+        return SparkExecutor(start_session(session, progress), store, max_result_rows=limit)
+
+    return spark if settings.use_spark else local
+
+
+async def _until_signalled(settings: StaticSettings) -> None:
+    with DataDirectory(settings.data_path):
+        epoch = next_epoch(settings.epoch_path)
+        engine = StaticEngine(
+            settings,
+            epoch,
+            client_of(settings, epoch),
+            store_of(settings),
+            executor_maker(settings),
+        )
+        job = asyncio.create_task(engine.run())
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, job.cancel)
+        with contextlib.suppress(asyncio.CancelledError):
+            await job
+
+
+def main() -> int:
+    """Return the process's exit status: 0 stopped, 2 something the operator can fix."""
+    parser = argparse.ArgumentParser(prog="python -m static_engine", description=__doc__)
+    parser.add_argument("--config", required=True, type=Path, help="JSON settings")
+    parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
+    arguments = parser.parse_args()
+    logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    try:
+        asyncio.run(_until_signalled(read_settings(arguments.config)))
+    except (FederationError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""What the static engine says about itself: state, problems of queries, counts, bad payloads."""
+
+import logging
+import secrets
+import time
+
+from messaging import Message, MessageClient, QueueFull
+from static_engine.clock import wall_clock
+from streamsql.errors import FederationError
+from streamsql.wire.codec import encode_json, encode_packed
+from streamsql.wire.messages import DeadLetter, FlowReport, QueryProblem, SiteState
+from streamsql.wire.topics import Topics
+
+log = logging.getLogger(__name__)
+
+_STATE_SECONDS = 10.0
+_MAX_DEAD_KINDS = 1_000
+_MAX_DETAIL = 1_000
+
+
+class Reporter:
+    """Publishes what changed since it was last published.
+
+    Attributes:
+        evaluating: Whether a plan is being evaluated.
+        bad_payloads: Payloads that could not be decoded.
+    """
+
+    def __init__(self, client: MessageClient, topics: Topics, site: str, epoch: int) -> None:
+        self._client = client
+        self._topics = topics
+        self._site = site
+        self._epoch = epoch
+        self._instance = secrets.token_hex(8)
+        self._state: SiteState | None = None
+        self._state_at = float("-inf")
+        self._problems: dict[str, QueryProblem] = {}
+        self._unsent: set[str] = set()
+        self._flows: dict[str, FlowReport] = {}
+        self._dead_kinds: set[tuple[str, str]] = set()
+        self.evaluating = False
+        self.bad_payloads = 0
+
+    def announce(self) -> None:
+        """Publish everything again, after a connect or on request."""
+        self._state = None
+        self._flows.clear()
+        self._unsent.update(self._problems)
+
+    def seconds_to_next(self) -> float:
+        """Return when the state is due again even if nothing changes."""
+        return self._state_at + _STATE_SECONDS - time.monotonic()
+
+    def state(self, *, detail: str, ready: bool, counters: dict[str, int]) -> None:
+        """Publish the state if it is new or old enough."""
+        counters = {**counters, "bad_payloads": self.bad_payloads}
+        state = SiteState(
+            online=True,
+            epoch=self._epoch,
+            ts=0,
+            role="static",
+            detail=detail[:_MAX_DETAIL],
+            ready=ready,
+            instance=self._instance,
+        )
+        if (state == self._state and self.seconds_to_next() > 0) or not self._client.connected:
+            return
+        full = _with(state, ts=wall_clock(), counters=counters)
+        if self._publish(self._topics.host_state(self._site), encode_json(full)):
+            self._state, self._state_at = state, time.monotonic()
+
+    def stopped(self) -> None:
+        """Publish that we stop."""
+        state = SiteState(
+            False, self._epoch, wall_clock(), "static", "stopped", "", False, self._instance
+        )
+        if self._client.connected:
+            self._publish(self._topics.host_state(self._site), encode_json(state))
+
+    def problems(self, current: dict[str, FederationError | None]) -> None:
+        """Publish problems that are new, and clear those that are over."""
+        for query, error in current.items():
+            known = self._problems.get(query)
+            if error is None:
+                if known is not None:
+                    del self._problems[query]
+                    self._unsent.add(query)
+            elif known is None or (known.code, known.message) != (error.code, error.message):
+                self._problems[query] = QueryProblem(
+                    error.code, error.message, error.hint, wall_clock(), self._site
+                )
+                self._unsent.add(query)
+        for query in self._problems.keys() - current.keys():  # uninstalled
+            del self._problems[query]
+            self._unsent.add(query)
+        if not self._client.connected:
+            return
+        for query in sorted(self._unsent):
+            problem = self._problems.get(query)
+            payload = encode_json(problem) if problem else b""
+            if self._publish(self._topics.error(query, self._site), payload):
+                self._unsent.discard(query)
+
+    def flows(self, current: dict[str, FlowReport]) -> None:
+        """Publish counts that changed."""
+        if not self._client.connected:
+            return
+        for query, report in current.items():
+            if report != self._flows.get(query):
+                self._flows[query] = report
+                self._client.publish(
+                    self._topics.flow(query, self._site), encode_packed(report), qos=0
+                )
+        for query in self._flows.keys() - current.keys():
+            del self._flows[query]
+
+    def dead_letter(self, message: Message, error: FederationError) -> None:
+        """Count a bad payload, log it once per sender and kind, and keep a copy on the broker."""
+        self.bad_payloads += 1
+        kind = (message.topic, error.message[:60])
+        if kind in self._dead_kinds:
+            return
+        if len(self._dead_kinds) < _MAX_DEAD_KINDS:
+            self._dead_kinds.add(kind)
+        log.warning("ignored a bad payload on %s: %s", message.topic, error.message)
+        cut = message.payload[:2000].decode("utf-8", "replace")
+        letter = DeadLetter(message.topic, error.message, wall_clock(), cut)
+        self._publish(self._topics.dead(self._site), encode_json(letter), retain=False)
+
+    def _publish(self, topic: str, payload: bytes, *, retain: bool = True) -> bool:
+        try:
+            self._client.publish(topic, payload, retain=retain)
+        except QueueFull:
+            log.warning("too many messages wait for the broker; %s not sent", topic)
+            return False
+        return True
+
+
+def _with(state: SiteState, *, ts: int, counters: dict[str, int]) -> SiteState:
+    return SiteState(
+        state.online,
+        state.epoch,
+        ts,
+        state.role,
+        detail=state.detail,
+        ready=state.ready,
+        instance=state.instance,
+        counters=counters,
+    )

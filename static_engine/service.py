@@ -1,0 +1,281 @@
+"""The static engine on the broker: fragments in, rows and their changes out.
+
+One loop does the work in turns: read the tables that are due, evaluate the plans whose tables
+changed, send what readers do not have. Reading and evaluating happen on one thread of their own,
+starting Spark on another, so the loop always answers. Nothing is queued while the broker is away:
+on reconnecting every reader gets a snapshot, which it turns into the exact difference.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from messaging import Message, MessageClient, QueueFull
+from static_engine.clock import wall_clock
+from static_engine.evaluations import Evaluations
+from static_engine.executor import EngineLostError, StaticExecutor
+from static_engine.installed import RESULT, InstalledQuery
+from static_engine.reporting import Reporter
+from static_engine.sending import Sender
+from static_engine.settings import StaticSettings
+from static_engine.starting import EngineStarter
+from static_engine.tables import TableStore
+from static_engine.watching import TableWatch
+from streamsql.errors import FederationError, WireError
+from streamsql.wire.codec import decode_json, decode_packed
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import Command, SiteState, TableSet
+from streamsql.wire.topics import Topics
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[str], None]
+MakeExecutor = Callable[[TableStore, Progress], StaticExecutor]
+
+
+class StaticEngine:
+    """One static engine; `run` lives until it is cancelled.
+
+    Args:
+        settings: See `StaticSettings`.
+        epoch: This session's number.
+        client: Not yet connected; its will is `will_of(settings, epoch)`.
+        store: The tables.
+        make_executor: Starts the engine; blocking, called on a thread of its own.
+    """
+
+    def __init__(
+        self,
+        settings: StaticSettings,
+        epoch: int,
+        client: MessageClient,
+        store: TableStore,
+        make_executor: MakeExecutor,
+    ) -> None:
+        self.settings = settings
+        self.epoch = epoch
+        self.client = client
+        self.topics = Topics(settings.site)
+        self._me = settings.site_id
+        self._queries: dict[str, InstalledQuery] = {}
+        self._last_sequence = 0
+        self._watch = TableWatch(store)
+        self._evaluations = Evaluations(store)
+        self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
+        self._reporter = Reporter(client, self.topics, self._me, epoch)
+        self._sender = Sender(client, self.topics, self._me)
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="static-engine")
+        self._wake = asyncio.Event()
+        self._poll_at = 0.0
+
+    async def run(self) -> None:
+        """Serve until cancelled; announces a clean stop then."""
+        self.client.on_connection(self._on_connection)
+        self.client.on_messages(self._on_messages)
+        topics, me = self.topics, self._me
+        await self.client.connect(timeout=None)
+        await self.client.subscribe(
+            topics.tables(me),
+            topics.fragment("+", me),
+            topics.command(me, "+"),
+            topics.host_state(me),
+        )
+        self._starter.start()
+        try:
+            while True:
+                await self._turn()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), self._pause())
+                self._wake.clear()
+        finally:
+            await self._stop()
+
+    async def _turn(self) -> None:
+        await self._read_tables()
+        await self._evaluate()
+        self._report()
+        await self._send()
+        self._report()
+
+    def _pause(self) -> float:
+        due = min(self._poll_at - time.monotonic(), self._reporter.seconds_to_next())
+        return max(due, 0.01)
+
+    async def _read_tables(self) -> None:
+        moment = time.monotonic()
+        if moment < self._poll_at:
+            return
+        self._poll_at = moment + self.settings.poll_seconds
+        used = frozenset().union(*(query.tables for query in self._queries.values()))
+        await self._in_worker(lambda: self._watch.poll(used))
+
+    async def _evaluate(self) -> None:
+        """Evaluate what is due, one plan after the other; identical plans once."""
+        plans = {f.plan for query in self._queries.values() for f in query.fragments}
+        self._evaluations.keep(plans)
+        for plan in plans:
+            executor = self._starter.executor
+            if executor is None:
+                break
+            if not self._evaluations.is_due(plan, time.monotonic()):
+                continue
+            self._reporter.evaluating = True
+            self._report()
+            try:
+                await self._in_worker(
+                    lambda p=plan, e=executor: self._evaluations.evaluate(p, e, time.monotonic())  # type: ignore[misc]
+                )
+            except EngineLostError as error:
+                log.warning("%s; starting it again", error.message)
+                self._starter.restart(error.message)
+            finally:
+                self._reporter.evaluating = False
+        for query in self._queries.values():
+            for fragment in query.fragments:
+                result = self._evaluations.result(fragment.plan)
+                if result is not None:
+                    query.update(fragment.id, result)
+
+    async def _send(self) -> None:
+        for name, query in list(self._queries.items()):
+            if query.has_work and self._queries.get(name) is query:
+                await self._sender.send(query, lambda n=name, q=query: self._queries.get(n) is q)  # type: ignore[misc]
+
+    def _report(self) -> None:
+        """Publish state, problems and counts where they changed."""
+        problems = {name: self._problem_of(query) for name, query in self._queries.items()}
+        self._reporter.problems(problems)
+        self._reporter.flows(
+            {
+                name: query.flow(busy=self._reporter.evaluating or self._has_due(query))
+                for name, query in self._queries.items()
+            }
+        )
+        self._reporter.state(
+            detail=self._detail(),
+            ready=self._starter.executor is not None,
+            counters={
+                "tables": len(self._watch.names),
+                "queries": len(self._queries),
+                "evaluations": self._evaluations.count,
+                "batches_sent": self._sender.batches_sent,
+            },
+        )
+
+    def _detail(self) -> str:
+        broken = [str(problem.message) for problem in self._watch.problems().values()]
+        return "; ".join([self._starter.detail, *broken])
+
+    def _has_due(self, query: InstalledQuery) -> bool:
+        moment = time.monotonic()
+        return any(self._evaluations.is_due(f.plan, moment) for f in query.fragments)
+
+    def _problem_of(self, query: InstalledQuery) -> FederationError | None:
+        for table in sorted(query.tables):
+            problem = self._watch.problem(table)
+            if problem is not None:
+                return problem
+        if self._starter.problem is not None:
+            return self._starter.problem
+        for fragment in query.fragments:
+            error = self._evaluations.error(fragment.plan)
+            if error is not None:
+                return error
+        return None
+
+    def _woken(self) -> None:
+        self._wake.set()
+
+    def _on_connection(self, connected: bool) -> None:
+        log.info("broker %s", "connected" if connected else "lost; trying again")
+        self._sender.connection_changed()
+        if connected:
+            self._reporter.announce()
+            for query in self._queries.values():
+                query.request_all()
+        self._wake.set()
+
+    def _on_messages(self, burst: list[Message]) -> None:
+        for message in burst:
+            try:
+                self._dispatch(message)
+            except FederationError as error:
+                self._reporter.dead_letter(message, error)
+        self._wake.set()
+
+    def _dispatch(self, message: Message) -> None:
+        match self.topics.parts(message.topic):
+            case ["q", query, "frag", _me]:
+                self._install(query, message.payload)
+            case ["host", _me, "tables"]:
+                tables = decode_json(message.payload, TableSet) if message.payload else TableSet()
+                self._watch.define(tuple(t for t in tables.tables if t.is_table))
+                self._poll_at = 0.0
+            case ["host", _me, "state"]:
+                self._heard_own_state(message.payload)
+            case ["gw", _me, "cmd", verb]:
+                self._command(verb, decode_json(message.payload, Command))
+            case _:
+                raise WireError(f"nobody here reads {message.topic!r:.200}")
+
+    def _install(self, name: str, payload: bytes) -> None:
+        bundle = decode_packed(payload, FragmentBundle) if payload else None
+        if bundle is not None and bundle.query != name:
+            raise WireError(f"a bundle of query {bundle.query!r:.80} on the topic of {name!r:.80}")
+        old = self._queries.get(name)
+        if bundle is not None and old is not None and bundle.version <= old.bundle.version:
+            return  # the retained copy again, after a reconnect
+        if old is not None:
+            self._last_sequence = max(self._last_sequence, old.last_sequence())
+            del self._queries[name]
+        if bundle is not None:
+            query = InstalledQuery(bundle, self._me, self.epoch, self._last_sequence)
+            if query.fragments:
+                self._queries[name] = query
+                self._poll_at = 0.0
+                log.info("query %s version %d installed", name, bundle.version)
+        elif old is not None:
+            log.info("query %s removed", name)
+
+    def _heard_own_state(self, payload: bytes) -> None:
+        """Contradict a will of ours that was published although we live."""
+        if payload:
+            state = decode_json(payload, SiteState)
+            if not state.online and state.epoch >= self.epoch:
+                self._reporter.announce()
+
+    def _command(self, verb: str, command: Command) -> None:
+        match verb:
+            case "resync":
+                destination = RESULT if command.channel == "out" else command.channel
+                query = self._queries.get(command.query)
+                if query is None or not query.request_snapshot(destination):
+                    log.info("no channel of query %r for %r", command.query, command.channel)
+            case "flow" | "ping":
+                self._reporter.announce()
+            case "refresh":
+                table = command.arguments.get("table", "")
+                if not self._watch.read_again(str(table)):
+                    log.warning("asked to read table %r again, which does not exist", table)
+                self._poll_at = 0.0
+            case _:
+                log.warning("unknown command %r", verb[:40])
+
+    async def _in_worker(self, work: Callable[[], object]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    async def _stop(self) -> None:
+        with contextlib.suppress(QueueFull):
+            self._reporter.stopped()
+        await self.client.close()
+        # First the engine, so that an evaluation on the worker thread ends.
+        await asyncio.to_thread(self._starter.stop)
+        await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
+
+
+def will_state(epoch: int) -> SiteState:
+    """Return what the broker says of us when we vanish."""
+    return SiteState(False, epoch, wall_clock(), "static", "lost", ready=False)
