@@ -112,13 +112,13 @@ def _translated(
                 f"expected {row.expected_columns}: {row.text[:120]!r}",
                 hint="put quotes around fields that contain the delimiter",
             ) from None
-        if "Empty CSV" in str(error):
-            raise TableError(f"{where} is empty", hint="a header line is expected") from None
         line = _line_not_utf8(file)
         if line:
             raise TableError(
                 f"{where}: line {line} is not UTF-8", hint="save it as UTF-8"
             ) from None
+        if "Empty CSV" in str(error):
+            raise TableError(f"{where} is empty", hint="a header line is expected") from None
         raise TableError(f"{where} is not CSV: {error}") from error
     except OSError as error:
         raise TableError(f"{where} cannot be read: {error.strerror or error}") from error

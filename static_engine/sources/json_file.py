@@ -34,9 +34,9 @@ def read_json(definition: SourceDefinition, files: tuple[Path, ...]) -> Iterator
         row = 1
         try:
             for objects in _batched(file):
-                for item in objects:
+                folded = [_folded(item, row + n) for n, item in enumerate(objects)]
+                for item in folded:
                     seen.update(dict.fromkeys(item))
-                folded = [{k.strip().lower(): v for k, v in item.items()} for item in objects]
                 names = [name.lower() for name in definition.schema.names]
                 rows = [[item.get(name) for name in names] for item in folded]
                 yield batch_of_values(definition, rows, row, where)
@@ -50,6 +50,13 @@ def read_json(definition: SourceDefinition, files: tuple[Path, ...]) -> Iterator
             raise TableError(f"{where} cannot be read: {error.strerror or error}") from error
         if seen:
             match_columns(definition, list(seen), file.name)
+
+
+def _folded(item: dict[str, object], row: int) -> dict[str, object]:
+    folded = {name.strip().lower(): value for name, value in item.items()}
+    if len(folded) != len(item):
+        raise ValueError(f"row {row} has two keys that differ in case only")
+    return folded
 
 
 def _batched(file: Path) -> Iterator[list[dict[str, object]]]:
