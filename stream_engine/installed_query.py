@@ -91,6 +91,7 @@ class InstalledQuery:
         )
         self._fresh = True
         self._recursive_news = False
+        self._wakeup: int | None = None
         self.scans: tuple[Scan, ...] = tuple(
             dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
         )
@@ -135,8 +136,7 @@ class InstalledQuery:
             return True
         if any(scan in sources.deltas for scan in self.scans):
             return True
-        wakeup = self.next_wakeup()
-        return wakeup is not None and wakeup <= now
+        return self._wakeup is not None and self._wakeup <= now
 
     @property
     def is_busy(self) -> bool:
@@ -170,6 +170,8 @@ class InstalledQuery:
         for port, recursion in self._recursions.items():
             for message in recursion.drain():
                 self._outbox.collect_recursive(port, message)
+        times = (circuit.next_wakeup() for circuit in self._circuits.values())
+        self._wakeup = min((time for time in times if time is not None), default=None)
         yield from self._outbox.flush(now)
 
     def take_replays_wanted(self) -> list[str]:
@@ -186,9 +188,8 @@ class InstalledQuery:
         return list(wanted)
 
     def next_wakeup(self) -> int | None:
-        """Return when time alone changes something, or None."""
-        times = (circuit.next_wakeup() for circuit in self._circuits.values())
-        return min((time for time in times if time is not None), default=None)
+        """Return when time alone changes something, or None; as of the last step."""
+        return self._wakeup
 
     def flow(self) -> FlowReport:
         """Return the next sequence number of every channel, out and in.

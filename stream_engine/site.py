@@ -69,7 +69,7 @@ class SiteEngine:
         self._events: dict[str, list[SourceEvent]] = {}
         self._pending_events = 0
         self._queries: dict[str, InstalledQuery] = {}
-        self._failed: dict[str, InstalledQuery] = {}
+        self._failed: dict[str, int] = {}
         self._resyncs: dict[tuple[str, str], None] = {}
         self._floor = 0
 
@@ -91,8 +91,9 @@ class SiteEngine:
         Raises:
             InternalError: The bundle contradicts itself; what ran before still runs.
         """
-        known = self._queries.get(bundle.query) or self._failed.get(bundle.query)
-        if known is not None and known.bundle.version >= bundle.version:
+        known = self._queries.get(bundle.query)
+        version = self._failed.get(bundle.query) if known is None else known.bundle.version
+        if version is not None and version >= bundle.version:
             return
         first = self._floor if known is None else max(self._floor, known.last_sequence())
         query = InstalledQuery(bundle, site=self.site, epoch=self.epoch, first=first)
@@ -107,12 +108,8 @@ class SiteEngine:
 
     def uninstall(self, query: str) -> None:
         """Stop a query; nothing happens if it does not run here."""
-        for queries in (self._queries, self._failed):
-            stopped = queries.pop(query, None)
-            if stopped is not None:
-                self._floor = max(self._floor, stopped.last_sequence())
-        self._resyncs = {key: None for key in self._resyncs if key[0] != query}
-        self._drop_unused()
+        self._failed.pop(query, None)
+        self._stop(query)
 
     def ingest(self, source: str, events: Sequence[SourceEvent]) -> None:
         """Take in what happened to a source; it is worked on in the next step.
@@ -278,9 +275,17 @@ class SiteEngine:
         return SourceChanges(deltas, oldest, current)
 
     def _fail(self, name: str, error: FederationError, result: StepResult) -> None:
-        """Stop a query here; it stays known, so that the same version is not started again."""
-        self._failed[name] = self._queries.pop(name)
+        """Stop a query here; its version stays known, so that it is not started again."""
+        self._failed[name] = self._queries[name].bundle.version
+        self._stop(name)
         result.failures.append((name, error))
+
+    def _stop(self, name: str) -> None:
+        stopped = self._queries.pop(name, None)
+        if stopped is not None:
+            self._floor = max(self._floor, stopped.last_sequence())
+        self._resyncs = {key: None for key in self._resyncs if key[0] != name}
+        self._drop_unused()
 
     def _relation(self, scan: Scan) -> SourceRelation:
         relations = self._relations.setdefault(scan.source, {})

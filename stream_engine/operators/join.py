@@ -35,11 +35,9 @@ class JoinOperator:
         return {}
 
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Join the change of one side with the other side, then remember it."""
+        """Join the change of one side with the other side and remember it."""
         own, other = self._sides[port], self._sides[1 - port]
-        # Widths are fixed, so different pairs give different rows: nothing has to be added up.
-        result = _probe_left(delta, own, other) if port == 0 else _probe_right(delta, own, other)
-        own.apply(delta)
+        result = _join(delta, own, other, from_left=port == 0)
         return result if self._holds is None else _select(result, self._holds)
 
     def state_rows(self) -> int:
@@ -47,25 +45,34 @@ class JoinOperator:
         return len(self._sides[0]) + len(self._sides[1])
 
 
-def _probe_left(delta: Delta, own: IndexedRelation, other: IndexedRelation) -> Delta:
-    key_of, find = own.key_of, other.buckets.get
+def _join(delta: Delta, own: IndexedRelation, other: IndexedRelation, *, from_left: bool) -> Delta:
+    """Pair a side's changed rows with the other side's rows; add them to their own side.
+
+    Both are done in one loop because finding the key is most of the work. Widths are fixed, so
+    different pairs give different rows: the result needs no adding up.
+    """
+    key_of, composite, buckets = own.key_of, own.composite, own.buckets
+    find_own, find_other = buckets.get, other.buckets.get
     result: Delta = {}
     for row, weight in delta.items():
-        bucket = find(key_of(row))
-        if bucket is not None:
-            for partner, count in bucket.items():
-                result[row + partner] = weight * count
-    return result
-
-
-def _probe_right(delta: Delta, own: IndexedRelation, other: IndexedRelation) -> Delta:
-    key_of, find = own.key_of, other.buckets.get
-    result: Delta = {}
-    for row, weight in delta.items():
-        bucket = find(key_of(row))
-        if bucket is not None:
-            for partner, count in bucket.items():
-                result[partner + row] = weight * count
+        key = key_of(row)
+        partners = find_other(key)
+        if partners is not None:
+            for partner, count in partners.items():
+                result[row + partner if from_left else partner + row] = weight * count
+        if key is None or (composite and None in key):
+            continue
+        bucket = find_own(key)
+        if bucket is None:
+            buckets[key] = {row: weight}
+            continue
+        new = bucket.get(row, 0) + weight
+        if new:
+            bucket[row] = new
+        else:
+            del bucket[row]
+            if not bucket:
+                del buckets[key]
     return result
 
 

@@ -1,8 +1,9 @@
 """Left outer joins."""
 
 from collections.abc import Callable
+from typing import Any
 
-from stream_engine.state.columns import picker
+from stream_engine.state.columns import key_picker
 from stream_engine.state.indexed_relation import IndexedRelation
 from streamsql.algebra.expressions import Expression
 from streamsql.algebra.scalar import compile_predicate
@@ -39,8 +40,9 @@ class LeftJoinOperator:
     def __init__(
         self, keys: tuple[tuple[int, int], ...], residual: Expression | None, right_width: int
     ) -> None:
-        self._left_key = picker(tuple(left for left, _ in keys))
-        self._left: dict[Row, dict[Row, _LeftRow]] = {}
+        self._left_key = key_picker(tuple(left for left, _ in keys))
+        self._composite = len(keys) > 1
+        self._left: dict[Any, dict[Row, _LeftRow]] = {}
         self._right = IndexedRelation(tuple(right for _, right in keys))
         self._holds = None if residual is None else compile_predicate(residual)
         self._padding: Row = (None,) * right_width
@@ -63,11 +65,11 @@ class LeftJoinOperator:
 
     def _apply_left(self, delta: Delta) -> Delta:
         key_of, left, find = self._left_key, self._left, self._right.buckets.get
-        holds, padding = self._holds, self._padding
+        holds, padding, composite = self._holds, self._padding, self._composite
         result: Delta = {}
         for row, weight in delta.items():
             key = key_of(row)
-            if None in key:
+            if key is None or (composite and None in key):
                 add(result, row + padding, weight)
                 continue
             own = left.get(key)
@@ -96,8 +98,7 @@ class LeftJoinOperator:
         holds, padding = self._holds, self._padding
         result: Delta = {}
         for row, weight in delta.items():
-            key = key_of(row)
-            partners = None if None in key else find(key)
+            partners = find(key_of(row))  # a key with NULL is never there
             if partners is None:
                 continue
             for partner, state in partners.items():

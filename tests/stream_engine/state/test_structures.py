@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.state import sorted_list
-from stream_engine.state.columns import picker
+from stream_engine.state.columns import key_picker, picker
 from stream_engine.state.counted_order import CountedOrder
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.indexed_relation import IndexedRelation
@@ -108,22 +108,27 @@ def test_expiry_queue_bounds_its_garbage() -> None:
     assert len(queue._heap) <= 2 * 1_000 + 65
 
 
-@given(delta_sequences())
-def test_indexed_relation_holds_the_sum_without_null_keys(sequence: list[Delta]) -> None:
-    indexed = IndexedRelation((0, 1))
+@pytest.mark.parametrize("columns", [(), (0,), (0, 1)])
+@given(sequence=delta_sequences())
+def test_indexed_relation_holds_the_sum_without_null_keys(
+    columns: tuple[int, ...], sequence: list[Delta]
+) -> None:
+    indexed = IndexedRelation(columns)
     total: Delta = {}
     for delta in sequence:
         indexed.apply(delta)
         accumulate(total, delta)
     held = {row: w for bucket in indexed.buckets.values() for row, w in bucket.items()}
-    assert held == {row: w for row, w in total.items() if None not in row[:2]}
+    assert held == {row: w for row, w in total.items() if None not in row[: len(columns)]}
     assert all(indexed.buckets.values())
     assert len(indexed) == len(held)
     for key, bucket in indexed.buckets.items():
-        assert {row[:2] for row in bucket} == {key}
+        assert {key_picker(columns)(row) for row in bucket} == {key}
 
 
 @given(st.lists(st.integers(0, 4), max_size=5))
 def test_picker_gives_a_tuple(positions: list[int]) -> None:
     row = ("a", "b", "c", "d", "e")
-    assert picker(tuple(positions))(row) == tuple(row[position] for position in positions)
+    expected = tuple(row[position] for position in positions)
+    assert picker(tuple(positions))(row) == expected
+    assert key_picker(tuple(positions))(row) == (expected[0] if len(expected) == 1 else expected)
