@@ -55,7 +55,7 @@ class Entry(Item):
         super().__init__(row, sent)
         self.shown = shown
         self.buffered: Any = None
-        self.received: list[Any] = []
+        self.received: tuple[Any, ...] = ()
         self.complete = True
 
 
@@ -149,8 +149,8 @@ class AbsorptionTable:
     def _receive(self, entry: Entry, annotation: Any) -> None:
         implies = self.encoding.implies
         if not any(implies(annotation, held) for held in entry.received):
-            entry.received = [h for h in entry.received if not implies(h, annotation)]
-            entry.received.append(annotation)
+            kept = [held for held in entry.received if not implies(held, annotation)]
+            entry.received = (*kept, annotation)
 
     def _send_more(self, entry: Entry, annotation: Any, keep: Keep) -> None:
         """Send what is new at once; hold it back (`keep`) when too much was sent already."""
@@ -202,7 +202,8 @@ class AbsorptionTable:
             rest = encoding.difference(entry.buffered, found)
             entry.buffered = None if encoding.is_false(rest) else rest
         if entry.received:
-            entry.received = [h for h in entry.received if not encoding.implies(h, found)]
+            rests = [held for held in entry.received if not encoding.implies(held, found)]
+            entry.received = tuple(rests)
         self.mention(entry, found)
         if entry.shown:
             self.released.append((entry, found))
@@ -215,7 +216,7 @@ class AbsorptionTable:
             entry.buffered = None if encoding.is_false(buffered) else buffered
         if entry.received:
             received = [encoding.restrict(held, dead) for held in entry.received]
-            entry.received = [held for held in received if not encoding.is_false(held)]
+            entry.received = tuple([held for held in received if not encoding.is_false(held)])
 
     def forget(self, entry: Entry) -> None:
         """Remove a row without support."""

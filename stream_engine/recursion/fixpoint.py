@@ -392,9 +392,11 @@ class FixpointOperator:
 
     def _check_size(self) -> None:
         limit = self.node.limit
-        if len(self._view) > limit or len(self._view.entries) > 2 * limit + _CHUNK:
+        candidates = len(self._view.entries)
+        if len(self._view) > limit or candidates > 2 * limit + _CHUNK:
+            rows = limit if len(self._view) > limit else f"{2 * limit} candidate"
             raise RecursionLimitError(
-                f"recursion {self.node.name} has more than {limit} rows at {self.site}",
+                f"recursion {self.node.name} has more than {rows} rows at {self.site}",
                 hint="bound it (hops < 12) or raise it: WITH RECURSIVE (LIMIT n)",
             )
         if self._settle_derivations > self._max_derivations:

@@ -68,7 +68,7 @@ def test_a_cycle_of_negative_cost_across_sites_is_stopped() -> None:
     ensemble.apply("s1", 0, {("b", "a", -2): 1})
     for site in ensemble.operators:
         ensemble.step(site)
-    with pytest.raises(RecursionLimitError, match="more than 100 rows"):
+    with pytest.raises(RecursionLimitError, match="more than 200 candidate rows"):
         ensemble.run()
 
 

@@ -7,6 +7,7 @@ from stream_engine.recursion.placement import LeafRoute, Router, placement_of
 from stream_engine.recursion.rules import RECURSIVE, narrowed, rules_of
 from stream_engine.recursion.testing import (
     LINK,
+    Ensemble,
     cheapest_path,
     column,
     project,
@@ -72,6 +73,21 @@ def test_unions_are_taken_apart() -> None:
     rules = rules_of(fixpoint(Distinct(UnionAll((forward(), LINK_PAIR))), union))
     assert rules.leaves == (LINK,)
     assert len(rules.rules) == 2
+
+
+def test_a_union_below_a_join_adds_a_rule_over_leaves() -> None:
+    both = UnionAll((REFERENCE, LINK_PAIR))
+    joined = Join(both, LINK_PAIR, JoinKind.INNER, ((1, 0),))
+    node = fixpoint(project(joined, src=Column(0, "src", TEXT), dst=Column(3, "dst", TEXT)))
+    links = [("a", "b", 1), ("b", "c", 1), ("c", "d", 1)]
+    expected = {("a", "b"), ("b", "c"), ("c", "d"), ("a", "c"), ("b", "d"), ("a", "d")}
+    ensemble = Ensemble(node, ("s0", "s1", "s2"))
+    for site, link in zip(ensemble.operators, links, strict=True):
+        ensemble.apply(site, 0, {link: 1})
+        ensemble.step(site)
+    ensemble.run()
+    assert ensemble.rows() == expected
+    assert [rule.atoms for rule in rules_of(node).rules] == [(0,), (RECURSIVE, 0), (0, 0)]
 
 
 def test_columns_nobody_reads_are_cut_away() -> None:
