@@ -50,7 +50,7 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
         >>> common_type(DataType.TEXT, DataType.DOUBLE) is None
         True
     """
-    if left == right or right == DataType.NULL:
+    if right in {left, DataType.NULL}:
         return left
     if left == DataType.NULL:
         return right
@@ -149,7 +149,7 @@ def _to_double(value: object) -> float:
 
 def _to_timestamp(value: object) -> int:
     if isinstance(value, float):
-        return round(value * MICROSECONDS)
+        return _to_integer(float(round(value * MICROSECONDS)))
     if isinstance(value, str):
         moment = datetime.fromisoformat(value.strip())
         return timestamp_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

@@ -1,0 +1,95 @@
+"""Whatever the network repeats, loses or cuts off, both ends agree after resynchronisation."""
+
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamsql.data.delta import Delta, accumulate
+from streamsql.wire.channels import CHUNK_ROWS, ReceivingChannel, Reception, SendingChannel
+from streamsql.wire.messages import DeltaBatch
+
+rows = st.tuples(st.sampled_from("abc"))
+deltas = st.dictionaries(rows, st.integers(-2, 2).filter(bool), min_size=1, max_size=3)
+steps = st.lists(
+    st.one_of(
+        deltas.map(lambda d: ("push", d)),
+        st.sampled_from([("lose", None), ("repeat", None), ("restart", None), ("away", None)]),
+    ),
+    max_size=25,
+)
+
+
+class Pair:
+    """A sender and a receiver; `view` integrates what the receiver passes on."""
+
+    def __init__(self) -> None:
+        self.epoch = 1
+        self.sender = SendingChannel(version=1, epoch=1, ports=["p"])
+        self.receiver = ReceivingChannel(version=1)
+        self.view: Delta = {}
+        self.last: DeltaBatch | None = None
+        self.lossy = False
+        self.deliver(self.sender.snapshot(now=0))
+
+    def deliver(self, batches: Iterable[DeltaBatch]) -> None:
+        for batch in batches:
+            self.last = batch
+            if self.lossy:
+                self.lossy = False
+                continue
+            reception, delta = self.receiver.accept(batch)
+            accumulate(self.view, delta)
+            if reception == Reception.GAP:
+                self.deliver(self.sender.snapshot(now=0))
+
+
+@given(steps)
+def test_the_receiver_ends_up_with_what_the_sender_has(
+    events: list[tuple[str, Delta | None]],
+) -> None:
+    pair = Pair()
+    for kind, delta in events:
+        if kind == "push" and delta is not None:
+            pair.deliver(pair.sender.push("p", delta, now=0))
+        elif kind == "lose":
+            pair.lossy = True
+        elif kind == "repeat" and pair.last is not None:
+            pair.deliver([pair.last])
+        elif kind == "restart":
+            pair.epoch += 1
+            pair.sender = SendingChannel(version=1, epoch=pair.epoch, ports=["p"])
+            pair.deliver(pair.sender.snapshot(now=0))
+        elif kind == "away":
+            for retraction in pair.receiver.lose_sender().values():
+                accumulate(pair.view, retraction)
+            assert pair.view == {}
+    pair.lossy = False
+    pair.deliver(pair.sender.snapshot(now=0))
+    assert pair.view == pair.sender.contents["p"] == pair.receiver.contents["p"]
+
+
+def test_a_will_be_older_session_is_ignored() -> None:
+    receiver = ReceivingChannel(version=1)
+    new = SendingChannel(version=1, epoch=5, ports=["p"])
+    old = SendingChannel(version=1, epoch=4, ports=["p"])
+    for batch in new.snapshot(now=0):
+        assert receiver.accept(batch)[0] == Reception.ACCEPTED
+    for batch in old.snapshot(now=0):
+        assert receiver.accept(batch)[0] == Reception.STALE
+
+
+def test_batches_of_another_version_are_ignored() -> None:
+    sender = SendingChannel(version=2, epoch=1, ports=["p"])
+    (batch,) = sender.snapshot(now=0)
+    assert ReceivingChannel(version=1).accept(batch) == (Reception.STALE, {})
+
+
+def test_large_snapshots_travel_in_chunks_and_arrive_whole() -> None:
+    sender = SendingChannel(version=1, epoch=1)
+    large: Delta = {(number,): 1 for number in range(CHUNK_ROWS * 2 + 1)}
+    assert len(list(sender.push("p", large, now=0))) == 3
+    receiver = ReceivingChannel(version=1)
+    for batch in sender.snapshot(now=0):
+        assert receiver.accept(batch)[0] == Reception.ACCEPTED
+    assert receiver.contents["p"] == large
