@@ -11,6 +11,12 @@ from hypothesis import strategies as st
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.recursion.fixpoint import FixpointOperator
+from stream_engine.simulation.bundles import (
+    counted_at_base,
+    joined_by_hash,
+    joined_with_copies,
+)
 from stream_engine.state.source_relation import SourceRelation
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
@@ -78,6 +84,13 @@ def deltas(schema: Schema = COLUMNS, *, max_rows: int = 4) -> st.SearchStrategy[
     """Return changes with weights -2 to 2, not all of which apply to a given relation."""
     weights = st.sampled_from((-2, -1, 1, 2))
     return st.dictionaries(rows(schema), weights, max_size=max_rows)
+
+
+@st.composite
+def schemas(draw: st.DrawFn, *, max_columns: int = 4) -> Schema:
+    """Return columns of any types the domains have, with distinct names."""
+    dtypes = draw(st.lists(st.sampled_from(tuple(_DOMAINS)), min_size=1, max_size=max_columns))
+    return Schema.of(*((f"c{position}", dtype) for position, dtype in enumerate(dtypes)))
 
 
 @st.composite
@@ -277,16 +290,42 @@ def _of_same_type(draw: st.DrawFn, plan: Plan) -> Plan:
     return Values(tuple(draw(st.lists(rows(plan.schema), max_size=2))), plan.schema)
 
 
+@st.composite
+def bundles(draw: st.DrawFn, sources: Sequence[Scan], gateways: tuple[str, ...]) -> FragmentBundle:
+    """Return a random fragmentation over gateways and a base.
+
+    What is pushed to the gateways is any plan over the sources, cut to a text and a number.
+    """
+    first, second = (
+        _two_columns(draw(plans(sources, depth=draw(st.integers(0, 2))))) for _ in range(2)
+    )
+    sites = (*gateways, "base")
+    match draw(st.integers(0, 2)):
+        case 0:
+            return counted_at_base(first, gateways)
+        case 1:
+            count = draw(st.integers(1, len(sites)))
+            joiners = draw(st.permutations(sites))[:count]
+            return joined_by_hash(first, second, gateways, tuple(joiners))
+        case _:
+            return joined_with_copies(first, second, sites)
+
+
+def _two_columns(plan: Plan) -> Plan:
+    """Cut or pad a plan to a TEXT and an INTEGER column."""
+    texts = columns_of_type(plan.schema, DataType.TEXT)
+    integers = columns_of_type(plan.schema, DataType.INTEGER)
+    first: Expression = texts[0] if texts else Literal("a", DataType.TEXT)
+    second: Expression = integers[0] if integers else Literal(1, DataType.INTEGER)
+    return Project(plan, (first, second), ("k", "n"))
+
+
 # --- running ----------------------------------------------------------------------------------
 
 
-def no_recursion(node: Fixpoint) -> RecursiveOperator:
-    """Refuse recursion: for circuits of plans without any.
-
-    Raises:
-        AssertionError: Always.
-    """
-    raise AssertionError(f"unexpected recursion {node.name}")
+def alone(node: Fixpoint) -> RecursiveOperator:
+    """Return the operator of a recursion that one site computes alone."""
+    return FixpointOperator(node, site="here", sites=("here",), epoch=1)
 
 
 class LocalRun:
@@ -294,7 +333,7 @@ class LocalRun:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.circuit: Circuit = compile_plan(plan, no_recursion)
+        self.circuit: Circuit = compile_plan(plan, alone)
         self.database = Database()
         self.output: Delta = {}
         self._relations = {scan: SourceRelation(scan) for scan in self.circuit.scans}

@@ -66,6 +66,24 @@ def test_left_join_pads_and_unpads() -> None:
     assert operator.apply(1, {(1, "y"): -1}) == {padded: 2, (1, "a", 1, "y"): -2}
 
 
+def test_left_join_counts_partners_that_were_there_before() -> None:
+    operator = LeftJoinOperator(((0, 0),), None, 2)
+    assert operator.apply(1, {(1, "x"): 1, (1, "y"): 1}) == {}
+    assert operator.apply(0, {(1, "a"): 1}) == {(1, "a", 1, "x"): 1, (1, "a", 1, "y"): 1}
+    assert operator.apply(1, {(1, "x"): -1}) == {(1, "a", 1, "x"): -1}
+    assert operator.apply(1, {(1, "y"): -1}) == {(1, "a", 1, "y"): -1, (1, "a", None, None): 1}
+
+
+def test_joins_forget_keys_without_rows() -> None:
+    join, left_join = JoinOperator(((0, 0),), None), LeftJoinOperator(((0, 0),), None, 1)
+    for operator in (join, left_join):
+        for port in (0, 1):
+            operator.apply(port, {(key,): 1 for key in range(100)})
+            operator.apply(port, {(key,): -1 for key in range(100)})
+    assert [side.buckets for side in join._sides] == [{}, {}]
+    assert (left_join._left, left_join._right.buckets) == ({}, {})
+
+
 def test_left_join_keeps_rows_with_null_keys_and_failed_residuals() -> None:
     positive = compared(">", Column(3, "y", DataType.INTEGER), Literal(0, DataType.INTEGER))
     operator = LeftJoinOperator(((0, 0),), positive, 2)

@@ -12,11 +12,11 @@ from stream_engine.testing import (
     COLUMNS,
     accumulated,
     aggregate_calls,
+    alone,
     delta_sequences,
     deltas,
     evaluated_over,
     joins,
-    no_recursion,
     predicates,
     projections,
 )
@@ -66,7 +66,7 @@ class Run:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.circuit = compile_plan(plan, no_recursion)
+        self.circuit = compile_plan(plan, alone)
         self.inputs: dict[str, Delta] = {"left": {}, "right": {}}
         self.output = self.circuit.step({}, {}, 0)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stream_engine.simulation.bundles import counted_at_base, joined_by_hash, joined_with_copies
 from stream_engine.simulation.network import Faults, Network
-from stream_engine.testing import COLUMNS, SECOND, expected_result
+from stream_engine.testing import COLUMNS, SECOND, bundles, expected_result
 from streamsql.algebra.expressions import Call, Column
 from streamsql.algebra.operators import (
     Distinct,
@@ -143,6 +143,20 @@ def test_sites_die_and_come_back(bundle: FragmentBundle, seed: int) -> None:
             world.check()
         world.come_back(dead)
         for _ in range(15):
+            world.something_happens()
+        world.check()
+
+
+@given(
+    bundle=bundles((LOG, FADING, KEYED), GATEWAYS),
+    seed=st.integers(0, 2**32),
+    loss=st.sampled_from((0.0, 0.1)),
+)
+def test_random_bundles(bundle: FragmentBundle, seed: int, loss: float) -> None:
+    world = World(bundle, seed, Faults(loss=loss, repetition=loss))
+    world.network.install(bundle)
+    for _ in range(2):
+        for _ in range(25):
             world.something_happens()
         world.check()
 
