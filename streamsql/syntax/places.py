@@ -9,7 +9,15 @@ from sqlglot.tokenizer_core import Token
 from streamsql.errors import Span
 
 _SHOWN = 80
-_SELECT = re.compile(r"\bSELECT\s+(?:DISTINCT\s+)?$", re.IGNORECASE)
+_CALL = re.compile(r"\b\w+\s*\(\s*$")
+# Leading words that sqlglot makes no part of any node.
+_OPENINGS: dict[type, re.Pattern[str]] = {
+    exp.Query: re.compile(r"\bSELECT\s+(?:DISTINCT\s+)?$", re.IGNORECASE),
+    exp.Cast: re.compile(r"\bCAST\s*\(\s*$", re.IGNORECASE),
+    exp.Case: re.compile(r"\bCASE\s+(?:WHEN\s+)?$", re.IGNORECASE),
+    exp.Exists: re.compile(r"\bEXISTS\s*\(\s*(?:SELECT\s+)?$", re.IGNORECASE),
+    exp.If: re.compile(r"\bIF\s*\(\s*$", re.IGNORECASE),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +44,9 @@ class Script:
         if found is None:
             return None
         start, end = found
-        if isinstance(node, exp.Query):
-            # The word SELECT itself is no part of any node.
-            word = _SELECT.search(self.text[max(0, start - 40) : start])
+        opening = _opening(node)
+        if opening is not None:
+            word = opening.search(self.text[max(0, start - 40) : start])
             start -= len(word.group(0)) if word else 0
         return self.span(start, self._balanced(start, end))
 
@@ -59,6 +67,14 @@ class Script:
     def end(self) -> Span:
         """Return the place behind the last character that is not blank."""
         return self.span(len(self.text.rstrip()), len(self.text.rstrip()))
+
+
+def _opening(node: exp.Expr) -> re.Pattern[str] | None:
+    for kind, pattern in _OPENINGS.items():
+        if isinstance(node, kind):
+            return pattern
+    # Some functions are built without a place of their own; then it begins at their arguments.
+    return _CALL if isinstance(node, exp.Func) and "start" not in node.meta else None
 
 
 def extent(node: exp.Expr) -> tuple[int, int] | None:

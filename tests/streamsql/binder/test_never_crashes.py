@@ -1,0 +1,169 @@
+"""Whatever the text, only our own errors come out, with a place."""
+
+import re
+
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from streamsql.binder import bind_delete, bind_insert, bind_query, define
+from streamsql.catalog.catalog import Catalog
+from streamsql.errors import QueryError
+from streamsql.library import library_views
+from streamsql.syntax import (
+    CreateSource,
+    CreateView,
+    Delete,
+    Explain,
+    Insert,
+    Query,
+    Statement,
+    Subscribe,
+    parse_script,
+)
+
+SOURCES = """
+CREATE SOURCE seat (desk TEXT, room TEXT, weight DOUBLE, ts TIMESTAMP) WITH (ttl = '90 s');
+CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, bandwidth DOUBLE);
+CREATE TABLE machines (mid TEXT PRIMARY KEY, room TEXT, level INTEGER);
+"""
+VALID = [
+    "SELECT room, AVG(weight) AS m FROM seat [RANGE 10 MINUTES] GROUP BY room HAVING COUNT(*) > 2",
+    "SELECT s.desk, m.mid FROM seat s LEFT JOIN machines m ON s.desk = m.mid WHERE m.mid IS NULL",
+    "SELECT DISTINCT room FROM seat [PARTITION BY room ROWS 5] s UNION SELECT room FROM machines",
+    "SELECT CASE room WHEN 'a' THEN 1 ELSE 2.5 END, COALESCE(weight, 0), weight::TEXT FROM seat "
+    "WHERE room LIKE 'a%' AND weight BETWEEN 1 AND 2 OR NOT room IN ('a', 'b')",
+    "SELECT ARG_MAX(room, weight), COUNT(DISTINCT room), POSITION('a' IN MAX(room)) FROM seat",
+    "SELECT ts - INTERVAL '5 s' AS t FROM seat WHERE ts > '2026-01-01' AND weight IS NOT NULL",
+    "WITH RECURSIVE (LIMIT 1000) r(a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 "
+    "FROM r JOIN link l ON l.src = r.a WHERE r.n < 10) SELECT a, MIN(n) FROM r GROUP BY a",
+    "SELECT * FROM shortest_path JOIN cheapest_path USING (src, dst)",
+    "WITH a AS (SELECT 1 AS x), b(y) AS (SELECT x FROM a) SELECT * FROM a, b WHERE x = y",
+    "CREATE SOURCE s (a TEXT, ts TIMESTAMP, KEY (a), WATERMARK FOR ts AS ts - INTERVAL '5 s') "
+    "WITH (ttl = '90 s')",
+    "CREATE RECURSIVE VIEW v (a, b) AS SELECT src, dst FROM link UNION "
+    "SELECT l.src, v.b FROM link l JOIN v ON l.dst = v.a",
+    "INSERT INTO seat (desk, weight) VALUES ('a', -1.5), ('b', 1 + 2), (NULL, NULL)",
+    "DELETE FROM machines WHERE level > 2 AND distance(1, 2, 3, 4) < 5",
+    "SUBSCRIBE TO reachable WITH (SNAPSHOT, PROGRESS)",
+    "EXPLAIN ANALYZE (TYPE FEDERATED, FORMAT JSON) ISTREAM(SELECT 1)",
+    "SHOW SOURCES; DESCRIBE seat; DROP VIEW IF EXISTS v; ADVANCE TIME BY '10 s'",
+]
+STRANGE_TEXT = r"""
+[ ] ( ) { } , . ; : :: -> ->> || <=> := => ** // == != <> ! # ~ ^ & | ? @x :a $1 ' " \ ` /* */ --
+1e999 99999999999999999999 0x1F x'ab' b'1' e'a' 'a' "a" NULL * ALL ANY FILTER QUALIFY WINDOW ROLLUP
+FOR UPDATE TOP FULL NATURAL ASOF LATERAL OVER EXISTS PIVOT UNNEST VALUES INTERSECT EXCEPT LIMIT
+OFFSET ORDER TABLESAMPLE STRUCT ARRAY MAP DATE EXTRACT IF TRY_CAST XMLTABLE JSON_TABLE
+MATCH_RECOGNIZE
+"""
+USUAL = {word for text in VALID for word in re.findall(r"\w+|'[^']*'|[^\w\s]", text)}
+WORDS = sorted(USUAL | set(STRANGE_TEXT.split()))
+
+CATALOG = Catalog(library_views())
+for _statement in parse_script(SOURCES):
+    assert isinstance(_statement, CreateSource)
+    CATALOG.define(define(_statement, CATALOG))
+
+
+def run(text: str) -> None:
+    """Parse and bind everything in a text."""
+    for statement in parse_script(text):
+        bind(statement)
+
+
+def bind(statement: Statement) -> None:
+    match statement:
+        case Explain(inner=inner):
+            bind(inner)
+        case Subscribe(inner=query):
+            bind_query(query, CATALOG)
+        case Query():
+            bind_query(statement, CATALOG)
+        case CreateSource() | CreateView():
+            define(statement, CATALOG)
+        case Insert():
+            bind_insert(statement, CATALOG)
+        case Delete():
+            bind_delete(statement, CATALOG)
+        case _:
+            pass
+
+
+def survives(text: str) -> None:
+    error = refusal(text)
+    if error is not None:
+        assert error.span is not None, error.message
+        assert error.span.line >= 1
+        assert error.span.column >= 1
+        assert not any(word in str(error) for word in ("Traceback", "sqlglot", "<class"))
+
+
+def refusal(text: str) -> QueryError | None:
+    try:
+        run(text)
+    except QueryError as error:
+        return error
+    return None
+
+
+def test_valid_statements_bind() -> None:
+    for text in VALID:
+        run(text)
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> str:
+    tokens = re.findall(r"\s+|\w+|'[^']*'|[^\w\s]", draw(st.sampled_from(VALID)))
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(0, max(len(tokens) - 1, 0)))
+        word = f" {draw(st.sampled_from(WORDS))} "
+        match draw(st.integers(0, 3)):
+            case 0:
+                del tokens[place : place + 1]
+            case 1:
+                tokens.insert(place, word)
+            case 2:
+                tokens[place : place + 1] = [word]
+            case _:
+                other = draw(st.integers(0, max(len(tokens) - 1, 0)))
+                if tokens:
+                    tokens[place], tokens[other] = tokens[other], tokens[place]
+    return "".join(tokens)
+
+
+FUZZ = settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+@FUZZ
+@given(mutations())
+@example("SELECT 1 FROM seat [")
+@example("SELECT EXTRACT(year FROM ts) FROM seat")
+@example("SELECT {'a': 1} FROM seat")
+@example("SELECT 1 UNION RIGHT SELECT 2")
+@example("SELECT * EXCEPT (a) FROM seat")
+@example("SELECT desk -> 'a', desk ->> '$.b' FROM seat")
+@example("CREATE VIEW v AS SELECT desk EXCEPT FROM seat")
+def test_mutated_statements(text: str) -> None:
+    survives(text)
+
+
+@FUZZ
+@given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join))
+def test_token_soup(text: str) -> None:
+    survives(text)
+    survives(f"SELECT {text}")
+
+
+@FUZZ
+@given(st.text(max_size=60))
+def test_any_text(text: str) -> None:
+    survives(text)
+    survives(f"SELECT {text} FROM seat")
+
+
+@FUZZ
+@given(st.sampled_from(VALID), st.data())
+def test_characters_lost_or_added(text: str, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(text)))
+    length = data.draw(st.integers(0, 4))
+    added = data.draw(st.text(max_size=3))
+    survives(text[:place] + added + text[place + length :])

@@ -1,0 +1,454 @@
+"""Wrong statements: which error, at which place, about which text, with which hint."""
+
+import re
+
+import pytest
+
+from streamsql.binder import (
+    NonTerminatingError,
+    bind_delete,
+    bind_insert,
+    bind_query,
+    define,
+)
+from streamsql.catalog.catalog import Catalog
+from streamsql.errors import BindingError, QueryError, QuerySyntaxError, UnsupportedError
+from streamsql.syntax import CreateSource, CreateView, Delete, Insert, Query, parse_script
+
+CATALOG = """
+CREATE SOURCE seat (desk TEXT, room TEXT, weight DOUBLE, ts TIMESTAMP) WITH (ttl = '90 s');
+CREATE SOURCE room (rid TEXT, status TEXT, temp DOUBLE, ts TIMESTAMP);
+CREATE TABLE machines (mid TEXT PRIMARY KEY, room TEXT, level INTEGER);
+CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE) WITH (ttl = '90 s');
+CREATE VIEW hot AS SELECT rid, temp FROM room WHERE temp > 27;
+"""
+
+STEP = "FROM r JOIN link l ON l.src = r.a"
+
+# statement, error, line, column, offending text, part of the message, part of the hint
+SYNTAX = [
+    ("SELEC desk FROM seat", 1, 1, "SELEC", "expected a statement", "SELECT"),
+    ("SELECT desk FORM seat", 1, 18, "seat", "unexpected 'seat'", "FROM instead of FORM"),
+    ("SELECT desk FROM seat WERE a = 1", 1, 28, "a", "unexpected", "WHERE instead of WERE"),
+    ("SELECT desk FROM seat GRUOP BY desk", 1, 29, "BY", "unexpected", "GROUP instead of GRUOP"),
+    ("SELECT desk, FROM seat", 1, 12, ",", "after this comma", "leave the comma out"),
+    ("SELECT desk FROM seat,", 1, 22, ",", "after this comma", "leave the comma out"),
+    ("SELECT desk FROM", 1, 17, "", "name of a source", "FROM name"),
+    ("SELECT desk\nFROM seat\nWHERE", 3, 6, "", "WHERE is incomplete", "after WHERE"),
+    ("SELECT desk FROM seat WHERE weight =", 1, 37, "", "= is incomplete", "value"),
+    ("SELECT (desk FROM seat", 1, 14, "FROM", "expected )", "close the bracket"),
+    ("SELECT 'a FROM seat", 1, 8, "'a FROM seat", "no closing '", "''"),
+    ('SELECT "a FROM seat', 1, 8, '"a FROM seat', 'no closing "', '""'),
+    ("SELECT 1 /* one", 1, 10, "/* one", "no closing */", "*/"),
+    ("SELECT desk FROM seat [RANGE]", 1, 29, "]", "number in the window", "[RANGE 10"),
+    ("SELECT desk FROM seat [RANGE 5 PARSECS]", 1, 32, "PARSECS", "time unit", "[RANGE 10"),
+    ("SELECT desk FROM seat [RANGE 10 MINUTS]", 1, 33, "MINUTS", "time unit", "MINUTES"),
+    ("SELECT desk FROM seat [ROWS 1.5]", 1, 29, "1.5", "whole number", ""),
+    ("SELECT desk FROM seat [ROWS 0]", 1, 29, "0", "greater than 0", ""),
+    ("SELECT desk FROM seat [LAST 5]", 1, 24, "LAST", "RANGE, ROWS, NOW", "[ROWS 100]"),
+    ("SELECT desk FROM seat [ROWS 5", 1, 30, "", "] to close the window", ""),
+    ("SELECT a b c FROM seat", 1, 12, "c", "unexpected 'c'", "comma"),
+    ("WITH x AS (SELECT 1)", 1, 21, "", "after WITH comes a query", "SELECT"),
+    ("WITH x AS SELECT 1", 1, 11, "SELECT", "expected (", ""),
+    ("SELECT CASE WHEN TRUE THEN 1 FROM seat", 1, 28, "1", "END after CASE", "CASE WHEN"),
+    ("CREATE SORCE s (a TEXT)", 1, 8, "SORCE", "after CREATE", "SOURCE"),
+    ("CREATE SOURCE s (a TXT)", 1, 20, "TXT", "expected a type", "TEXT"),
+    ("CREATE SOURCE s (a TEXT b TEXT)", 1, 25, "b", "expected )", "commas"),
+    ("CREATE SOURCE s (a TEXT) WITH (ttl '5 s')", 1, 36, "'5 s'", "expected =", "ttl = "),
+    ("CREATE SOURCE s (a TEXT) WITH (ttl = '5 s', ttl = '6 s')", 1, 45, "ttl", "twice", ""),
+    (
+        "CREATE SOURCE s (ts TIMESTAMP, WATERMARK FOR ts AS at - INTERVAL '5 s')",
+        1,
+        52,
+        "at",
+        "must be computed from ts",
+        "WATERMARK FOR ts AS ts",
+    ),
+    (
+        "CREATE SOURCE s (ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 'soon')",
+        1,
+        66,
+        "'soon'",
+        "not a duration",
+        "'5 s'",
+    ),
+    ("CREATE VIEW v SELECT 1", 1, 15, "SELECT", "expected AS", "CREATE VIEW v AS"),
+    ("CREATE VIEW v AS ISTREAM(SELECT 1)", 1, 18, "ISTREAM", "a view is a relation", "ISTREAM("),
+    ("INSERT seat VALUES (1)", 1, 8, "seat", "expected INTO", "INSERT INTO"),
+    ("INSERT INTO seat VALUES (1,)", 1, 26, "1", "value is missing", "NULL"),
+    ("INSERT INTO seat VALUES (1", 1, 27, "", "expected )", ""),
+    ("DELETE seat", 1, 8, "seat", "expected FROM", "DELETE FROM"),
+    ("DROP SOURC seat", 1, 6, "SOURC", "what to drop", "SOURCE"),
+    ("SHOW TABELS", 1, 6, "TABELS", "what to show", "TABLES"),
+    ("EXPLAIN", 1, 8, "", "statement to explain", ""),
+    ("EXPLAIN EXPLAIN SELECT 1", 1, 9, "EXPLAIN", "explain itself", "once"),
+    ("EXPLAIN (TYPE SPEED) SELECT 1", 1, 15, "SPEED", "a type", "LOGICAL"),
+    ("SUBSCRIBE TO v WITH (SNAPSHT)", 1, 22, "SNAPSHT", "SNAPSHOT or PROGRESS", "SNAPSHOT"),
+    ("ADVANCE TIME TO 'noon'", 1, 17, "'noon'", "not a TIMESTAMP", "ADVANCE TIME TO"),
+    ("ADVANCE TIME BY 'long'", 1, 17, "'long'", "not a duration", "ADVANCE TIME"),
+    ("SELECT 1; SELEKT 2", 1, 11, "SELEKT", "expected a statement", "SELECT"),
+]
+
+BINDING = [
+    ("SELECT dsk FROM seat", 1, 8, "dsk", "no column 'dsk'", "desk"),
+    ("SELECT s.dsk FROM seat s", 1, 8, "s.dsk", "no column 'dsk'", "desk"),
+    ("SELECT x.desk FROM seat s", 1, 8, "x", "no relation 'x'", "known here: s"),
+    ("SELECT seat.desk FROM seat s", 1, 8, "seat", "no relation 'seat'", "s"),
+    ("SELECT *\nFROM seats", 2, 6, "seats", "'seats'", "did you mean seat"),
+    ("SELECT * FROM nowhere", 1, 15, "nowhere", "'nowhere'", "SHOW SOURCES"),
+    ("SELECT ts FROM seat, room", 1, 8, "ts", "'ts' is ambiguous", "seat.ts, room.ts"),
+    ("SELECT * FROM seat, seat", 1, 21, "seat", "appears twice", "AS other"),
+    ("SELECT * FROM seat JOIN room", 1, 25, "room", "needs ON or USING", "CROSS JOIN"),
+    ("SELECT * FROM seat LEFT JOIN room", 1, 30, "room", "LEFT JOIN needs ON", "ON a.x"),
+    ("SELECT * FROM seat JOIN room USING (rm)", 1, 37, "rm", "no column 'rm'", "room"),
+    ("SELECT *", 1, 8, "*", "needs a FROM", "SELECT * FROM"),
+    ("SELECT FROM seat", 1, 1, "SELECT FROM seat", "select list is empty", "SELECT *"),
+    ("SELECT desk FROM seat WHERE weight", 1, 29, "weight", "WHERE needs a condition", "> 0"),
+    ("SELECT weight > 1 AND room FROM seat", 1, 23, "room", "AND needs a condition", ""),
+    ("SELECT 1 FROM seat WHERE room = 5", 1, 26, "room = 5", "cannot be compared", "CAST"),
+    ("SELECT 1 FROM seat WHERE weight = '5'", 1, 26, "weight = '5'", "compared", "without quotes"),
+    ("SELECT 1 FROM seat WHERE ts > 'noon'", 1, 26, "ts > 'noon'", "not a TIMESTAMP", "2026"),
+    ("SELECT room + 1 FROM seat", 1, 8, "room + 1", "TEXT + INTEGER", "||"),
+    ("SELECT ts + 1 FROM seat", 1, 8, "ts + 1", "TIMESTAMP + INTEGER", "INTERVAL"),
+    ("SELECT -room FROM seat", 1, 9, "room", "no negative", ""),
+    ("SELECT CAST('x' AS INTEGER)", 1, 8, "CAST('x' AS INTEGER)", "not a INTEGER", ""),
+    ("SELECT 99999999999999999999", 1, 8, "99999999999999999999", "not a number", "64 bits"),
+    ("SELECT INTERVAL 'soon'", 1, 17, "'soon'", "not a duration", "10 min"),
+    ("SELECT sqr(weight) FROM seat", 1, 8, "sqr(weight)", "no function 'sqr'", "SQRT"),
+    ("SELECT sqrt(room) FROM seat", 1, 8, "sqrt(room)", "does not take (TEXT)", "SQRT(number)"),
+    ("SELECT distance(1, 2, 3)", 1, 8, "distance(1, 2, 3)", "DISTANCE does not take", "x1, y1"),
+    (
+        "SELECT CASE WHEN TRUE THEN 1 ELSE 'a' END",
+        1,
+        8,
+        "CASE WHEN TRUE THEN 1 ELSE 'a' END",
+        "CASE mixes",
+        "CAST",
+    ),
+    ("SELECT 1 IN ('a')", 1, 14, "'a'", "cannot be compared", ""),
+    ("SELECT desk, COUNT(*) FROM seat", 1, 8, "desk", "neither in GROUP BY", "GROUP BY"),
+    ("SELECT room, weight FROM seat GROUP BY room", 1, 14, "weight", "neither", "MIN(weight)"),
+    ("SELECT * FROM seat GROUP BY room", 1, 8, "*", "'desk' is neither", "GROUP BY"),
+    ("SELECT room FROM seat GROUP BY 2", 1, 32, "2", "GROUP BY 2", "from 1 to 1"),
+    ("SELECT COUNT(*) AS n FROM seat GROUP BY n", 1, 41, "n", "cannot contain an aggregate", ""),
+    (
+        "SELECT 1 FROM seat WHERE COUNT(*) > 1",
+        1,
+        26,
+        "COUNT(*)",
+        "COUNT cannot stand here",
+        "HAVING",
+    ),
+    ("SELECT SUM(MAX(weight)) FROM seat", 1, 12, "MAX(weight)", "inside an aggregate", "FROM"),
+    ("SELECT SUM(room) FROM seat", 1, 8, "SUM(room)", "SUM takes numbers", "COUNT"),
+    ("SELECT MIN(1, 2) FROM seat", 1, 8, "MIN(1, 2)", "MIN takes one value", "LEAST"),
+    ("SELECT ARG_MIN(desk) FROM seat", 1, 8, "ARG_MIN(desk)", "two values", "ARG_MIN(value, by)"),
+    ("SELECT a FROM (SELECT 1, 2) AS q(a)", 1, 32, "q(a)", "1 column names for 2", "column1"),
+    ("SELECT 1 UNION SELECT 1, 2", 1, 1, "SELECT 1 UNION SELECT 1, 2", "2 columns", ""),
+    ("SELECT 1 UNION SELECT 'a'", 1, 1, "SELECT 1 UNION SELECT 'a'", "INTEGER in one", "CAST"),
+    ("SELECT * FROM hot [ROWS 5]", 1, 19, "[ROWS 5]", "'hot' is a view", "inside the definition"),
+    ("SELECT * FROM machines [NOW]", 1, 24, "[NOW]", "stored table", "leave the window out"),
+    ("SELECT * FROM (SELECT 1) AS q [NOW]", 1, 31, "[NOW]", "a query takes no window", "inside"),
+    ("WITH x AS (SELECT * FROM x) SELECT * FROM x", 1, 6, "x", "itself", "WITH RECURSIVE"),
+    ("WITH x AS (SELECT 1), x AS (SELECT 2) SELECT 1", 1, 23, "x", "defined twice", "rename"),
+    (
+        "WITH RECURSIVE r(a) AS (SELECT a FROM r) SELECT 1",
+        1,
+        16,
+        "r(a)",
+        "no base",
+        "does not read r",
+    ),
+    ("CREATE SOURCE seat (a TEXT)", 1, 15, "seat", "exists already", "DROP SOURCE"),
+    ("CREATE SOURCE s (a TEXT, a TEXT)", 1, 26, "a", "defined twice", "rename"),
+    ("CREATE SOURCE s (ab TEXT, KEY (ac))", 1, 32, "ac", "no column 'ac'", "ab"),
+    ("CREATE SOURCE s (a TEXT) WITH (ttl = 'soon')", 1, 32, "ttl", "not a duration", "90 s"),
+    ("CREATE SOURCE s (a TEXT) WITH (ttl = '0 s')", 1, 32, "ttl", "longer than nothing", ""),
+    ("CREATE LINK SOURCE s (a TEXT)", 1, 20, "s", "source and a destination", "src TEXT"),
+    ("CREATE TABLE s (a TEXT) WITH (source = 'cvs')", 1, 31, "source", "'cvs'", "csv"),
+    ("CREATE TABLE s (a TEXT) WITH (ttl = '5 s')", 1, 31, "ttl", "do not expire", "SOURCE"),
+    ("CREATE SOURCE s (a TEXT, WATERMARK FOR a AS a)", 1, 40, "a", "is TEXT", "TIMESTAMP"),
+    ("CREATE VIEW v AS SELECT * FROM v", 1, 13, "v", "reads itself", "RECURSIVE"),
+    ("CREATE VIEW v (a) AS SELECT 1, 2", 1, 22, "SELECT 1, 2", "1 column names", ""),
+    ("CREATE VIEW v AS SELECT dsk FROM seat", 1, 25, "dsk", "no column", "desk"),
+    ("INSERT INTO sat VALUES (1)", 1, 13, "sat", "no source or table", "seat"),
+    ("INSERT INTO hot VALUES (1)", 1, 13, "hot", "is a view", "sources"),
+    ("INSERT INTO seat VALUES (1, 2)", 1, 26, "1", "2 values for 4 columns", "desk TEXT"),
+    ("INSERT INTO seat (dsk) VALUES ('a')", 1, 19, "dsk", "no column 'dsk'", "desk"),
+    ("INSERT INTO seat (desk, desk) VALUES (1, 2)", 1, 25, "desk", "named twice", ""),
+    ("INSERT INTO room (temp) VALUES ('warm')", 1, 33, "'warm'", "column 'temp'", "DOUBLE"),
+    ("INSERT INTO room (rid) VALUES (lab)", 1, 32, "lab", "'lab' is not a value", "quotes"),
+    ("INSERT INTO room (ts) VALUES ('noon')", 1, 31, "'noon'", "not a TIMESTAMP", "2026"),
+    ("DELETE FROM rom", 1, 13, "rom", "no source or table", "room"),
+    ("DELETE FROM room WHERE temperature > 5", 1, 24, "temperature", "no column", "temp"),
+]
+
+UNSUPPORTED = [
+    ("SELECT 1 INTERSECT SELECT 2", 1, 1, "SELECT 1 INTERSECT SELECT 2", "INTERSECT", "join"),
+    ("SELECT 1 EXCEPT SELECT 2", 1, 1, "SELECT 1 EXCEPT SELECT 2", "EXCEPT", "LEFT JOIN"),
+    ("SELECT desk FROM seat LIMIT 5", 1, 29, "5", "LIMIT", "MIN, MAX"),
+    ("SELECT desk FROM seat ORDER BY desk LIMIT 5", 1, 43, "5", "LIMIT", "MIN, MAX"),
+    ("SELECT * FROM (SELECT 1 AS a ORDER BY a) AS q", 1, 39, "a", "ORDER BY", "leave it out"),
+    ("SELECT 1 FROM seat FULL JOIN room ON TRUE", 1, 30, "room ON TRUE", "FULL JOIN", "UNION"),
+    ("SELECT 1 FROM seat NATURAL JOIN room", 1, 33, "room", "NATURAL JOIN", "USING"),
+    ("SELECT (SELECT 1)", 1, 9, "SELECT 1", "query inside an expression", "FROM"),
+    ("SELECT 1 IN (SELECT 1)", 1, 8, "1 IN (SELECT 1)", "IN (query)", "DISTINCT"),
+    ("SELECT EXISTS (SELECT 1)", 1, 8, "EXISTS (SELECT 1)", "EXISTS", "join"),
+    ("SELECT ROW_NUMBER() OVER () FROM seat", 1, 8, "ROW_NUMBER() OVER ()", "OVER", "GROUP BY"),
+    ("SELECT MEDIAN(weight) FROM seat", 1, 8, "MEDIAN(weight)", "MEDIAN", "AVG"),
+    ("SELECT now()", 1, 8, "now", "current time", "RANGE"),
+    ("SELECT desk[1] FROM seat", 1, 8, "desk[1]", "not arrays", ""),
+    ("SELECT DISTINCT ON (room) room FROM seat", 1, 21, "room", "DISTINCT ON", "GROUP BY"),
+    ("SELECT 1 FROM HOP(seat, 1, 2)", 1, 15, "HOP(seat, 1, 2)", "HOP", "SLIDE"),
+    ("SELECT 1 FROM ISTREAM(seat)", 1, 15, "ISTREAM(seat)", "cannot stand in FROM", "around"),
+    ("SELECT 1 FROM a.seat", 1, 15, "a", "no schemas", "without a dot"),
+    ("SELECT 1 FROM seat [PARTITION BY room RANGE 5 SECONDS]", 1, 34, "room", "ROWS only", ""),
+    ("SELECT IF(TRUE, 1, 2)", 1, 8, "IF(TRUE, 1, 2)", "IF", "CASE"),
+    ("SELECT 'a' || ts FROM seat", 1, 15, "ts", "TIMESTAMP has no text form", ""),
+    (
+        "SELECT CAST(ts AS INTEGER) FROM seat",
+        1,
+        8,
+        "CAST(ts AS INTEGER)",
+        "cannot be cast",
+        "subtract",
+    ),
+    ("UPDATE seat SET a = 1", 1, 1, "UPDATE", "not a StreamSQL statement", "INSERT"),
+    ("ALTER TABLE t ADD a TEXT", 1, 1, "ALTER", "not a StreamSQL statement", "DROP"),
+    ("CREATE OR REPLACE VIEW v AS SELECT 1", 1, 19, "VIEW", "OR REPLACE", "DROP"),
+    ("CREATE SOURCE s (a TEXT NOT NULL)", 1, 25, "NOT", "NOT NULL", "IS NOT NULL"),
+    ("CREATE SOURCE s (a VARCHAR(20))", 1, 27, "(", "no length", "TEXT"),
+    ("CREATE ALARM a AS SELECT 1", 1, 8, "ALARM", "alarms", ""),
+    ("INSERT INTO seat SELECT * FROM seat", 1, 18, "SELECT", "rows, not a query", "CREATE VIEW"),
+    ("EXPLAIN WHY (SELECT 1)", 1, 9, "WHY", "EXPLAIN WHY", ""),
+    (
+        "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION ALL SELECT l.dst "
+        + STEP
+        + ") SELECT 1",
+        1,
+        25,
+        "SELECT src FROM link UNION ALL SELECT l.dst FROM r JOIN link l ON l.src = r.a",
+        "UNION ALL in the recursion",
+        "write UNION",
+    ),
+    (
+        "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM link UNION "
+        "SELECT x.a, y.b FROM r x JOIN r y ON x.b = y.a) SELECT 1",
+        1,
+        90,
+        "r y",
+        "read twice in one branch",
+        "join r with the base",
+    ),
+    (
+        "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT s.a FROM s), "
+        "s(a) AS (SELECT a FROM r) SELECT 1",
+        1,
+        68,
+        "s",
+        "mutual recursion",
+        "merge both",
+    ),
+    (
+        "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT MIN(l.dst) "
+        + STEP
+        + ") SELECT 1",
+        1,
+        75,
+        "r",
+        "aggregate over the recursive",
+        "after WITH",
+    ),
+    (
+        "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION "
+        "SELECT l.dst FROM link l LEFT JOIN r ON l.src = r.a) SELECT 1",
+        1,
+        87,
+        "r",
+        "outer join over the recursive",
+        "LEFT JOIN",
+    ),
+    (
+        "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION "
+        "SELECT l.dst FROM (SELECT DISTINCT a FROM r) AS q JOIN link l ON l.src = q.a) SELECT 1",
+        1,
+        94,
+        "r",
+        "DISTINCT over the recursive",
+        "leave it out",
+    ),
+]
+
+RECURSION = [
+    (
+        "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT l.dst FROM r [NOW] "
+        "JOIN link l ON l.src = r.a) SELECT 1",
+        BindingError,
+        "is a recursive relation",
+        "after the stream",
+    ),
+    (
+        f"WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 {STEP}) "
+        "SELECT * FROM r",
+        NonTerminatingError,
+        "n as n + 1, and nothing bounds it",
+        "hops < 12",
+    ),
+    (
+        "WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 "
+        f"{STEP} WHERE r.n > 12) SELECT * FROM r",
+        NonTerminatingError,
+        "does not bound it",
+        "hops < 12",
+    ),
+    (
+        "WITH RECURSIVE r(a, c) AS (SELECT src, 0 FROM link UNION SELECT l.dst, r.c + l.cost "
+        f"{STEP} WHERE r.c + l.cost <= 100) SELECT * FROM r",
+        NonTerminatingError,
+        "the test of c does not bound it",
+        "MIN(c)",
+    ),
+    (
+        "WITH RECURSIVE r(a, p) AS (SELECT src, src FROM link UNION "
+        f"SELECT l.dst, r.p || l.dst {STEP}) SELECT * FROM r",
+        NonTerminatingError,
+        "p as p || dst, and nothing bounds it",
+        "POSITION",
+    ),
+    (
+        "WITH RECURSIVE r(a, p) AS (SELECT src, src FROM link UNION SELECT l.dst, r.p || l.dst "
+        f"{STEP} WHERE POSITION(l.src IN r.p) = 0) SELECT * FROM r",
+        NonTerminatingError,
+        "not on what the step appends",
+        "POSITION",
+    ),
+    (
+        f"WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 {STEP}) "
+        "SELECT a, MAX(n) FROM r GROUP BY a",
+        NonTerminatingError,
+        "MAX would follow it",
+        "",
+    ),
+    (
+        "WITH RECURSIVE r(a, c) AS (SELECT src, 0 FROM link UNION SELECT l.dst, r.c - l.cost "
+        f"{STEP}) SELECT a, MIN(c) FROM r GROUP BY a",
+        NonTerminatingError,
+        "MIN would follow it",
+        "",
+    ),
+    (
+        f"WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 {STEP}) "
+        "SELECT MIN(n) FROM r",
+        NonTerminatingError,
+        "step 1 tests a, which is not in GROUP BY",
+        "",
+    ),
+    (
+        f"WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 {STEP}) "
+        "SELECT a, COUNT(*) FROM r GROUP BY a",
+        NonTerminatingError,
+        "COUNT(*) needs all rows",
+        "",
+    ),
+    (
+        f"WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 {STEP}) "
+        "SELECT a, MIN(n) FROM r WHERE n > 2 GROUP BY a",
+        NonTerminatingError,
+        "a filter reads n",
+        "",
+    ),
+    (
+        "WITH RECURSIVE r(a, n, m) AS (SELECT src, 1, 1 FROM link UNION "
+        f"SELECT l.dst, r.n + 1, r.m * 2 {STEP}) SELECT a, MIN(n), MIN(m) FROM r GROUP BY a",
+        NonTerminatingError,
+        "more than one column",
+        "",
+    ),
+    (
+        "WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION "
+        f"SELECT l.dst, 10 - r.n {STEP}) SELECT a, MIN(n) FROM r GROUP BY a",
+        NonTerminatingError,
+        "better value into a worse one",
+        "",
+    ),
+    (
+        "WITH RECURSIVE r(a, w, p) AS (SELECT src, cost, src FROM link UNION "
+        f"SELECT l.dst, LEAST(r.w, l.cost), r.p || l.dst {STEP}) "
+        "SELECT a, MAX(w), ARG_MAX(p, w) FROM r GROUP BY a",
+        NonTerminatingError,
+        "would depend on rows that are dropped",
+        "",
+    ),
+    (
+        "WITH RECURSIVE r(a, c, p) AS (SELECT src, cost, src FROM link UNION "
+        f"SELECT l.dst, r.c, r.p || l.dst {STEP}) SELECT a, MIN(c) FROM r GROUP BY a",
+        NonTerminatingError,
+        "leaves c as it is while p grows",
+        "",
+    ),
+]
+
+PLACED = [
+    *((QuerySyntaxError, *case) for case in SYNTAX),
+    *((BindingError, *case) for case in BINDING),
+    *((UnsupportedError, *case) for case in UNSUPPORTED),
+]
+
+
+def catalog() -> Catalog:
+    result = Catalog()
+    for statement in parse_script(CATALOG):
+        assert isinstance(statement, CreateSource | CreateView)
+        result.define(define(statement, result))
+    return result
+
+
+def bind_all(text: str) -> None:
+    known = catalog()
+    for statement in parse_script(text):
+        match statement:
+            case CreateSource() | CreateView():
+                define(statement, known)
+            case Insert():
+                bind_insert(statement, known)
+            case Delete():
+                bind_delete(statement, known)
+            case Query():
+                bind_query(statement, known)
+            case _:
+                pytest.fail("this statement is not bound")
+
+
+def refusal(text: str) -> QueryError:
+    with pytest.raises(QueryError) as caught:
+        bind_all(text)
+    return caught.value
+
+
+@pytest.mark.parametrize("case", PLACED, ids=[re.sub(r"\W+", "-", case[1])[:60] for case in PLACED])
+def test_place_and_hint(case: tuple[type[QueryError], str, int, int, str, str, str]) -> None:
+    kind, text, line, column, offending, message, hint = case
+    error = refusal(text)
+    assert error.span is not None
+    place = (error.span.line, error.span.column, error.span.text)
+    assert place == (line, column, offending)
+    assert type(error) is kind
+    assert message in error.message
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize(("text", "kind", "message", "hint"), RECURSION)
+def test_recursion_refused(text: str, kind: type[QueryError], message: str, hint: str) -> None:
+    error = refusal(text)
+    assert type(error) is kind
+    assert message in error.message
+    assert hint in error.hint
+    assert error.span is not None
+
+
+def test_non_terminating_has_its_own_code() -> None:
+    assert refusal(RECURSION[1][0]).code == "non_terminating"
+
+
+def test_enough_cases() -> None:
+    assert len(PLACED) + len(RECURSION) >= 150
