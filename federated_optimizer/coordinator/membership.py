@@ -8,7 +8,7 @@ away; an emptied birth or state topic is how one is removed for good.
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.model import SiteInfo
-from streamsql.wire.messages import Birth, SiteState
+from streamsql.wire.messages import Birth, SiteState, WrapperState
 
 MAX_SITES = 1_000
 
@@ -118,6 +118,13 @@ def _info(name: str, site: _Site) -> SiteInfo:
         rooms=birth.rooms if birth is not None else (),
         sources=birth.sources if birth is not None else (),
         sensors=len(birth.sensors) if birth is not None else 0,
-        wrappers=birth.wrappers if birth is not None else (),
+        wrappers=_wrappers(site),
         state=state,
     )
+
+
+def _wrappers(site: _Site) -> tuple[WrapperState, ...]:
+    """Return how the wrappers are doing: the state's figures are fresher than the birth's."""
+    if site.state is not None and site.state.wrappers:
+        return site.state.wrappers
+    return site.birth.wrappers if site.birth is not None else ()

@@ -22,6 +22,17 @@ class BufferState(msgspec.Struct, frozen=True):
     hours_left: float | None = None
 
 
+class WrapperState(msgspec.Struct, frozen=True):
+    """A wrapper and how it is doing."""
+
+    name: str
+    kind: str
+    streams: tuple[str, ...]
+    readings: int = 0
+    errors: int = 0
+    last_error: str = ""
+
+
 class SiteState(msgspec.Struct, frozen=True):
     """Online or offline. The will is the same message with `online` false and the same epoch.
 
@@ -31,6 +42,8 @@ class SiteState(msgspec.Struct, frozen=True):
         detail: What the console shows, e.g. "Spark is warming up".
         ready: Whether it answers already.
         instance: Random per process start; tells a stolen id from oneself.
+        started: When the process started; of two with one id and epoch the later one stays.
+        wrappers: How each wrapper is doing now; empty where nobody says.
     """
 
     online: bool
@@ -43,6 +56,8 @@ class SiteState(msgspec.Struct, frozen=True):
     instance: str = ""
     buffer: BufferState = BufferState()
     counters: dict[str, int] = {}
+    started: int = 0
+    wrappers: tuple[WrapperState, ...] = ()
 
 
 class SensorDescription(msgspec.Struct, frozen=True):
@@ -56,17 +71,6 @@ class SensorDescription(msgspec.Struct, frozen=True):
     level: int = 0
     x: float = 0.0
     y: float = 0.0
-
-
-class WrapperState(msgspec.Struct, frozen=True):
-    """A wrapper and how it is doing."""
-
-    name: str
-    kind: str
-    streams: tuple[str, ...]
-    readings: int = 0
-    errors: int = 0
-    last_error: str = ""
 
 
 class SourceRows(msgspec.Struct, frozen=True):
