@@ -41,6 +41,13 @@ def _coordinator(settings: ConsoleSettings) -> Coordinator:
     return Coordinator(options, client, _clock)
 
 
+def _script(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DeploymentError(f"cannot read schema {path}: {error.strerror}") from error
+
+
 def _listen(settings: ConsoleSettings) -> socket.socket:
     """Return a listening socket, so that a busy port is known before anything starts.
 
@@ -60,6 +67,19 @@ def _listen(settings: ConsoleSettings) -> socket.socket:
     return listener
 
 
+class _Server(uvicorn.Server):
+    """A server that tells event streams to end before it waits for its connections."""
+
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
+        super().__init__(config)
+        self._closing = closing
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop serving."""
+        self._closing.set()
+        await super().shutdown(sockets)
+
+
 async def serve(settings: ConsoleSettings) -> None:
     """Run coordinator and console until a signal."""
     listener = _listen(settings)
@@ -67,15 +87,12 @@ async def serve(settings: ConsoleSettings) -> None:
     await coordinator.start()
     try:
         if settings.schema_file:
-            script = Path(settings.schema_file).read_text(encoding="utf-8")
-            await apply_schema(coordinator, script)
+            await apply_schema(coordinator, _script(Path(settings.schema_file)))
+        app = create_app(coordinator, settings)
         config = uvicorn.Config(
-            create_app(coordinator, settings),
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=1,
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=2
         )
-        await uvicorn.Server(config).serve(sockets=[listener])
+        await _Server(config, app.state.closing).serve(sockets=[listener])
     finally:
         await coordinator.close()
 

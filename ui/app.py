@@ -1,38 +1,50 @@
 """The console as a FastAPI application over a coordinator."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
-from starlette.middleware.base import RequestResponseEndpoint
+from starlette.exceptions import HTTPException
 
 from federated_optimizer.coordinator.model import CoordinatorApi
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.objects import error_object
 from ui.api.routes import router as api
+from ui.guard import Guard, problem
+from ui.map.routes import router as live_map
+from ui.map.service import MapService
 from ui.pages.routes import router as pages
 from ui.settings import ConsoleSettings
 
 STATIC = Path(__file__).parent / "static"
-MAX_BODY = 1_000_000
 
 
 def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAPI:
     """Return the application; `coordinator` must be running already.
 
+    Its `state.closing` is set by whoever serves it when it is time to go: streams end then.
+
     Args:
         coordinator: What everything is asked of.
         settings: See `ConsoleSettings`.
+
+    Raises:
+        DeploymentError: The site file is wrong.
     """
+    live = MapService(coordinator, settings)
 
     @contextlib.asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await _install_layers(app)
-        yield
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await live.start()
+        try:
+            yield
+        finally:
+            await live.close()
 
     app = FastAPI(
         title="Pando",
@@ -44,32 +56,17 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     )
     app.state.coordinator = coordinator
     app.state.settings = settings
+    app.state.map = live
+    app.state.closing = asyncio.Event()
     app.include_router(api)
+    app.include_router(live_map)
     app.include_router(pages)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.middleware("http")(_guard)
+    app.add_middleware(Guard)
     app.exception_handler(FederationError)(_federation_error)
     app.exception_handler(HTTPException)(_http_error)
+    app.exception_handler(RequestValidationError)(_validation_error)
     return app
-
-
-async def _install_layers(app: FastAPI) -> None:
-    """Start the map's standing queries."""
-
-
-async def _guard(request: Request, call_next: RequestResponseEndpoint) -> Response:
-    """Refuse large bodies, and changes asked for by pages of other origins."""
-    if request.method not in ("GET", "HEAD", "OPTIONS"):
-        origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-            return _problem(403, "forbidden", f"requests from {origin:.200} are not accepted")
-        length = request.headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > MAX_BODY:
-            return _problem(413, "too_large", f"at most {MAX_BODY} bytes are accepted")
-    response = await call_next(request)
-    response.headers.setdefault("X-Content-Type-Options", "nosniff")
-    response.headers.setdefault("Referrer-Policy", "same-origin")
-    return response
 
 
 async def _federation_error(_request: Request, error: Exception) -> JSONResponse:
@@ -84,8 +81,12 @@ async def _http_error(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
         raise error
     code = "not_found" if error.status_code == 404 else "refused"
-    return _problem(error.status_code, code, str(error.detail))
+    return problem(error.status_code, code, str(error.detail))
 
 
-def _problem(status: int, code: str, message: str) -> JSONResponse:
-    return JSONResponse({"error": {"code": code, "message": message, "hint": ""}}, status)
+async def _validation_error(_request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:])
+    return problem(422, "invalid", f"{place or 'request'}: {first['msg']}")

@@ -12,9 +12,9 @@ HEARTBEAT = b": still here\n\n"
 
 
 async def change_events(
-    coordinator: CoordinatorApi, query_id: str, *, snapshot: bool
+    coordinator: CoordinatorApi, query_id: str, *, snapshot: bool, closing: asyncio.Event
 ) -> AsyncIterator[bytes]:
-    """Yield `snapshot`, `change` and `status` events until the query or its reader ends.
+    """Yield `snapshot`, `change` and `status` events until query, reader or console end.
 
     A heartbeat comment every ten seconds keeps proxies from closing a quiet stream and finds
     readers that are gone.
@@ -22,11 +22,16 @@ async def change_events(
     subscription = coordinator.subscribe(query_id, snapshot=snapshot)
     batches = subscription.__aiter__()
     pending: asyncio.Task[ChangeBatch | None] | None = None
+    closed = asyncio.create_task(closing.wait())
     try:
-        while True:
+        while not closing.is_set():
             pending = pending or asyncio.create_task(_next(batches))
-            done, _ = await asyncio.wait({pending}, timeout=HEARTBEAT_SECONDS)
-            if not done:
+            await asyncio.wait(
+                {pending, closed},
+                timeout=HEARTBEAT_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if not pending.done():
                 yield HEARTBEAT
                 continue
             batch = pending.result()
@@ -36,10 +41,10 @@ async def change_events(
             for event in _events(coordinator, query_id, batch):
                 yield event
     finally:
-        if pending is not None:
-            pending.cancel()
+        for task in filter(None, (pending, closed)):
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await pending
+                await task
         await subscription.close()
 
 

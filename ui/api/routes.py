@@ -131,13 +131,14 @@ def explain(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
 @router.get("/queries/{query_id}/changes")
 def changes(
     query_id: str,
+    request: Request,
     coordinator: Coordinator,
     snapshot: Annotated[bool, Query(description="Begin with the whole relation")] = True,
 ) -> StreamingResponse:
     """Stream a query's changes as server-sent events."""
     found = find_query(coordinator, query_id)
     return StreamingResponse(
-        change_events(coordinator, found.id, snapshot=snapshot),
+        change_events(coordinator, found.id, snapshot=snapshot, closing=request.app.state.closing),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )

@@ -1,0 +1,132 @@
+"""Everything the map shows, as one stream of server-sent events.
+
+Events: `layer` (changes of one layer's query), `layers` (where the layers' queries stand) and
+`sites` (which sites are fresh). One connection instead of a dozen, as browsers open few per host.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from federated_optimizer.coordinator.model import ChangeBatch, CoordinatorApi
+from ui.api.objects import change_object, event_text
+from ui.map.layers import Layer, LayerQueries
+
+POLL_SECONDS = 0.25
+HEARTBEAT_SECONDS = 10.0
+HEARTBEAT = b": still here\n\n"
+MAX_WAITING = 256
+
+
+class MapEvents:
+    """One reader's stream.
+
+    A slow reader is waited for by the tasks that read for it; the queries' subscriptions then
+    replace what it misses by snapshots, so nothing here grows.
+    """
+
+    def __init__(self, coordinator: CoordinatorApi, queries: LayerQueries) -> None:
+        self._coordinator = coordinator
+        self._queries = queries
+        self._waiting: asyncio.Queue[bytes] = asyncio.Queue(MAX_WAITING)
+
+    async def events(self, closing: asyncio.Event) -> AsyncIterator[bytes]:
+        """Yield events until the reader goes or the console closes."""
+        tasks = [asyncio.create_task(self._follow(layer)) for layer in self._queries.layers]
+        tasks.append(asyncio.create_task(self._watch()))
+        closed = asyncio.create_task(closing.wait())
+        try:
+            while not closing.is_set():
+                item = asyncio.create_task(self._waiting.get())
+                await asyncio.wait(
+                    {item, closed, *tasks},
+                    timeout=HEARTBEAT_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if item.done():
+                    yield item.result()
+                    continue
+                item.cancel()
+                _raise_failed(tasks)
+                if not closing.is_set():
+                    yield HEARTBEAT
+        finally:
+            for task in (*tasks, closed):
+                task.cancel()
+            await asyncio.gather(*tasks, closed, return_exceptions=True)
+
+    async def _follow(self, layer: Layer) -> None:
+        """Forward a layer's changes; wait for its query while it does not run."""
+        while True:
+            query_id = self._queries.query_id(layer)
+            if query_id is not None:
+                with contextlib.suppress(KeyError):
+                    await self._forward(layer, query_id)
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _forward(self, layer: Layer, query_id: str) -> None:
+        subscription = self._coordinator.subscribe(query_id)
+        try:
+            async for batch in subscription:
+                if batch.changes or batch.snapshot:
+                    await self._waiting.put(self._event(layer, batch))
+        finally:
+            await subscription.close()
+        # Stopped: what it said is no longer so.
+        gone = {"layer": layer.name, "snapshot": True, "changes": []}
+        await self._waiting.put(event_text("layer", gone))
+
+    def _event(self, layer: Layer, batch: ChangeBatch) -> bytes:
+        schema = self._coordinator.query(batch.query).schema
+        changes = [change_object(schema, change) for change in batch.changes]
+        return event_text(
+            "layer", {"layer": layer.name, "snapshot": batch.snapshot, "changes": changes}
+        )
+
+    async def _watch(self) -> None:
+        """Send where sites and layers stand whenever that has changed."""
+        last: tuple[Any, Any] = (None, None)
+        while True:
+            now = (self._sites(), self._layers())
+            for event, before, after in zip(("sites", "layers"), last, now, strict=True):
+                if before != after:
+                    await self._waiting.put(event_text(event, after))
+            last = now
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _sites(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "site": site.site,
+                "role": site.role,
+                "online": site.online,
+                "freshness": site.freshness,
+                "ready": site.state.ready if site.state is not None else site.online,
+                "detail": site.detail,
+            }
+            for site in self._coordinator.sites()
+        ]
+
+    def _layers(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        for layer in self._queries.layers:
+            error = self._queries.errors.get(layer.name, "")
+            try:
+                query = self._coordinator.query(layer.query)
+            except KeyError:
+                shown[layer.name] = {"status": "missing", "error": error, "waiting_for": []}
+                continue
+            shown[layer.name] = {
+                "status": str(query.status),
+                "error": query.error or error,
+                "waiting_for": list(query.waiting_for),
+            }
+        return shown
+
+
+def _raise_failed(tasks: list[asyncio.Task[None]]) -> None:
+    """Let a defect end the stream, so that it is seen and the browser connects again."""
+    for task in tasks:
+        if task.done():
+            task.result()

@@ -1,0 +1,1 @@
+SELECT mid, watts FROM EnergyMeter

@@ -1,0 +1,1 @@
+SELECT mid, rid FROM FreeMachines

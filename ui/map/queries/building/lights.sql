@@ -1,0 +1,1 @@
+SELECT rid, status FROM RoomSensor

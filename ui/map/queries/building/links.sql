@@ -1,0 +1,1 @@
+SELECT src, dst, cost FROM Link

@@ -1,0 +1,1 @@
+SELECT mid, cpu, memory, users, task, task_cpu, celsius FROM MachineLoad

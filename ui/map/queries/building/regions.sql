@@ -1,0 +1,1 @@
+SELECT sensorid, MIN(regionid) AS region FROM HotRegion GROUP BY sensorid

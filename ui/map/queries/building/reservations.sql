@@ -1,0 +1,1 @@
+SELECT rid, title, starts, ends FROM RoomReservation

@@ -1,0 +1,92 @@
+"""Routes of the map: its page, its script, its events, directions, simulation."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
+from pydantic import BaseModel, Field
+
+from ui.api.objects import query_object
+from ui.api.routes import Coordinator
+from ui.map.directions import Wish, path_query, route_query
+from ui.map.events import MapEvents
+from ui.map.service import MapService
+from ui.map.simulation import order
+from ui.pages.routes import templates
+
+router = APIRouter()
+
+NAME = Query(min_length=1, max_length=100)
+
+
+class Simulation(BaseModel):
+    """Something to happen in the simulated building."""
+
+    action: str = Field(max_length=40, examples=["sit"])
+    target: str = Field(max_length=100, examples=["lab101-03"])
+    celsius: float = 10.0
+
+
+def service_of(request: Request) -> MapService:
+    """Return the map's state."""
+    service: MapService = request.app.state.map
+    return service
+
+
+@router.get("/", response_class=HTMLResponse, include_in_schema=False)
+def map_page(request: Request) -> HTMLResponse:
+    """The live map."""
+    service = service_of(request)
+    context = {"page": "map", "kind": service.kind, "site": service.site}
+    return templates.TemplateResponse(request, "map.html", context)
+
+
+@router.get("/map/plan.js", include_in_schema=False)
+async def plan(request: Request) -> FileResponse:
+    """The floor plan as a script."""
+    path = await service_of(request).plan()
+    headers = {"Cache-Control": "no-cache"}
+    return FileResponse(path, media_type="text/javascript", headers=headers)
+
+
+@router.get("/api/map/events")
+def events(request: Request, coordinator: Coordinator) -> StreamingResponse:
+    """Stream all layers of the map, and how fresh they are, as server-sent events."""
+    stream = MapEvents(coordinator, service_of(request).layers)
+    return StreamingResponse(
+        stream.events(request.app.state.closing),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+@router.get("/api/route")
+async def route(
+    request: Request,
+    start: Annotated[str, Query(alias="from", min_length=1, max_length=100)],
+    software: Annotated[str, NAME],
+    wheelchair: Annotated[bool, Query(description="Avoid stairs")] = False,
+) -> dict[str, Any]:
+    """Start, or find, the query of the walk to the nearest free machine with a package."""
+    service = service_of(request)
+    text = route_query(Wish(start, software, wheelchair), service.site)
+    return query_object(await service.sessions.start(text))
+
+
+@router.get("/api/path")
+async def path(
+    request: Request,
+    start: Annotated[str, Query(alias="from", min_length=1, max_length=100)],
+    to: Annotated[str, NAME],
+) -> dict[str, Any]:
+    """Start, or find, the query of the cheapest radio path between two nodes."""
+    service = service_of(request)
+    return query_object(await service.sessions.start(path_query(Wish(start, to), service.site)))
+
+
+@router.post("/api/simulate")
+async def simulate(body: Simulation, request: Request, coordinator: Coordinator) -> dict[str, str]:
+    """Tell the simulated people and rooms what to do; the answer is seen in the streams."""
+    command = order(service_of(request).site, body.action, body.target, body.celsius)
+    coordinator.command(command.gateway, "simulate", command.arguments)
+    return {"message": command.message}

@@ -1,0 +1,119 @@
+// The map page: everything that moves on it follows standing queries.
+import { make } from "../api.js";
+import { Desks } from "./desks.js";
+import { Details } from "./details.js";
+import { Directions } from "./directions.js";
+import { LiveLayers } from "./layers.js";
+import { missingPlan, Plan } from "./plan.js";
+import { Radio } from "./radio.js";
+import { Rooms } from "./rooms.js";
+import { loadSite } from "./site.js";
+import { Trace } from "./trace.js";
+
+const byId = (id) => document.getElementById(id);
+const isTrace = document.querySelector(".mapping").dataset.kind === "trace";
+
+const TOGGLES = isTrace
+  ? [["links", "Links", true]]
+  : [["names", "Names and temperatures", true], ["desks", "Desks and machines", true], ["visitors", "Visitors", true], ["regions", "Hot regions", true], ["links", "Radio links", false]];
+
+const LEGEND = isTrace
+  ? [["line good", "link that delivers well"], ["line fair", "with some repetition"], ["line poor", "with many"], ["node-key linked", "node with links"], ["node-key isolated", "isolated node"]]
+  : [["room is-open", "room, lights on"], ["room is-dark", "lights off"], ["room is-reserved", "reserved now"], ["room is-stale", "stale: gateway away"], ["desk is-free", "machine free"], ["desk is-idle", "nobody there, room closed"], ["desk is-taken", "machine in use"], ["visitor", "visitor's badge"], ["region-key", "hot region"], ["line good", "radio link, good"], ["line poor", "poor"]];
+
+async function start() {
+  let site;
+  try {
+    site = await loadSite();
+  } catch (error) {
+    byId("map_plan").replaceChildren(make("p", { class: "empty" }, error.message, " Queries work all the same."));
+    return;
+  }
+  if (!window.pandoPlan) return missingPlan();
+
+  let dirty = new Set();
+  let frame = 0;
+  let chosen = {};
+  const parts = {};
+
+  const changed = (what) => {
+    dirty.add(what);
+    if (!frame) frame = requestAnimationFrame(draw);
+  };
+  const choose = (wanted) => {
+    chosen = wanted;
+    const place = site.machines.get(wanted.machine) || site.spaces.get(wanted.room);
+    if (place) parts.plan.show(place.level);
+    // While somebody asks for directions, a click on a room says where they stand.
+    if (wanted.room && byId("route-software")?.value && !byId("route-from").value) parts.directions.from(wanted.room);
+    parts.details.show(wanted);
+    changed("choice");
+  };
+  const draw = () => {
+    frame = 0;
+    const what = dirty;
+    dirty = new Set();
+    if (what.has("links")) parts.radio.updateLinks();
+    if (what.has("regions")) parts.radio.updateRegions();
+    if (what.has("visitors")) parts.directions?.updateBadges();
+    parts.rooms.update(chosen.room);
+    parts.desks.update(chosen.machine, parts.directions?.target);
+    parts.trace?.update();
+    parts.details.update();
+    notice(parts.live);
+    counts(site, parts);
+  };
+
+  parts.plan = new Plan(site, () => changed("level"));
+  parts.live = new LiveLayers(changed);
+  parts.rooms = new Rooms(parts.plan, parts.live, choose);
+  parts.desks = new Desks(parts.plan, parts.live, choose);
+  parts.radio = new Radio(parts.plan, parts.live);
+  if (isTrace) parts.trace = new Trace(parts.plan, parts.live);
+  else {
+    parts.radio.addMotes();
+    parts.directions = new Directions(parts.plan, parts.live, choose, () => changed("route"));
+  }
+  parts.details = new Details(parts.plan, parts.live, parts.rooms, parts.desks, choose, parts.directions);
+  toggles(parts.plan, site);
+  byId("legend").replaceChildren(...LEGEND.filter(([key]) => site.machines.size || !key.startsWith("desk")).map(([key, text]) => make("li", {}, make("span", { class: `key ${key}` }), text)));
+  parts.plan.addSwitch();
+  document.addEventListener("keydown", (event) => event.key === "Escape" && choose({}));
+  window.pandoMap = parts; // for those who look behind the page, and for its tests
+}
+
+function toggles(plan, site) {
+  const useful = TOGGLES.filter(([name]) => name !== "desks" || site.machines.size);
+  byId("toggles").replaceChildren(...useful.map(([name, label, on]) => {
+    plan.toggle(name, on);
+    return make("label", { class: "check" }, make("input", { type: "checkbox", checked: on, "data-layer": name, onchange: (event) => plan.toggle(name, event.target.checked) }), label);
+  }));
+}
+
+/** The line under the map: what is not as it should be. */
+function notice(live) {
+  const lines = [];
+  const away = [...live.sites.values()].filter((site) => site.role === "gateway" && site.freshness !== "live").map((site) => site.site);
+  const states = Object.entries(live.states);
+  if (!live.connected) lines.push("Connection lost: what you see is old. Trying again…");
+  if (away.length) lines.push(`${away.join(", ")} ${away.length > 1 ? "are" : "is"} away: its rooms are stale, and what it said leaves every answer.`);
+  const waiting = states.filter(([, state]) => state.status === "starting" && state.waiting_for.includes("static")).map(([name]) => name);
+  if (waiting.length) lines.push(`Spark is warming up: ${waiting.join(", ")} and directions follow when the tables are there.`);
+  for (const [name, state] of states) if (state.error) lines.push(`Layer ${name}: ${state.error}`);
+  const text = lines.join("\n");
+  if (byId("notice").textContent !== text) byId("notice").textContent = text;
+  byId("notice").hidden = !text;
+}
+
+function counts(site, { plan, desks, live }) {
+  let text = "";
+  if (isTrace) text = `${live.rows("links").size} links`;
+  else if (site.machines.size) {
+    const states = [...site.machines.values()].filter((machine) => machine.level === plan.level).map((machine) => desks.state(machine));
+    const of = (...wanted) => states.filter((state) => wanted.includes(state)).length;
+    text = `This level: ${of("free")} machines free, ${of("taken", "busy")} in use`;
+  }
+  if (byId("counts").textContent !== text) byId("counts").textContent = text;
+}
+
+start();

@@ -1,0 +1,104 @@
+// The drawn plan: levels, level switch, groups that belong to a level.
+import { get, make } from "../api.js";
+
+export class Plan {
+  /** @param site see site.js
+   *  @param shown called after another level is shown */
+  constructor(site, shown) {
+    this.site = site;
+    this.shown = shown;
+    this.map = window.pandoPlan.map;
+    this.drawn = new Map(Object.entries(window.pandoPlan.levels).map(([level, group]) => [Number(level), group]));
+    this.groups = new Map(); // level -> Map(name -> LayerGroup)
+    this.hidden = new Set();
+    this.level = null;
+    this.map.setMinZoom(-3);
+    this.map.setMaxZoom(7);
+    this.map.doubleClickZoom.disable();
+    L.control.zoom({ position: "topright" }).addTo(this.map);
+    L.control.scale({ imperial: false, position: "bottomright" }).addTo(this.map);
+    // Names need room: the style sheet hides them below this zoom.
+    this.map.on("zoomend", () => this.map.getContainer().classList.toggle("far", this.map.getZoom() < 2.6));
+    new ResizeObserver(() => {
+      this.map.invalidateSize({ animate: false });
+      if (!this.moved) this.fit();
+    }).observe(this.map.getContainer());
+    this.map.on("dragstart", () => (this.moved = true));
+    this.map.getContainer().addEventListener("wheel", () => (this.moved = true), { passive: true });
+    this.fit();
+  }
+
+  fit() {
+    this.map.fitBounds(this.site.bounds, { padding: [14, 14], animate: false });
+  }
+
+  /** The group of a name on a level, shown while its level is. */
+  group(level, name) {
+    if (!this.groups.has(level)) this.groups.set(level, new Map());
+    const named = this.groups.get(level);
+    if (!named.has(name)) {
+      named.set(name, L.layerGroup());
+      if (level === this.level && !this.hidden.has(name)) named.get(name).addTo(this.map);
+    }
+    return named.get(name);
+  }
+
+  /** Show or hide all groups of a name. */
+  toggle(name, visible) {
+    if (visible) this.hidden.delete(name);
+    else this.hidden.add(name);
+    const group = this.groups.get(this.level)?.get(name);
+    if (group && visible) group.addTo(this.map);
+    if (group && !visible) group.remove();
+  }
+
+  show(level) {
+    if (level === this.level) return;
+    this.drawn.get(this.level)?.remove();
+    for (const group of this.groups.get(this.level)?.values() || []) group.remove();
+    this.level = level;
+    this.drawn.get(level)?.addTo(this.map);
+    for (const [name, group] of this.groups.get(level) || []) if (!this.hidden.has(name)) group.addTo(this.map);
+    for (const button of document.querySelectorAll("#levels button")) button.setAttribute("aria-pressed", String(Number(button.dataset.level) === level));
+    this.shown();
+  }
+
+  /** Fill the level switch, highest level first as in a lift. */
+  addSwitch() {
+    const levels = [...this.site.levels].sort((a, b) => b.ordinal - a.ordinal);
+    if (levels.length > 1) {
+      document.getElementById("levels").replaceChildren(...levels.map((level) =>
+        make("button", { type: "button", "data-level": level.ordinal, "aria-pressed": "false", onclick: () => this.show(level.ordinal) }, level.name)));
+    }
+    this.show(levels[levels.length - 1].ordinal);
+  }
+
+  levelName(level) {
+    return this.site.levels.find((known) => known.ordinal === level)?.name || `level ${level}`;
+  }
+}
+
+/** Say why there is no drawn plan. */
+export async function missingPlan() {
+  const reason = await get("/map/plan.js").then(() => ({ message: "The map could not be drawn." }), (error) => error);
+  document.getElementById("map_plan").replaceChildren(make("p", { class: "empty" }, reason.message, reason.hint ? ` ${reason.hint}` : ""));
+}
+
+/** A marker that is an HTML element, so that the style sheet decides how it looks. */
+export function mark(at, className, { size = 16, label = "", text = "", interactive = true, z = 0 } = {}) {
+  const content = document.createElement("span");
+  content.textContent = text;
+  return L.marker(at, {
+    icon: L.divIcon({ className, html: content, iconSize: [size, size] }),
+    title: label, alt: label, interactive, keyboard: interactive, zIndexOffset: z, riseOnHover: true,
+  });
+}
+
+/** Set the classes of a marker or path to `base` and those wanted. */
+export function setClasses(layer, base, wanted) {
+  const element = layer.getElement();
+  if (!element) return;
+  const own = [...element.classList].filter((name) => name.startsWith("leaflet-"));
+  const next = [...own, base, ...wanted].join(" ");
+  if (element.getAttribute("class") !== next) element.setAttribute("class", next);
+}

@@ -1,0 +1,85 @@
+// Radio: motes, links coloured by cost, contiguous hot regions.
+import { mark } from "./plan.js";
+
+const REACH_METRES = 20;
+
+/** Expected transmissions as "good", "fair" or "poor". */
+export function quality(cost) {
+  return cost < 1.15 ? "good" : cost < 1.5 ? "fair" : "poor";
+}
+
+export class Radio {
+  constructor(plan, live) {
+    this.plan = plan;
+    this.live = live;
+    this.lines = new Map(); // "a|b" with a < b -> {line, group, quality}
+    this.regions = [];
+  }
+
+  /** Draw each pair of motes once; the dearer direction decides the colour. */
+  updateLinks() {
+    const pairs = new Map();
+    for (const { src, dst, cost } of this.live.rows("links").values()) {
+      const key = src < dst ? `${src}|${dst}` : `${dst}|${src}`;
+      pairs.set(key, Math.max(pairs.get(key) || 0, cost));
+    }
+    for (const [key, drawn] of this.lines) {
+      if (!pairs.has(key)) {
+        drawn.group.removeLayer(drawn.line);
+        this.lines.delete(key);
+      }
+    }
+    for (const [key, cost] of pairs) this.drawLink(key, cost);
+  }
+
+  drawLink(key, cost) {
+    const [a, b] = key.split("|").map((id) => this.plan.site.motes.get(id));
+    if (!a || !b) return;
+    const wanted = quality(cost);
+    const known = this.lines.get(key);
+    if (known?.quality === wanted) return;
+    if (known) known.group.removeLayer(known.line);
+    const group = this.plan.group(Math.min(a.level, b.level), "links");
+    const line = L.polyline([a.at, b.at], { className: `link ${wanted}${a.level === b.level ? "" : " between"}`, interactive: false });
+    group.addLayer(line);
+    this.lines.set(key, { line, group, quality: wanted });
+  }
+
+  addMotes() {
+    for (const mote of this.plan.site.motes.values()) {
+      L.circleMarker(mote.at, { radius: 3, className: "mote", interactive: false }).addTo(this.plan.group(mote.level, "links"));
+    }
+  }
+
+  updateRegions() {
+    for (const { group, shape } of this.regions) group.removeLayer(shape);
+    this.regions = [];
+    const byRegion = new Map();
+    for (const { sensorid, region } of this.live.rows("regions").values()) {
+      const sensor = this.plan.site.sensors.get(sensorid);
+      if (!sensor) continue;
+      if (!byRegion.has(region)) byRegion.set(region, []);
+      byRegion.get(region).push(sensor);
+    }
+    for (const [region, sensors] of byRegion) this.drawRegion(region, sensors);
+  }
+
+  drawRegion(region, sensors) {
+    const add = (shape, level) => {
+      const group = this.plan.group(level, "regions");
+      group.addLayer(shape);
+      this.regions.push({ group, shape });
+    };
+    sensors.forEach((sensor, index) => {
+      add(L.circle(sensor.at, { radius: 3.2, className: "region", interactive: false }), sensor.level);
+      for (const other of sensors.slice(index + 1)) {
+        const metres = Math.hypot(sensor.at[0] - other.at[0], sensor.at[1] - other.at[1]);
+        if (other.level === sensor.level && metres < REACH_METRES) {
+          add(L.polyline([sensor.at, other.at], { className: "region-join", interactive: false }), sensor.level);
+        }
+      }
+    });
+    const first = sensors.reduce((a, b) => (a.at[0] > b.at[0] ? a : b));
+    add(mark(first.at, "region-label", { size: 0, text: `hot: ${sensors.length}`, interactive: false }), first.level);
+  }
+}
