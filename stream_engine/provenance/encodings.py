@@ -3,7 +3,8 @@
 from typing import Any
 
 from stream_engine.provenance.annotation import AnnotationEncoding
-from streamsql.errors import QueryError
+from stream_engine.provenance.dnf import DnfEncoding
+from streamsql.errors import DeploymentError, QueryError
 
 
 def encoding_named(name: str, *, width: int) -> AnnotationEncoding[Any]:
@@ -15,15 +16,24 @@ def encoding_named(name: str, *, width: int) -> AnnotationEncoding[Any]:
 
     Raises:
         QueryError: There is none of that name.
+        DeploymentError: Its library is not installed.
     """
-    # Imported here because the BDD library has no wheel for every machine.
     if name == "dnf":
-        from stream_engine.provenance.dnf import DnfEncoding  # noqa: PLC0415
-
         dnf: AnnotationEncoding[Any] = DnfEncoding(width)
         return dnf
     if name == "bdd":
-        from stream_engine.provenance.bdd import BddEncoding  # noqa: PLC0415
-
-        return BddEncoding(max_nodes=32 * width)
+        return _bdd(width)
     raise QueryError(f"no annotation encoding {name!r:.40}", hint="write dnf or bdd")
+
+
+def _bdd(width: int) -> AnnotationEncoding[Any]:
+    # Imported here because the library has no wheel for every machine.
+    try:
+        from stream_engine.provenance.bdd import BddEncoding  # noqa: PLC0415
+    except ImportError as error:
+        raise DeploymentError(
+            f"BDD annotations need the package biodivine-aeon: {error}",
+            hint="install it, or choose the dnf encoding, which needs no package",
+        ) from error
+    bdd: AnnotationEncoding[Any] = BddEncoding(max_nodes=32 * width)
+    return bdd

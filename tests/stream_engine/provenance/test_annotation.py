@@ -1,5 +1,6 @@
 """The encodings obey the laws of positive Boolean functions; truth tables are the oracle."""
 
+import sys
 from collections.abc import Callable
 from itertools import chain, combinations
 from typing import Any
@@ -18,7 +19,7 @@ from stream_engine.provenance.bdd import BddEncoding
 from stream_engine.provenance.dnf import DnfEncoding
 from stream_engine.provenance.encodings import encoding_named
 from stream_engine.provenance.tokens import TokenSource
-from streamsql.errors import FederationError, QueryError, WireError
+from streamsql.errors import DeploymentError, FederationError, QueryError, WireError
 
 SOURCES = [TokenSource(0, 1), TokenSource(1, 900)]
 TOKENS = [SOURCES[i % 2].fresh() for i in range(6)]
@@ -168,6 +169,12 @@ def test_bdd_variables_are_recycled() -> None:
         annotation = encoding.of_token(token)
         assert list(encoding.tokens(annotation)) == [token]
         encoding.release([token])
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stream_engine.provenance.bdd", None)
+    with pytest.raises(DeploymentError, match="biodivine-aeon"):
+        encoding_named("bdd", width=8)
 
 
 def test_unknown_encoding() -> None:

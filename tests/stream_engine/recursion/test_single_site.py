@@ -1,7 +1,7 @@
 """One site: after every settle the view is the least fixpoint, and changes sum up to it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.recursion.absorption import Shipping
@@ -32,9 +32,10 @@ OPTIONS = [
     RecursionOptions(width=1),
     RecursionOptions(shipping=Shipping.EAGER),
     RecursionOptions(shipping=Shipping.EAGER, width=2),
-    RecursionOptions(annotations="bdd"),
+    RecursionOptions(annotations="bdd", width=1),
     RecursionOptions(annotations="bdd", shipping=Shipping.EAGER),
 ]
+HALF = settings(max_examples=max(settings().max_examples // 2, 1))
 LINK_VIEWS = [reachable(), cheapest_path(), cheapest_path(via=True), two_ways()]
 Batches = list[list[tuple[str, Row]]]
 
@@ -98,12 +99,14 @@ def check(node: Fixpoint, batches: Batches, options: RecursionOptions) -> None:
     [reachable(), cheapest_path(), cheapest_path(via=True), two_ways()],
     ids=lambda n: n.name,
 )
+@HALF
 @given(batches=LINK_BATCHES)
 def test_views_over_links(node: Fixpoint, options: RecursionOptions, batches: Batches) -> None:
     check(node, batches, options)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=describe)
+@HALF
 @given(batches=REGION_BATCHES)
 def test_region_by_distance(options: RecursionOptions, batches: Batches) -> None:
     check(region(1.5), batches, options)
