@@ -14,11 +14,10 @@ export class Plan {
     this.level = null;
     this.map.setMinZoom(-3);
     this.map.setMaxZoom(7);
+    this.map.options.zoomSnap = 0.1;
     this.map.doubleClickZoom.disable();
     L.control.zoom({ position: "topright" }).addTo(this.map);
     L.control.scale({ imperial: false, position: "bottomright" }).addTo(this.map);
-    // Names need room: the style sheet hides them below this zoom.
-    this.map.on("zoomend", () => this.map.getContainer().classList.toggle("far", this.map.getZoom() < 2.6));
     new ResizeObserver(() => {
       this.map.invalidateSize({ animate: false });
       if (!this.moved) this.fit();

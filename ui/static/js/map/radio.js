@@ -1,11 +1,23 @@
 // Radio: motes, links coloured by cost, contiguous hot regions.
 import { mark } from "./plan.js";
 
-const REACH_METRES = 20;
-
 /** Expected transmissions as "good", "fair" or "poor". */
 export function quality(cost) {
   return cost < 1.15 ? "good" : cost < 1.5 ? "fair" : "poor";
+}
+
+/** The fewest, shortest joins that show the sensors hang together: Prim's spanning tree. */
+function joins(sensors) {
+  const metres = (a, b) => Math.hypot(a.at[0] - b.at[0], a.at[1] - b.at[1]);
+  const [joined, left, found] = [[sensors[0]], sensors.slice(1), []];
+  while (left.length) {
+    const pairs = left.flatMap((b) => joined.map((a) => [a, b]));
+    const [a, b] = pairs.reduce((best, pair) => (metres(...pair) < metres(...best) ? pair : best));
+    left.splice(left.indexOf(b), 1);
+    joined.push(b);
+    found.push([a, b]);
+  }
+  return found;
 }
 
 export class Radio {
@@ -70,15 +82,8 @@ export class Radio {
       group.addLayer(shape);
       this.regions.push({ group, shape });
     };
-    sensors.forEach((sensor, index) => {
-      add(L.circle(sensor.at, { radius: 3.2, className: "region", interactive: false }), sensor.level);
-      for (const other of sensors.slice(index + 1)) {
-        const metres = Math.hypot(sensor.at[0] - other.at[0], sensor.at[1] - other.at[1]);
-        if (other.level === sensor.level && metres < REACH_METRES) {
-          add(L.polyline([sensor.at, other.at], { className: "region-join", interactive: false }), sensor.level);
-        }
-      }
-    });
+    for (const sensor of sensors) add(L.circle(sensor.at, { radius: 3.2, className: "region", interactive: false }), sensor.level);
+    for (const [a, b] of joins(sensors)) add(L.polyline([a.at, b.at], { className: "region-join", interactive: false }), a.level);
     const first = sensors.reduce((a, b) => (a.at[0] > b.at[0] ? a : b));
     add(mark(first.at, "region-label", { size: 0, text: `hot: ${sensors.length}`, interactive: false }), first.level);
   }

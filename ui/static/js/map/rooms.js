@@ -1,6 +1,8 @@
 // Rooms: coloured by light, reservation and freshness; names and temperatures.
 import { make } from "../api.js";
 
+const LETTER = 6.6; // pixels, mean width
+
 export class Rooms {
   constructor(plan, live, choose) {
     this.plan = plan;
@@ -15,6 +17,20 @@ export class Rooms {
         layer.on("click", () => choose({ room: room.id }));
         this.addLabel(room);
       }));
+    }
+    plan.map.on("zoomend", () => this.fitLabels());
+    this.fitLabels();
+  }
+
+  /** Write names as large rooms allow: the whole name, the id, or nothing. */
+  fitLabels() {
+    const scale = this.plan.map.getZoomScale(this.plan.map.getZoom(), 0); // pixels per metre
+    for (const [id, element] of this.labels) {
+      const { name, width, height } = this.plan.site.spaces.get(id);
+      const fits = (text, pixels) => text.length * pixels < width * scale - 4;
+      const [label, celsius] = element.children;
+      label.textContent = height * scale < 16 ? "" : fits(name, LETTER) ? name : fits(id, LETTER) ? id : "";
+      celsius.hidden = !fits("00.0 °C", LETTER - 1) || height * scale < (label.textContent ? 32 : 16);
     }
   }
 

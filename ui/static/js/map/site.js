@@ -23,18 +23,19 @@ export async function loadSite() {
       site.edges.set(`${properties.src}>${properties.dst}`, properties);
       site.edges.set(`${properties.dst}>${properties.src}`, properties);
     } else if (places[type]) {
-      const at = geometry.type === "Point" ? [geometry.coordinates[1], geometry.coordinates[0]] : middle(geometry);
-      site[places[type]].set(properties.id, { ...properties, at });
+      const place = geometry.type === "Point" ? { at: [geometry.coordinates[1], geometry.coordinates[0]] } : extent(geometry);
+      site[places[type]].set(properties.id, { ...properties, ...place });
       if (type === "sensor") site.sensed.add(`${properties.kind}:${properties.mid || properties.room}`);
     }
   }
   return site;
 }
 
-/** Where to write a shape's name: the middle of its bounds, which is inside rectangles. */
-function middle(geometry) {
+/** Where to write a shape's name, the middle of its bounds, and how wide and high they are. */
+function extent(geometry) {
   const ring = geometry.type === "Polygon" ? geometry.coordinates[0] : geometry.coordinates[0][0];
   const xs = ring.map((p) => p[0]);
   const ys = ring.map((p) => p[1]);
-  return [(Math.min(...ys) + Math.max(...ys)) / 2, (Math.min(...xs) + Math.max(...xs)) / 2];
+  const [west, east, south, north] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  return { at: [(south + north) / 2, (west + east) / 2], width: east - west, height: north - south };
 }
