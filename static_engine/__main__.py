@@ -103,7 +103,6 @@ def main() -> int:
     parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
     arguments = parser.parse_args()
     logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
-    logging.getLogger("py4j").setLevel(logging.ERROR)
     try:
         asyncio.run(_until_signalled(read_settings(arguments.config)))
     except (FederationError, ValueError) as error:

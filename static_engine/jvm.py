@@ -99,18 +99,23 @@ class SparkJvm:
         """Whether it still runs."""
         return self._process.poll() is None
 
-    def stop(self, *, timeout: float = _STOP_SECONDS) -> None:
+    def stop(self, *, timeout: float = _STOP_SECONDS, patience: float = _STOP_SECONDS) -> None:
         """End it and keep the class archive it writes on its first regular exit.
 
         Args:
             timeout: Seconds before it is killed.
+            patience: Seconds to wait for the archive; after them the JVM, which is on its way out,
+                is left to finish it, and the next start takes it over.
         """
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
+        writing = self._fresh is not None
         try:
-            code = self._process.wait(timeout)
+            code = self._process.wait(patience if writing else timeout)
         except subprocess.TimeoutExpired:
+            if writing and patience < timeout:
+                return
             self._process.kill()
             code = self._process.wait()
         if self._fresh is None:

@@ -85,14 +85,18 @@ class RunningSpark:
         except (Py4JError, OSError):
             return False
 
-    def stop(self) -> None:
-        """End session and JVM; safe when the JVM is gone already."""
+    def stop(self, *, patience: float = 60) -> None:
+        """End session and JVM; safe when the JVM is gone already.
+
+        Args:
+            patience: Seconds to wait for the class archive that the first JVM writes as it ends.
+        """
         if self._jvm is None or self._jvm.alive():
             with contextlib.suppress(PySparkException, Py4JError, OSError):
                 self.session.stop()
         _forget_gateway()
         if self._jvm is not None:
-            self._jvm.stop()
+            self._jvm.stop(patience=patience)
 
 
 def start_session(settings: SessionSettings, progress: Callable[[str], None]) -> RunningSpark:
@@ -108,7 +112,7 @@ def start_session(settings: SessionSettings, progress: Callable[[str], None]) ->
     """
     # Workers run `python3` unless told; that one may lack our packages.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    _silence_query_loggers()
+    _silence_loggers()
     if settings.is_local or settings.master.startswith("spark://"):
         running = _start_own(settings, progress)
     else:
@@ -188,9 +192,9 @@ def _properties(settings: SessionSettings) -> dict[str, str]:
     return properties
 
 
-def _silence_query_loggers() -> None:
-    """Stop PySpark from printing a JSON document per failed query; we report failures ourselves."""
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+def _silence_loggers() -> None:
+    """Stop PySpark from printing a document or trace per failure; we report failures ourselves."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 

@@ -13,6 +13,7 @@ from streamsql.algebra.operators import Plan, Scan
 from streamsql.data.delta import Delta
 
 _SHOWN = 300
+_PATIENCE_SECONDS = 3.0  # a service that is told to stop should not take longer
 
 
 class SparkExecutor:
@@ -62,7 +63,7 @@ class SparkExecutor:
     def stop(self) -> None:
         """End the session and its JVM."""
         self._frames.clear()
-        self._spark.stop()
+        self._spark.stop(patience=_PATIENCE_SECONDS)
 
     def _frame_of(self, scan: Scan) -> DataFrame:
         table = self._store.table(scan)

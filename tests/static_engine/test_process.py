@@ -1,0 +1,243 @@
+"""`python -m static_engine` as a process with a real broker."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.broker.testing import BrokerProcess
+from messaging import Message, MessageClient, open_client
+from streamsql.algebra.operators import SourceKind
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.delta import Delta
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.messages import DeltaBatch, SiteState, TableSet
+from streamsql.wire.topics import Topics
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+
+TOPICS = Topics("demo")
+ROOMS = SourceDefinition(
+    "rooms",
+    SourceKind.TABLE,
+    Schema.of(("room", DataType.TEXT), ("seats", DataType.INTEGER)),
+    options=(("source", "csv"), ("path", "rooms.csv")),
+)
+SCAN = ROOMS.scan()
+BUNDLE = FragmentBundle(
+    "q1", 1, (Fragment("f1", Engine.STATIC, SCAN, ("static",), "f2", ("base",)),), SCAN.schema
+)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    process = BrokerProcess("embedded", tmp_path)
+    process.start()
+    yield process
+    process.stop()
+
+
+class Process:
+    """The process under test and what it published."""
+
+    def __init__(self, folder: Path, broker: BrokerProcess, **settings: object) -> None:
+        self.folder = folder
+        config = {
+            "broker": broker.url,
+            "data_dir": str(folder / "data"),
+            "base_dir": str(folder),
+            "poll_seconds": 0.1,
+            "use_spark": False,
+            **settings,
+        }
+        (folder / "static.json").write_text(json.dumps(config))
+        (folder / "rooms.csv").write_text("room,seats\nr1,2\n")
+        self.process = self.start()
+        self.state: SiteState | None = None
+        self.channel = ReceivingChannel(version=1)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "static_engine", "--config", str(self.folder / "static.json")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        )
+        return self.process
+
+    def end(self, how: signal.Signals = signal.SIGKILL) -> tuple[int, str]:
+        self.process.send_signal(how)
+        said, _ = self.process.communicate(timeout=30)
+        return self.process.returncode, said.decode()
+
+    def hear(self, burst: list[Message]) -> None:
+        for message in burst:
+            if message.topic == TOPICS.host_state("static") and message.payload:
+                self.state = decode_json(message.payload, SiteState)
+            if message.topic == TOPICS.exchange("q1", "base", "static"):
+                self.channel.accept(decode_packed(message.payload, DeltaBatch))
+
+    @property
+    def rows(self) -> Delta | None:
+        return self.channel.contents.get("f1")
+
+    async def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert self.process.poll() is None, self.process.communicate()[0].decode()
+            assert time.monotonic() < deadline, f"{self.state} {self.rows}"
+            await asyncio.sleep(0.02)
+
+    async def observer(self, broker: BrokerProcess) -> MessageClient:
+        client = open_client(broker.url, "observer")
+        client.on_messages(self.hear)
+        await client.connect()
+        await client.subscribe(TOPICS.host_state(), TOPICS.exchange())
+        client.publish(TOPICS.tables("static"), encode_json(TableSet((ROOMS,))), retain=True)
+        client.publish(TOPICS.fragment("q1", "static"), encode_packed(BUNDLE), retain=True)
+        return client
+
+
+def test_it_serves_and_stops_cleanly(tmp_path: Path, broker: BrokerProcess) -> None:
+    async def scenario() -> None:
+        client = await process.observer(broker)
+        await process.until(lambda: process.rows == {("r1", 2): 1})
+        assert process.state is not None
+        assert process.state.epoch == 1
+        (tmp_path / "rooms.csv").write_text("room,seats\nr1,2\nr2,7\n")
+        await process.until(lambda: process.rows == {("r1", 2): 1, ("r2", 7): 1})
+        status, said = await asyncio.to_thread(process.end, signal.SIGTERM)
+        assert (status, "Traceback" in said) == (0, False)
+        async with asyncio.timeout(10):
+            while process.state.online:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert process.state.reason == "stopped"
+        await client.close()
+
+    process = Process(tmp_path, broker)
+    try:
+        asyncio.run(scenario())
+    finally:
+        process.process.kill()
+        process.process.wait()
+
+
+def test_a_killed_one_is_announced_by_its_will_and_starts_a_new_epoch(
+    tmp_path: Path, broker: BrokerProcess
+) -> None:
+    async def scenario() -> None:
+        client = await process.observer(broker)
+        await process.until(lambda: process.rows == {("r1", 2): 1})
+        process.end(signal.SIGKILL)
+        async with asyncio.timeout(30):
+            while process.state is None or process.state.online:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert (process.state.reason, process.state.epoch) == ("lost", 1)
+        (tmp_path / "rooms.csv").write_text("room,seats\nr9,9\n")
+        process.start()
+        await process.until(lambda: process.rows == {("r9", 9): 1})
+        assert process.channel.epoch == 2
+        await client.close()
+
+    process = Process(tmp_path, broker)
+    try:
+        asyncio.run(scenario())
+    finally:
+        process.end()
+
+
+@pytest.mark.spark
+def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
+    tmp_path: Path, broker: BrokerProcess, request: pytest.FixtureRequest
+) -> None:
+    assert request.config.cache is not None
+    data = request.config.cache.mkdir("spark-of-a-process")
+    details: list[str] = []
+
+    def jvms() -> list[int]:
+        children = Path(f"/proc/{process.process.pid}/task").glob("*/children")
+        return [int(pid) for file in children for pid in file.read_text().split()]
+
+    async def scenario() -> None:
+        client = await process.observer(broker)
+        await process.until(lambda: process.state)
+        assert process.state is not None
+        assert not process.state.ready
+        await process.until(lambda: process.rows == {("r1", 2): 1}, 120)
+        await process.until(lambda: process.state is not None and process.state.ready)
+        details.append(process.state.detail)
+        (jvm,) = jvms()
+        os.kill(jvm, signal.SIGKILL)
+        (tmp_path / "rooms.csv").write_text("room,seats\nr2,7\n")
+        await process.until(lambda: process.rows == {("r2", 7): 1}, 120)
+        assert jvms() != [jvm]
+        await client.close()
+
+    process = Process(
+        tmp_path, broker, use_spark=True, data_dir=str(data), memory="512m", spark_master="local[1]"
+    )
+    try:
+        asyncio.run(scenario())
+        status, said = process.end(signal.SIGTERM)
+    finally:
+        process.process.kill()
+        process.process.wait()
+    assert details[0].startswith("Spark 4")
+    assert status == 0
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "settings "),
+        ('{"data_dir": "d"}', "missing required field `broker`"),
+        ('{"broker": "mqtt://h", "data_dir": "d", "memmory": "1g"}', "known: broker, data_dir"),
+        ('{"broker": "mqtt://h", "data_dir": "d", "site": "a/b"}', "site 'a/b' is not an id"),
+        ('{"broker": "http://h", "data_dir": "data"}', "expected mqtt://"),
+    ],
+)
+def test_wrong_settings_end_it_with_a_reason(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "static.json").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "static_engine", "--config", "static.json"],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_two_cannot_share_a_folder(tmp_path: Path, broker: BrokerProcess) -> None:
+    async def scenario() -> None:
+        client = await process.observer(broker)
+        await process.until(lambda: process.rows == {("r1", 2): 1})
+        await client.close()
+
+    process = Process(tmp_path, broker)
+    first = process.process
+    try:
+        asyncio.run(scenario())
+        second = process.start()
+        said, _ = second.communicate(timeout=60)
+        assert second.returncode == 2
+        assert "is in use by another static engine" in said.decode()
+    finally:
+        first.kill()
+        first.communicate()
