@@ -1,10 +1,13 @@
 """The three executors a local session can ask: stream engine, reference evaluator, Spark."""
 
+import tempfile
+from pathlib import Path
 from typing import Protocol
 
 from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
+from static_engine.executor import StaticExecutor
 from stream_engine.site import SiteEngine
 from streamsql.algebra.operators import Plan, Scan, Values, Window, with_inputs
 from streamsql.binder import BoundQuery
@@ -143,21 +146,33 @@ class SparkExecutor:
     """Answers on Spark over the contents of all sources at the end of the history."""
 
     def __init__(self) -> None:
-        self._spark: object | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._spark: StaticExecutor | None = None
 
     def answer(self, bound: BoundQuery, history: History, _catalog: Catalog) -> Delta:
         """See `Executor`."""
-        from static_engine.executor import SparkExecutor as Spark  # noqa: PLC0415  (starts a JVM)
+        spark = self._spark = self._spark or self._start()
+        return spark.evaluate(_frozen(bound.plan, history))
 
-        if self._spark is None:
-            self._spark = Spark.local()
-        frozen = _frozen(bound.plan, history)
-        return self._spark.evaluate(frozen)  # type: ignore[attr-defined, no-any-return]
+    def _start(self) -> StaticExecutor:
+        # Imported here because it loads Arrow and Spark, which the other engines do not need.
+        from static_engine.session import SessionSettings, start_session  # noqa: PLC0415
+        from static_engine.sources.location import Locations  # noqa: PLC0415
+        from static_engine.spark_executor import SparkExecutor as Spark  # noqa: PLC0415
+        from static_engine.tables import TableStore  # noqa: PLC0415
+
+        self._folder = tempfile.TemporaryDirectory(prefix="pando-spark-")
+        folder = Path(self._folder.name)
+        settings = SessionSettings(folder / "session", archive=False)
+        session = start_session(settings, lambda _text: None)
+        return Spark(session, TableStore(Locations(folder), folder / "tables"))
 
     def close(self) -> None:
         """Stop Spark."""
         if self._spark is not None:
-            self._spark.close()  # type: ignore[attr-defined]
+            self._spark.stop()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 def _frozen(plan: Plan, history: History) -> Plan:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from deploy.session.engines import QUERY, Executor, executor_for, local_topology
 from deploy.session.history import History
@@ -11,7 +12,7 @@ from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.binder import BoundQuery, bind_delete, bind_insert, bind_query, define
 from streamsql.catalog.catalog import Catalog, kind_of
-from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
+from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value, timestamp_text
@@ -86,7 +87,11 @@ class LocalSession:
         match statement:
             case CreateSource() | CreateView():
                 definition = define(statement, self.catalog)
+                rows = _stored_rows(definition)
                 self.catalog.define(definition)
+                if rows:
+                    events = tuple(SourceEvent(row, self.history.now) for row in rows)
+                    self.history.record(definition.name, events)
                 return Result(message=f"{kind_of(definition)} {definition.name} created")
             case Drop():
                 return self._drop(statement)
@@ -200,3 +205,25 @@ class LocalSession:
         )
         columns = (("column", _TEXT), ("type", _TEXT), ("role", _TEXT))
         return Result(schema=Schema.of(*columns), rows=rows)
+
+
+def _stored_rows(definition: Definition) -> list[Row]:
+    """Return the rows of a table's file or database; none for anything else.
+
+    Relative paths start from the working directory.
+
+    Raises:
+        DeploymentError: It cannot be read, or its columns are others.
+    """
+    if not isinstance(definition, SourceDefinition) or not definition.is_table:
+        return []
+    if definition.option("source") is None:
+        return []
+    # Imported here because it loads Arrow, which most scripts do not need.
+    from static_engine.sources.location import Locations  # noqa: PLC0415
+    from static_engine.sources.reading import read_table  # noqa: PLC0415
+
+    rows: list[Row] = []
+    for batch in read_table(definition, Locations(Path.cwd(), allow_absolute=True)):
+        rows.extend(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    return rows

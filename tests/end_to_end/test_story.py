@@ -1,0 +1,274 @@
+"""The story: one command, real processes, live answers, a gateway that dies and comes back."""
+
+import heapq
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.federation import Federation, Row, federation, wait
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(300)]
+
+SPARK_SECONDS = 120.0
+EXAMPLE_14 = """
+SELECT m.mid, sr.rid FROM Machines m, MachineSoftware ms, SeatSensor ss, RoomSensor sr
+WHERE software = 'Word' AND ms.mid = m.mid AND ss.mid = m.mid AND ss.weightLevel < 5.0
+  AND sr.rid = ss.rid AND sr.status = 'open'
+"""
+WALK = """
+WITH RECURSIVE walk(point, cost, path) AS (
+  SELECT point, 0.0, point FROM Rooms WHERE rid = '{room}'
+  UNION
+  SELECT e.dst, w.cost + e.distance, w.path || '>' || e.dst
+  FROM walk w JOIN RoutingPoint e ON e.src = w.point),
+best AS (SELECT point, MIN(cost) AS cost, ARG_MIN(path, cost) AS path FROM walk GROUP BY point)
+SELECT MIN(b.cost) AS distance, ARG_MIN(f.mid, b.cost) AS mid, ARG_MIN(b.path, b.cost) AS path
+FROM best b JOIN FreeMachines f ON f.point = b.point
+JOIN MachineSoftware s ON s.mid = f.mid WHERE s.software = 'LaTeX'
+"""
+REACHABLE = """
+WITH RECURSIVE reachable(src, dst) AS (
+  SELECT src, dst FROM Link UNION
+  SELECT l.src, r.dst FROM Link l JOIN reachable r ON l.dst = r.src)
+SELECT src, dst FROM reachable
+"""
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    with federation(tmp_path_factory.mktemp("story") / "data") as running:
+        yield running
+
+
+def closure(links: set[Row]) -> set[Row]:
+    """Return what is reachable over the links, computed the plain way."""
+    onward: dict[str, set[str]] = {}
+    for source, target, *_ in links:
+        onward.setdefault(source, set()).add(target)
+    found: set[Row] = set()
+    for start, next_nodes in onward.items():
+        todo = list(next_nodes)
+        seen: set[str] = set()
+        while todo:
+            node = todo.pop()
+            if node not in seen:
+                seen.add(node)
+                todo.extend(onward.get(node, ()))
+        found |= {(start, node) for node in seen}
+    return found
+
+
+def shortest(edges: list[dict[str, Any]], start: str) -> dict[str, float]:
+    """Return walking distances from a point, by Dijkstra's algorithm."""
+    onward: dict[str, list[tuple[str, float]]] = {}
+    for edge in edges:
+        p = edge["properties"]
+        onward.setdefault(p["src"], []).append((p["dst"], float(p["distance"])))
+        onward.setdefault(p["dst"], []).append((p["src"], float(p["distance"])))
+    best: dict[str, float] = {}
+    heap = [(0.0, start)]
+    while heap:
+        cost, node = heapq.heappop(heap)
+        if node not in best:
+            best[node] = cost
+            for to, length in onward.get(node, ()):
+                heapq.heappush(heap, (cost + length, to))
+    return best
+
+
+def test_the_console_is_usable_before_spark_is_warm(up: Federation) -> None:
+    ready = up.event("ready")
+    assert ready is not None
+    assert ready["ready"] is True
+    assert ready["console"] == up.address
+    assert {"gw-1", "gw-2", "gw-3", "base"} <= {s for s, f in up.sites().items() if f["online"]}
+    assert up.http.get("/").is_success
+    assert up.http.get("/queries").is_success
+
+
+def test_a_filter_over_a_stream_shows_the_seats_taken(up: Federation) -> None:
+    query = up.start_query("SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0")
+    rows = wait(lambda: up.rows(query), 15)
+    assert all(weight > 5.0 for _, weight in rows)
+    up.stop_query(query)
+
+
+def test_a_windowed_average_per_room(up: Federation) -> None:
+    query = up.start_query(
+        "SELECT rid, AVG(celsius) AS celsius, COUNT(*) AS readings "
+        "FROM Temperature [RANGE 1 MINUTE] GROUP BY rid"
+    )
+    rooms = {room for site in up.sites().values() for room in site["rooms"]}
+    rows = wait(lambda: len(up.rows(query)) == len(rooms) and up.rows(query), 20)
+    assert {row[0] for row in rows} == rooms
+    assert all(5.0 < row[1] < 60.0 and row[2] >= 1 for row in rows)
+    up.stop_query(query)
+
+
+def test_reachability_over_live_links_equals_the_plain_closure(up: Federation) -> None:
+    links = up.start_query("SELECT src, dst FROM Link")
+    reachable = up.start_query(REACHABLE)
+
+    def equal() -> bool:
+        before = up.rows(links)
+        found = up.rows(reachable)
+        return bool(before) and before == up.rows(links) and found == closure(before)
+
+    wait(equal, 30)
+    up.stop_query(links)
+    up.stop_query(reachable)
+
+
+def test_heating_rooms_makes_a_contiguous_region(up: Federation) -> None:
+    query = up.start_query("SELECT regionid, sensorid FROM HotRegion")
+    room = next(room for room in up.sites()["gw-2"]["rooms"] if room.startswith("O"))
+    heated = up.pando("simulate", "heat", room, "--celsius", "30")
+    assert heated.returncode == 0, heated.stderr
+    wait(lambda: (f"temp-{room}", f"temp-{room}") in up.rows(query), 20)
+    cooled = up.pando("simulate", "heat", room, "--celsius", "0")
+    assert cooled.returncode == 0, cooled.stderr
+    up.stop_query(query)
+
+
+def test_example_14_and_the_walk_follow_who_sits_down(up: Federation) -> None:
+    free = up.start_query(EXAMPLE_14)
+    rows = wait(lambda: up.rows(free), SPARK_SECONDS, up.said)
+    taken = min(rows)[0]
+    assert up.pando("simulate", "sit", taken).returncode == 0
+    wait(lambda: taken not in {row[0] for row in up.rows(free)}, 10)
+    assert up.pando("simulate", "leave", taken).returncode == 0
+    wait(lambda: taken in {row[0] for row in up.rows(free)}, 10)
+    up.stop_query(free)
+
+
+def test_the_walk_leads_to_the_nearest_and_moves_on_when_it_is_taken(up: Federation) -> None:
+    site = up.http.get("/api/site.geojson").json()
+    edges = [f for f in site["features"] if f["properties"]["feature_type"] == "edge"]
+    spaces = [
+        f["properties"] for f in site["features"] if f["properties"]["feature_type"] == "space"
+    ]
+    room = next(s for s in spaces if s["id"].startswith("L1"))
+    walk = up.start_query(WALK.format(room=room["id"]))
+    candidates = up.start_query(
+        "SELECT f.mid, f.point FROM FreeMachines f JOIN MachineSoftware s ON s.mid = f.mid "
+        "WHERE s.software = 'LaTeX'"
+    )
+    distances = shortest(edges, room["point"])
+
+    def nearest_is_right() -> Row | None:
+        machines = up.rows(candidates)
+        found = up.rows(walk)
+        if not machines or len(found) != 1 or machines != up.rows(candidates):
+            return None
+        (row,) = found
+        expected = min(distances[point] for _, point in machines)
+        right = row[0] is not None and abs(row[0] - expected) < 1e-6
+        return row if right and row[1] in {mid for mid, _ in machines} else None
+
+    first = wait(nearest_is_right, SPARK_SECONDS, up.said)
+    assert first[2].split(">")[0] == room["point"]
+    assert up.pando("simulate", "sit", first[1]).returncode == 0
+    second = wait(lambda: (r := nearest_is_right()) and r[1] != first[1] and r, 15)
+    assert second[0] >= first[0]
+    assert up.pando("simulate", "leave", first[1]).returncode == 0
+    up.stop_query(walk)
+    up.stop_query(candidates)
+
+
+def test_a_wrong_query_gets_place_text_and_hint(up: Federation) -> None:
+    failed = up.pando("query", "run", "SELECT mid,\n       weigth FROM SeatSensor")
+    assert failed.returncode == 2
+    assert "line 2, column 8" in failed.stderr
+    assert "weigth" in failed.stderr
+    assert "hint" in failed.stderr
+
+
+def test_changes_are_json_lines(up: Federation) -> None:
+    done = up.pando(
+        "query", "run", "SELECT mid FROM SeatSensor", "--until-settled", "--format", "json"
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines
+    assert all(set(line) == {"ts", "diff", "row"} and line["diff"] in (1, -1) for line in lines)
+    limited = up.pando(
+        "query", "run", "SELECT mid FROM SeatSensor", "--limit", "3", "--format", "csv"
+    )
+    assert len(limited.stdout.splitlines()) == 4
+
+
+def test_this_machine_and_the_calendar_are_live_sources(up: Federation) -> None:
+    load = up.start_query("SELECT cpu, memory, task FROM MachineLoad WHERE mid = 'this-machine'")
+    processes = up.start_query("SELECT pid, task FROM Process WHERE mid = 'this-machine'")
+    reserved = up.start_query("SELECT rid, title FROM RoomReservation")
+    ((cpu, memory, _),) = wait(lambda: up.rows(load), 15)
+    assert 0.0 <= cpu <= 1.0
+    assert 0.0 < memory <= 1.0
+    assert wait(lambda: up.rows(processes), 15)
+    assert wait(lambda: up.rows(reserved), 15)
+    for query in (load, processes, reserved):
+        up.stop_query(query)
+
+
+def test_a_killed_gateway_leaves_every_answer_and_comes_back_once(up: Federation) -> None:
+    links = up.start_query("SELECT src, dst FROM Link")
+    reachable = up.start_query(REACHABLE)
+    seats = up.start_query("SELECT mid, rid FROM SeatSensor")
+    rooms = set(up.sites()["gw-2"]["rooms"])
+    before = wait(lambda: len(up.rows(seats)) > 70 and up.rows(seats), 30)
+    sources = {f"m-{room}" for room in rooms}
+    wait(lambda: any(row[0] in sources for row in up.rows(links)), 30)
+
+    os.kill(up.pid("gw-2"), signal.SIGKILL)
+    wait(lambda: up.event("died", service="gw-2"), 5, up.said)
+    wait(lambda: not any(row[0] in sources for row in up.rows(links)), 15)
+    assert up.sites()["gw-2"]["freshness"] == "stale"
+    assert not any(room in rooms for _, room in up.rows(seats))
+    wait(lambda: up.rows(reachable) == closure(up.rows(links)), 15)
+
+    assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
+    wait(lambda: up.rows(seats) >= before, 40)
+    wait(lambda: any(row[0] in sources for row in up.rows(links)), 40)
+    wait(lambda: up.rows(reachable) == closure(up.rows(links)), 15)
+    assert up.sites()["gw-2"]["freshness"] == "live"
+    for query in (links, reachable, seats):
+        up.stop_query(query)
+
+
+def test_lists_and_descriptions(up: Federation) -> None:
+    for command in (
+        ("gateway", "list"),
+        ("source", "list"),
+        ("table", "list"),
+        ("view", "list"),
+        ("query", "list"),
+    ):
+        listed = up.pando(*command, "--format", "json")
+        assert listed.returncode == 0, listed.stderr
+        assert isinstance(json.loads(listed.stdout), list)
+    described = up.pando("source", "describe", "SeatSensor")
+    assert "weightlevel" in described.stdout
+    explained = up.pando("explain", EXAMPLE_14, "--type", "federated")
+    assert "GATEWAY" in explained.stdout
+    assert "STATIC" in explained.stdout.upper()
+
+
+def test_queries_survive_a_restart_of_everything(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    with federation(data, "--no-spark") as first:
+        first.start_query("SELECT mid FROM SeatSensor WHERE weightLevel < 5.0")
+        text = first.http.get("/api/queries").json()
+    with federation(data, "--no-spark") as second:
+        again = {q["text"] for q in second.http.get("/api/queries").json()}
+        assert {q["text"] for q in text if q["origin"] == "user"} <= again
+        query = next(
+            q["id"] for q in second.http.get("/api/queries").json() if q["origin"] == "user"
+        )
+        wait(lambda: second.rows(query), 20)
