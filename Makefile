@@ -15,7 +15,7 @@ RUNTIME_READY := .venv/.pando-runtime
 DEVELOPMENT_READY := .venv/.pando-development
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev test test-fast test-services check check-static bench lock clean distclean
+.PHONY: help up setup setup-dev test test-fast test-services check check-static format lint types contracts bench lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [ARGS=\"...\"] [PYTHON=python3.12]"
@@ -51,11 +51,19 @@ test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
 test-services: $(DEVELOPMENT_READY) ## run the tests that start brokers, Spark, PostgreSQL, browsers
 	$(BIN)/pytest -q -m "$(MARKED)" --durations=15 $(ARGS)
 
-check-static: $(DEVELOPMENT_READY) ## formatting, lint, types, import contracts
+format: $(DEVELOPMENT_READY) ## is everything formatted?
 	$(BIN)/ruff format --check .
+
+lint: $(DEVELOPMENT_READY) ## ruff
 	$(BIN)/ruff check .
+
+types: $(DEVELOPMENT_READY) ## mypy
 	$(BIN)/mypy
+
+contracts: $(DEVELOPMENT_READY) ## who may import whom
 	$(BIN)/lint-imports
+
+check-static: format lint types contracts ## formatting, lint, types, import contracts
 
 check: check-static test-fast ## everything to pass before a commit
 
