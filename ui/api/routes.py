@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo
 from streamsql.catalog.catalog import kind_of
+from streamsql.catalog.definitions import Definition
 from ui.api.changes import change_events
 from ui.api.objects import (
     definition_object,
@@ -163,10 +164,19 @@ def definitions(
 ) -> list[dict[str, Any]]:
     """List sources, tables and views."""
     return [
-        definition_object(d)
+        _described(d, coordinator)
         for d in coordinator.definitions()
         if kind is None or kind_of(d) == kind
     ]
+
+
+def _described(found: Definition, coordinator: CoordinatorApi) -> dict[str, Any]:
+    """Return a definition; a view that names no columns gets those of its query."""
+    shown = definition_object(found)
+    if not shown["columns"]:
+        validation = coordinator.validate(f'SELECT * FROM "{found.name}"')  # noqa: S608  (a known name)
+        shown["columns"] = [{"name": name, "type": ""} for name in validation.columns]
+    return shown
 
 
 @router.get("/definitions/{name}")
@@ -174,7 +184,7 @@ def definition(name: str, coordinator: Coordinator) -> dict[str, Any]:
     """Describe a source, table or view."""
     for found in coordinator.definitions():
         if found.name.lower() == name.lower():
-            return definition_object(found)
+            return _described(found, coordinator)
     raise HTTPException(404, f"there is no source, table or view {name!r:.80}")
 
 

@@ -2,7 +2,7 @@
 // console's diagnoses as underlined places. Bundled by build.mjs into ../static/vendor/editor.js.
 import { autocompletion, closeBrackets, completionKeymap, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { SQLDialect, StandardSQL, sql } from "@codemirror/lang-sql";
+import { SQLDialect, sql } from "@codemirror/lang-sql";
 import { HighlightStyle, bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, linter } from "@codemirror/lint";
 import { Compartment, EditorState } from "@codemirror/state";
@@ -10,11 +10,15 @@ import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers, pl
 import { tags } from "@lezer/highlight";
 
 const StreamSQL = SQLDialect.define({
+  // A dialect's keywords replace the standard ones, so all that StreamSQL knows are listed.
   keywords:
-    StandardSQL.spec.keywords +
+    "select distinct from where group by having as on join left inner outer cross union all except" +
+    " intersect with and or not in is null like between exists case when then else end cast true" +
+    " false order asc desc limit create replace if or drop insert into values delete primary" +
     " source link view table recursive materialized range rows slide now unbounded partition istream" +
     " dstream rstream subscribe snapshot progress explain type logical federated validate format" +
-    " watermark key show sources tables views queries gateways describe drop insert delete limit",
+    " watermark for key show sources tables views queries query gateways describe second seconds" +
+    " minute minutes hour hours day days",
   types: "boolean integer double text timestamp interval bigint float varchar",
   builtin: "count sum avg min max arg_min arg_max distance coalesce least greatest abs round position",
   operatorChars: "*+-%<>!=|/",

@@ -11,9 +11,9 @@ function row(site) {
   const buffer = site.role !== "gateway" || !site.buffer ? "" : `${site.buffer.stored} packs, ${bytes(site.buffer.bytes)}${site.buffer.hours_left === null ? "" : `, ${Math.round(site.buffer.hours_left)} h left`}${site.buffer.dropped ? `, ${site.buffer.dropped} dropped` : ""}`;
   const wrappers = site.wrappers.map((w) => `${w.kind}: ${w.readings} readings${w.errors ? `, ${w.errors} errors (${w.last_error})` : ""}`).join("; ");
   const state = site.online ? (site.ready ? "online" : "starting") : "offline";
-  return make("tr", {}, make("td", {}, make("strong", {}, site.site)), make("td", {}, site.role),
+  return make("tr", {}, make("td", { class: "tight" }, make("strong", {}, site.site)), make("td", { class: "tight" }, site.role),
     make("td", {}, make("span", { class: `badge ${site.freshness}`, title: site.freshness }, state)),
-    make("td", {}, age(site.since)), make("td", { class: "number" }, String(site.epoch)), make("td", {}, buffer),
+    make("td", { class: "tight" }, age(site.since)), make("td", { class: "number" }, String(site.epoch)), make("td", {}, buffer),
     make("td", { class: "number" }, String(site.sensors)), make("td", {}, wrappers), make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")), make("td", {}, site.detail));
 }
 

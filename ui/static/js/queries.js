@@ -1,16 +1,16 @@
 // The query console: editor, running queries, live rows.
 import { mount } from "/static/vendor/editor.js";
 import { age, get, make, post, request } from "./api.js";
+import { RowsTable } from "./rows_table.js";
 
 const byId = (id) => document.getElementById(id);
 const examples = JSON.parse(byId("example-texts").textContent);
 const MAX_CHANGES = 500;
-const MAX_ROWS = 2000;
 
 let selected = null; // id of the query shown
 let source = null; // its EventSource
-let columns = [];
-const shown = new Map(); // row key -> {weight, element}
+let ticket = 0; // of the newest selection: older answers are dropped
+const table = new RowsTable(byId("rows"));
 
 const editor = mount(byId("editor"), {
   doc: localStorage.getItem("pando.query") || examples[0],
@@ -59,8 +59,8 @@ function showResult(result) {
     tab("plan");
     return;
   }
-  head(result.columns.map((name) => ({ name, type: "" })));
-  byId("rows").tBodies[0].replaceChildren(...result.rows.map((row) => make("tr", {}, row.map(cell))));
+  table.start(result.columns.map((name) => ({ name, type: "" })));
+  table.apply(result.rows.map((row) => ({ diff: 1, row: Object.fromEntries(result.columns.map((name, index) => [name, row[index]])) })), true);
   byId("none").hidden = result.rows.length > 0;
   byId("none").textContent = result.message || "No rows.";
   tab("rows");
@@ -95,7 +95,8 @@ async function list() {
 }
 
 function facts(query) {
-  byId("facts").textContent = `${query.rows} rows · ${query.changes} changes · ${query.settled ? "settled" : "moving"} · started ${age(query.created)} ago`;
+  const parts = [`${query.rows} rows`, table.cut, `${query.changes} changes`, query.settled ? "settled" : "moving", `started ${age(query.created)} ago`];
+  byId("facts").textContent = parts.filter(Boolean).join(" · ");
   const waiting = query.error || (query.waiting_for.length ? `Waiting for ${query.waiting_for.join(", ")}${query.waiting_for.includes("static") ? ": Spark is warming up" : ""}.` : "");
   byId("waiting").hidden = !waiting;
   byId("waiting").textContent = waiting;
@@ -105,80 +106,47 @@ function leave() {
   if (source) source.close();
   source = null;
   selected = null;
-  shown.clear();
+  ticket += 1;
   byId("stop").hidden = true;
   byId("waiting").hidden = true;
   byId("changes").replaceChildren();
-  byId("rows").tBodies[0].replaceChildren();
+  table.start([]);
   byId("none").hidden = true;
 }
 
 async function select(id, panel) {
   leave();
+  const mine = ticket;
   const query = await get(`/api/queries/${id}`);
+  if (mine !== ticket) return;
   selected = id;
   byId("title").textContent = query.name || query.id;
   byId("stop").hidden = false;
-  head(query.columns);
+  table.start(query.columns);
   facts(query);
   if (panel) tab(panel);
   source = new EventSource(`/api/queries/${id}/changes`);
-  source.addEventListener("snapshot", (event) => {
-    shown.clear();
-    byId("rows").tBodies[0].replaceChildren();
-    apply(JSON.parse(event.data).changes, true);
-  });
+  source.addEventListener("snapshot", (event) => apply(JSON.parse(event.data).changes, true));
   source.addEventListener("change", (event) => apply(JSON.parse(event.data).changes, false));
   source.addEventListener("status", (event) => {
     const state = JSON.parse(event.data);
-    if (state.status === "stopped") source.close();
-    if (state.columns) facts(state);
+    if (state.status === "stopped") ended();
+    else if (state.columns) facts(state);
   });
   await list();
 }
 
-function head(fields) {
-  columns = fields;
-  byId("rows").tHead.replaceChildren(make("tr", {}, fields.map((f) => make("th", { title: f.type }, f.name))));
-}
-
-function cell(value) {
-  if (value === null) return make("td", { class: "null" }, "NULL");
-  const number = typeof value === "number";
-  return make("td", { class: number ? "number" : null }, number && !Number.isInteger(value) ? String(Math.round(value * 1e6) / 1e6) : String(value));
-}
-
 function apply(changes, snapshot) {
-  const body = byId("rows").tBodies[0];
-  for (const change of changes) {
-    const key = JSON.stringify(change.row);
-    const entry = shown.get(key) || { weight: 0, element: null };
-    entry.weight += change.diff;
-    if (entry.weight > 0) {
-      if (!entry.element && shown.size < MAX_ROWS) {
-        entry.element = make("tr", { class: snapshot ? null : "in" }, columns.map((f) => cell(change.row[f.name])));
-        body.prepend(entry.element);
-      }
-      shown.set(key, entry);
-    } else {
-      shown.delete(key);
-      if (entry.element) fade(entry.element);
-    }
-  }
-  byId("none").hidden = shown.size > 0;
+  table.apply(changes, snapshot);
+  byId("none").hidden = table.size > 0;
   byId("none").textContent = "No rows at present.";
   if (!snapshot) logChanges(changes);
 }
 
-function fade(element) {
-  element.className = "out";
-  setTimeout(() => element.remove(), 1200);
-}
-
 function logChanges(changes) {
   const log = byId("changes");
-  for (const change of changes) {
-    const values = columns.map((f) => (change.row[f.name] === null ? "NULL" : change.row[f.name])).join("  ");
+  for (const change of changes.slice(-MAX_CHANGES)) {
+    const values = Object.values(change.row).map((value) => (value === null ? "NULL" : value)).join("  ");
     log.prepend(make("li", { class: change.diff > 0 ? "plus" : "minus" }, make("time", {}, change.ts.slice(11, 23)), `${change.diff > 0 ? "+" : "-"} ${values}`));
   }
   while (log.children.length > MAX_CHANGES) log.lastChild.remove();
@@ -190,14 +158,21 @@ async function tab(name) {
   if (name === "plan" && selected) byId("plan").textContent = (await get(`/api/queries/${selected}/explain`)).text;
 }
 
+/** The query was stopped, here or elsewhere: what was shown is no longer so. */
+function ended() {
+  leave();
+  byId("title").textContent = "Answer";
+  byId("facts").textContent = "";
+  byId("none").hidden = false;
+  byId("none").textContent = "The query was stopped.";
+  list();
+}
+
 byId("run").addEventListener("click", () => run(editor.text()));
 byId("explain").addEventListener("click", explain);
 byId("stop").addEventListener("click", async () => {
   await request("DELETE", `/api/queries/${selected}`).catch(problem);
-  leave();
-  byId("title").textContent = "Answer";
-  byId("facts").textContent = "";
-  list();
+  ended();
 });
 byId("examples").addEventListener("change", (event) => {
   if (event.target.value !== "") editor.setText(examples[Number(event.target.value)]);

@@ -1,0 +1,158 @@
+// A table that follows a relation: sorted, rows changed in place, inserts green, deletes fading red.
+import { make } from "./api.js";
+
+const MAX_SHOWN = 1000;
+const FADE_MS = 1200;
+const ORDER = new Intl.Collator("en", { numeric: true });
+
+/** Order values as people do: NULL first, numbers by size, texts with numbers inside by both. */
+export function compare(a, b) {
+  if (a === b) return 0;
+  if (a === null || b === null) return a === null ? -1 : 1;
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return ORDER.compare(String(a), String(b));
+}
+
+export function cell(value) {
+  if (value === null) return make("td", { class: "null" }, "NULL");
+  if (typeof value !== "number") return make("td", {}, String(value));
+  return make("td", { class: "number" }, Number.isInteger(value) ? String(value) : String(Math.round(value * 1e6) / 1e6));
+}
+
+export class RowsTable {
+  constructor(table) {
+    this.table = table;
+    this.body = table.tBodies[0];
+    this.columns = [];
+    this.clear();
+  }
+
+  /** Begin anew with columns [{name, type}]. */
+  start(columns) {
+    this.columns = columns;
+    this.sort = { by: 0, up: true };
+    this.clear();
+    this.head();
+  }
+
+  clear() {
+    this.entries = new Map(); // text of a row -> {row, weight, element}
+    this.order = []; // entries as shown
+    this.body.replaceChildren();
+  }
+
+  get size() {
+    return this.entries.size;
+  }
+
+  head() {
+    const headers = this.columns.map(({ name, type }, index) => {
+      const sorted = this.sort.by === index ? (this.sort.up ? "ascending" : "descending") : null;
+      const number = ["INTEGER", "DOUBLE"].includes(type);
+      return make("th", { title: type, class: number ? "number" : null, "aria-sort": sorted }, make("button", { type: "button", onclick: () => this.sortBy(index) }, name, make("span", { "aria-hidden": "true" }, sorted ? (this.sort.up ? " ▴" : " ▾") : "")));
+    });
+    this.table.tHead.replaceChildren(make("tr", {}, headers));
+  }
+
+  sortBy(index) {
+    this.sort = { by: index, up: this.sort.by === index ? !this.sort.up : true };
+    this.head();
+    this.order.sort((a, b) => this.compareEntries(a, b));
+    this.body.replaceChildren();
+    for (const entry of this.order) entry.element = null;
+    this.fill();
+  }
+
+  compareEntries(a, b) {
+    const columns = [this.sort.by, ...this.columns.keys()];
+    for (const index of columns) {
+      const name = this.columns[index].name;
+      const order = compare(a.row[name], b.row[name]);
+      if (order) return index === this.sort.by && !this.sort.up ? -order : order;
+    }
+    return 0;
+  }
+
+  /** Take in changes [{diff, row}]; a snapshot is not news, so nothing flashes. */
+  apply(changes, snapshot) {
+    if (snapshot) this.clear();
+    const touched = new Map();
+    for (const { diff, row } of changes) {
+      const key = JSON.stringify(row);
+      if (!this.entries.has(key)) this.entries.set(key, { row, weight: 0, before: 0, element: null });
+      const entry = this.entries.get(key);
+      if (!touched.has(key)) entry.before = entry.weight;
+      entry.weight += diff;
+      touched.set(key, entry);
+    }
+    const born = [];
+    const gone = [];
+    for (const [key, entry] of touched) {
+      if (entry.weight <= 0) this.entries.delete(key);
+      if (entry.before <= 0 && entry.weight > 0) born.push(entry);
+      if (entry.before > 0 && entry.weight <= 0) gone.push(entry);
+    }
+    this.bury(gone, born, snapshot);
+    for (const entry of born) entry.fresh = !snapshot;
+    this.order.push(...born);
+    this.order.sort((a, b) => this.compareEntries(a, b));
+    this.fill();
+  }
+
+  /** Drop rows; one whose first column comes back with other values passes its place on. */
+  bury(gone, born, snapshot) {
+    if (!gone.length) return;
+    const dead = new Set(gone);
+    this.order = this.order.filter((entry) => !dead.has(entry));
+    const first = this.columns[0]?.name;
+    const heirs = new Map(born.map((entry) => [entry.row[first], entry]));
+    for (const entry of gone) {
+      const heir = heirs.get(entry.row[first]);
+      if (heir && !heir.element && entry.element && this.columns.length > 1) {
+        heir.element = entry.element;
+        heir.changed = true;
+      } else if (entry.element && !snapshot) {
+        entry.element.className = "out";
+        setTimeout(() => entry.element.remove(), FADE_MS);
+      } else entry.element?.remove();
+    }
+  }
+
+  /** Make the document show the first rows of the order. */
+  fill() {
+    let next = this.alive(this.body.firstElementChild);
+    this.order.forEach((entry, index) => {
+      if (index >= MAX_SHOWN) {
+        entry.element?.remove();
+        entry.element = null;
+        return;
+      }
+      if (!entry.element) entry.element = make("tr", { class: entry.fresh ? "in" : null }, this.columns.map(({ name }) => cell(entry.row[name])));
+      else if (entry.changed) this.rewrite(entry);
+      entry.fresh = entry.changed = false;
+      if (entry.element === next) next = this.alive(next.nextElementSibling);
+      else this.body.insertBefore(entry.element, next);
+    });
+  }
+
+  /** The first row from here on that is not fading away. */
+  alive(element) {
+    let found = element;
+    while (found && found.className === "out") found = found.nextElementSibling;
+    return found;
+  }
+
+  rewrite(entry) {
+    this.columns.forEach(({ name }, index) => {
+      const made = cell(entry.row[name]);
+      const old = entry.element.cells[index];
+      if (old.textContent === made.textContent) return;
+      made.classList.add("in");
+      old.replaceWith(made);
+    });
+  }
+
+  get cut() {
+    return this.order.length > MAX_SHOWN ? `the first ${MAX_SHOWN} shown` : "";
+  }
+}
