@@ -196,6 +196,11 @@ def _silence_loggers() -> None:
     """Stop PySpark from printing a document or trace per failure; we report failures ourselves."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_not_by_py4j)  # py4j also writes to the root logger
+
+
+def _not_by_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
 
 
 @contextlib.contextmanager
