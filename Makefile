@@ -45,11 +45,11 @@ test: $(DEVELOPMENT_READY) ## run every test: unit, property, broker, Spark, Pos
 
 # Without services: two at a time.
 test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
-	$(BIN)/pytest -q -n 2 -m "not ($(MARKED))" $(ARGS)
+	$(BIN)/pytest -q -rs -n 2 -m "not ($(MARKED))" $(ARGS)
 
 # These start processes and measure time: one at a time.
 test-services: $(DEVELOPMENT_READY) ## run the tests that start brokers, Spark, PostgreSQL, browsers
-	$(BIN)/pytest -q -m "$(MARKED)" --durations=15 $(ARGS)
+	$(BIN)/pytest -q -rs -m "$(MARKED)" --durations=15 $(ARGS)
 
 format: $(DEVELOPMENT_READY) ## is everything formatted?
 	$(BIN)/ruff format --check .
