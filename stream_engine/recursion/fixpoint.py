@@ -10,15 +10,8 @@ from typing import Any
 
 from stream_engine.provenance.annotation import Support, least_supports
 from stream_engine.provenance.encodings import encoding_named
-from stream_engine.provenance.tokens import (
-    MAX_SITES,
-    TokenSource,
-    checked_token,
-    epoch_of,
-    is_epoch_at_most,
-    site_index_of,
-)
-from stream_engine.provenance.tombstones import Tombstones
+from stream_engine.provenance.tokens import MAX_SITES, TokenSource
+from stream_engine.recursion.deaths import Deaths
 from stream_engine.recursion.leaves import LeafStore
 from stream_engine.recursion.options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.outbox import Outbox, Parcels, RecursiveOutgoing
@@ -109,10 +102,8 @@ class FixpointOperator:
         self._view = self._new_view()
         self._outbox = Outbox(self.encoding, self._shipping)
         self._parcels = Parcels()
-        self._tombstones = Tombstones()
+        self._deaths = Deaths()
         self._inbox: list[tuple[str, Row, Any]] = []
-        self._kills_received: list[int] = []
-        self._lost_sites: list[tuple[int, int]] = []
         self._unswept: set[int] = set()
         self._settle_derivations = 0
         self._failure: RecursionLimitError | None = None
@@ -149,9 +140,8 @@ class FixpointOperator:
             if port != ROWS_PORT and len(tuple(self.encoding.tokens(annotation))) != 1:
                 raise WireError(f"{sender}, port {port}: a leaf row has exactly one token")
             decoded.append((port, row.row, annotation))
-        checked = [checked_token(token) for token in kills]
+        self._deaths.note(kills)
         self._inbox.extend(decoded)
-        self._kills_received.extend(checked)
         self.counters.received_rows += len(annotated)
 
     def _port_width(self, port: str, sender: str) -> int:
@@ -164,14 +154,14 @@ class FixpointOperator:
 
     def kill_site(self, site: str, epoch: int) -> None:
         """Declare all tokens of a site dead that are of this epoch or an earlier one."""
-        self._lost_sites.append((self.sites.index(site), epoch))
+        self._deaths.note_lost_site(self.sites.index(site), epoch)
 
     # -- settling -----------------------------------------------------------------------------
 
     @property
     def is_settled(self) -> bool:
         """Whether `settle` has nothing left to do with what was noted before it."""
-        return not (self._view.released or self._inbox or self._kills_received)
+        return not (self._view.released or self._inbox or self._deaths.has_news)
 
     def settle(self, rounds: int | None = None) -> Delta:
         """Work until nothing changes here; return the view's set-level change (+1 / -1).
@@ -207,7 +197,7 @@ class FixpointOperator:
         """Work on everything noted: first deaths, then new leaf rows, then new derivations."""
         dead = self._leaf_rows.take_changes(self._send_leaf_row)
         received: list[Annotated] = []
-        if not self._alone:
+        if not self._alone or self._deaths.has_news:
             dead = self._all_dead(dead)
             received = self._open_inbox(dead)
         if dead:
@@ -229,29 +219,16 @@ class FixpointOperator:
                 self._parcels.add(site, f"{LEAF_PORT}{leaf}", row, encoded)
 
     def _all_dead(self, own: set[int]) -> set[int]:
-        """Announce own deaths, add those of other sites, and remember all of them."""
-        if own:
-            kills = sorted(own)
-            for site in self.sites:
-                if site != self.site:
-                    self._parcels.add_kills(site, kills)
-                    self.counters.sent_kills += len(kills)
-        kills_received, self._kills_received = self._kills_received, []
-        lost_sites, self._lost_sites = self._lost_sites, []
-        dead = own.union(kills_received)
-        for site_index, epoch in lost_sites:
-            dead.update(self._tokens_of(site_index, epoch))
-            self._tombstones.add_epochs(site_index, epoch)
-        self._tombstones.add_all(dead)
-        return dead
+        """Announce own deaths to all sites, and add those of other sites."""
+        kills = sorted(own)
+        for site in self.sites:
+            if kills and site != self.site:
+                self._parcels.add_kills(site, kills)
+                self.counters.sent_kills += len(kills)
+        return self._deaths.take(own, self._known_tokens)
 
-    def _tokens_of(self, site_index: int, epoch: int) -> list[int]:
-        known = self._view.tokens() | self._outbox.tokens() | self._leaf_rows.known_tokens()
-        return [
-            token
-            for token in known
-            if site_index_of(token) == site_index and is_epoch_at_most(epoch_of(token), epoch)
-        ]
+    def _known_tokens(self) -> set[int]:
+        return self._view.tokens() | self._outbox.tokens() | self._leaf_rows.known_tokens()
 
     def _open_inbox(self, dead: set[int]) -> list[Annotated]:
         """Take leaf rows in; return derived rows. Whatever rests on dead tokens is cut away.
@@ -262,7 +239,7 @@ class FixpointOperator:
         inbox, self._inbox = self._inbox, []
         rows: list[Annotated] = []
         for port, row, annotation in inbox:
-            stale = self._tombstones.among(self.encoding.tokens(annotation))
+            stale = self._deaths.tombstones.among(self.encoding.tokens(annotation))
             if stale:
                 dead.update(stale)
                 annotation = self.encoding.restrict(annotation, stale)  # noqa: PLW2901
@@ -422,6 +399,5 @@ class FixpointOperator:
         self._outbox.clear()
         self._parcels.drain()
         self._inbox = []
-        self._kills_received = []
         self._unswept = set()
-        self._tombstones = Tombstones()
+        self._deaths = Deaths()

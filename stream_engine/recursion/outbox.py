@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from stream_engine.provenance.annotation import AnnotationEncoding
-from stream_engine.recursion.absorption import AbsorptionTable, Entry, Shipping
+from stream_engine.recursion.absorption import AbsorptionTable, Entry
 from streamsql.data.types import Row
 from streamsql.wire.messages import AnnotatedRow
 
@@ -32,9 +31,6 @@ class RecursiveOutgoing:
 
 class Outbox(AbsorptionTable):
     """What was derived here for the partitions of other sites (MinShip at the sender)."""
-
-    def __init__(self, encoding: AnnotationEncoding[Any], shipping: Shipping) -> None:
-        super().__init__(encoding, shipping)
 
     def absorbed_again(self, entry: Entry, annotation: Any) -> None:
         """Ship it all the same: only ship-all asks."""

@@ -106,7 +106,7 @@ def test_tombstones_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         return sum(ensemble.rows() != expected for ensemble, expected in results)
 
     assert wrong() == 0
-    monkeypatch.setattr("stream_engine.recursion.fixpoint.Tombstones", Forgetful)
+    monkeypatch.setattr("stream_engine.recursion.deaths.Tombstones", Forgetful)
     assert wrong() > runs // 10
 
 

@@ -116,3 +116,35 @@ def test_base_and_step_share_the_leaf() -> None:
     operator = FixpointOperator(reachable(), site="one", sites=("one",), epoch=1)
     assert len(operator.leaves) == 1
     assert isinstance(operator.leaves[0], Scan)
+
+
+@pytest.mark.parametrize("annotations", ["dnf", "bdd"])
+def test_explanations_name_the_leaf_rows(annotations: str) -> None:
+    options = RecursionOptions(annotations=annotations)
+    operator = FixpointOperator(reachable(), site="one", sites=("one",), epoch=1, options=options)
+    links = [("a", "b", 1), ("b", "d", 1), ("a", "c", 1), ("c", "d", 1), ("x", "y", 1)]
+    operator.apply(0, dict.fromkeys(links, 1))
+    operator.settle()
+    explanation = operator.explain_row(("a", "d"))
+    assert explanation is not None
+    named = {frozenset(explanation.rows[t] for t in s) for s in explanation.supports}
+    assert named == {
+        frozenset({(0, ("a", "b")), (0, ("b", "d"))}),
+        frozenset({(0, ("a", "c")), (0, ("c", "d"))}),
+    }
+    operator.apply(0, {("b", "d", 1): -1})
+    assert operator.settle() == {("b", "d"): -1}
+    explanation = operator.explain_row(("a", "d"))
+    assert explanation is not None
+    assert len(explanation.supports) == 1
+    assert operator.explain_row(("d", "a")) is None
+    assert operator.counters.kills == 1
+
+
+def test_rows_of_a_site_declared_dead_go_even_when_it_is_alone() -> None:
+    operator = FixpointOperator(reachable(), site="one", sites=("one",), epoch=1)
+    operator.apply(0, {("a", "b", 1): 1})
+    operator.settle()
+    operator.kill_site("one", 1)
+    assert operator.settle() == {("a", "b"): -1}
+    assert operator.is_settled
