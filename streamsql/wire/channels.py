@@ -10,9 +10,11 @@ import enum
 from collections.abc import Iterable, Iterator
 
 from streamsql.data.delta import Delta, accumulate, difference, negated
-from streamsql.wire.messages import MAX_ROWS_PER_BATCH, DeltaBatch, WeightedRow
+from streamsql.wire.messages import MAX_PAYLOAD_BYTES, MAX_ROWS_PER_BATCH, DeltaBatch, WeightedRow
 
 CHUNK_ROWS = 20_000
+CHUNK_BYTES = MAX_PAYLOAD_BYTES // 2
+_TEXT_BYTES = 4  # most bytes a character of UTF-8 takes
 assert CHUNK_ROWS <= MAX_ROWS_PER_BATCH  # noqa: S101  (a constant of this file)
 
 
@@ -141,10 +143,13 @@ class ReceivingChannel:
 
 def _chunks(delta: Delta) -> Iterator[tuple[WeightedRow, ...]]:
     chunk: list[WeightedRow] = []
+    size = 0
     for row, weight in delta.items():
         chunk.append(WeightedRow(row, weight))
-        if len(chunk) == CHUNK_ROWS:
+        size += sum(_TEXT_BYTES * len(v) + 16 if isinstance(v, str) else 16 for v in row)
+        if len(chunk) == CHUNK_ROWS or size >= CHUNK_BYTES:
             yield tuple(chunk)
             chunk = []
+            size = 0
     if chunk:
         yield tuple(chunk)
