@@ -4,6 +4,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,16 +29,20 @@ def server_programs() -> Path:
     return folders[-1] if folders else Path(on_path or "").parent
 
 
+def server_user() -> str | None:
+    """Return whom to run the server as: PostgreSQL refuses root; others stay themselves."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
 def run_as_server_user(command: list[str], **environment: str) -> None:
-    """Run a program; PostgreSQL refuses root, so root becomes `postgres` (or `nobody`)."""
-    user = None
-    if os.geteuid() == 0:
-        names = {entry.pw_name for entry in pwd.getpwall()}
-        user = "postgres" if "postgres" in names else "nobody"
+    """Run a program of the server."""
     # A server that pg_ctl starts keeps its standard streams; a pipe would never end.
     ended = subprocess.run(
         command,
-        user=user,
+        user=server_user(),
         env={**os.environ, **environment},
         cwd="/",
         stdin=subprocess.DEVNULL,
@@ -49,13 +54,18 @@ def run_as_server_user(command: list[str], **environment: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def sockets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def sockets() -> Iterator[str]:
     """Start a server that listens on a socket file only, run the script, yield its folder."""
-    folder = tmp_path_factory.mktemp("pg")
-    if os.geteuid() == 0:
-        for parent in [folder, folder.parent, folder.parent.parent]:
-            parent.chmod(parent.stat().st_mode | 0o011)
-        folder.chmod(0o777)
+    # pytest's own folders are closed to other users, and too deep for the name of a socket.
+    with tempfile.TemporaryDirectory(prefix="pando-pg-") as name:
+        user = server_user()
+        if user is not None:
+            shutil.chown(name, user)
+        yield from run_server(Path(name))
+
+
+def run_server(folder: Path) -> Iterator[str]:
+    """Run a server below a folder until the generator is resumed."""
     programs, data = server_programs(), folder / "data"
     run_as_server_user(
         [str(programs / "initdb"), "-D", str(data), "-U", "admin", "-A", "trust", "--no-sync"]
