@@ -8,23 +8,49 @@ import logging
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from gateway.runtime import serve
 from gateway.settings import load_settings
 from streamsql.errors import FederationError
 
+log = logging.getLogger("gateway")
+
 
 async def _until_signalled(path: Path) -> None:
-    job = asyncio.create_task(serve(load_settings(path)))
+    """Serve until a signal.
+
+    Raises:
+        FederationError: Something the operator can change.
+        Exception: A defect; also one in a callback, which nobody would see otherwise.
+    """
     loop = asyncio.get_running_loop()
+    job = asyncio.create_task(serve(load_settings(path)))
+    stopping: list[bool] = []
+    defects: list[BaseException] = []
+
+    def stop() -> None:
+        stopping.append(True)
+        job.cancel()
+
+    def defect(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        log.error("%s", context.get("message"), exc_info=error)
+        if error is not None:
+            defects.append(error)
+            job.cancel()
+
+    loop.set_exception_handler(defect)
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, job.cancel)
+        loop.add_signal_handler(number, stop)
     with contextlib.suppress(asyncio.CancelledError):
         await job
+    if defects and not stopping:
+        raise defects[0]
 
 
 def main() -> int:
-    """Return the process's exit status: 0 stopped, 2 something the operator can fix."""
+    """Return the exit status: 0 stopped, 2 something the operator can fix, 1 a defect of ours."""
     parser = argparse.ArgumentParser(prog="python -m gateway", description=__doc__)
     parser.add_argument("--config", required=True, type=Path, help="JSON settings of this site")
     parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
@@ -36,7 +62,18 @@ def main() -> int:
     except FederationError as error:
         print(error, file=sys.stderr)
         return 2
+    except Exception as error:
+        log.exception("this site stops because of a defect")
+        print(f"a defect ended this site: {_innermost(error)!r}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the first error inside groups of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 if __name__ == "__main__":

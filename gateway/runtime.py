@@ -1,354 +1,310 @@
 """A gateway as a whole: wires client, engine site, wrappers, buffer and announcements together."""
 
 import asyncio
-import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.clock import clock_from, wall_clock
+from gateway.intake.devices import Devices
+from gateway.intake.last_values import LastValues
 from gateway.intake.links import LinkPublisher
 from gateway.intake.observations import ObservationLane
-from gateway.intake.validation import event_of
+from gateway.session.announcer import Announcer
+from gateway.session.description import birth_of, ended_state, state_of
 from gateway.session.epoch import SiteDirectory
-from gateway.settings import GatewaySettings, WrapperSettings
+from gateway.session.identity import (
+    OutdatedEpochError,
+    Session,
+    StolenIdError,
+    Verdict,
+    judge,
+)
+from gateway.settings import GatewaySettings
 from gateway.site.host import SiteHost
-from gateway.wrappers.registry import make_wrapper
-from gateway.wrappers.wrapper import Reading, Simulation, WrapperContext
-from messaging import MessageClient, QueueFull, Will, open_client
+from messaging import MessageClient, QueueFull, SubscribeRefused, Will, open_client
 from stream_engine.site import SiteEngine
 from streamsql.algebra.operators import SourceKind
-from streamsql.data.events import SourceEvent
 from streamsql.data.types import Value
-from streamsql.errors import DeploymentError, WireError
+from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import (
-    Birth,
-    Command,
-    SiteState,
-    SourceRows,
-    WrapperState,
-)
+from streamsql.wire.messages import Birth, Command, SiteState
 from streamsql.wire.topics import Topics, check_id
 
 log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.1
-STATE_SECONDS = 10.0
 LINK_SECONDS = 0.5
-MAX_BIRTH_ROWS = 20_000
-RESTART_SECONDS = 1.0
-RESTART_MOST_SECONDS = 60.0
+LOOK_BACK_SECONDS = 3.0
+"""How long after each connect the links retained under our id are read."""
+MAX_LIVES = 5
+"""How often one process starts above a predecessor's epoch before it gives up."""
 
-
-class StolenIdError(DeploymentError):
-    """Another process runs under our id."""
-
-    code = "stolen_id"
-
-
-class _WrapperRun:
-    """A wrapper and how it is doing."""
-
-    def __init__(self, settings: WrapperSettings) -> None:
-        self.wrapper = make_wrapper(settings)
-        self.options = settings.options
-        self.readings = 0
-        self.errors = 0
-        self.last_error = ""
-
-    def failed(self, message: str) -> None:
-        if message != self.last_error:
-            log.warning("wrapper %s: %s", self.wrapper.kind, message)
-        self.errors += 1
-        self.last_error = message[:500]
-
-    def state(self) -> WrapperState:
-        kind = self.wrapper.kind
-        return WrapperState(
-            kind, kind, self.wrapper.streams, self.readings, self.errors, self.last_error
-        )
+MakeClient = Callable[[Will], MessageClient]
 
 
 class Gateway:
-    """One gateway or base site; `run` lives until it is cancelled.
+    """One life of a gateway or base site; `run` lives until it is cancelled.
 
     Args:
         settings: See `GatewaySettings`.
         directory: The site's locked data directory.
-        client: A message client; made from the settings when None.
+        epoch: Of this life.
+        make_client: Makes the message client with the given will.
+
+    Raises:
+        DeploymentError: A wrapper's kind is unknown, or the broker's address is wrong.
     """
 
     def __init__(
         self,
         settings: GatewaySettings,
         directory: SiteDirectory,
-        client: MessageClient | None = None,
+        epoch: int,
+        make_client: MakeClient | None = None,
     ) -> None:
         self.settings = settings
-        self.clock = clock_from(settings.clock)
-        self.epoch = directory.next_epoch()
-        self.instance = secrets.token_hex(8)
+        self.session = Session(epoch, wall_clock(), secrets.token_hex(8))
         self.topics = Topics(settings.site)
-        self.started = wall_clock()
-        self.client = client or open_client(
-            settings.broker,
-            settings.gateway,
-            will=Will(self.topics.state(settings.gateway), encode_json(self._state("lost"))),
-            keepalive=settings.keepalive,
-        )
-        self.engine = SiteEngine(settings.gateway, self.epoch)
-        self.definitions = {definition.name: definition for definition in settings.sources}
+        clock, me = clock_from(settings.clock), settings.gateway
+        will = Will(self.topics.state(me), encode_json(ended_state(settings, self.session, "lost")))
+        self.client = (make_client or self._open_client)(will)
+        self.engine = SiteEngine(me, epoch)
         for definition in settings.sources:
             self.engine.declare(definition.scan())
         self.host = SiteHost(
             self.engine,
             self.client,
             self.topics,
-            self.clock,
+            clock,
             grace_seconds=settings.grace_seconds,
             tick_seconds=settings.tick_ms / 1000,
             speed=settings.clock.speed,
             reads_observations=settings.role == "base",
             on_command=self._command,
             on_own_state=self._own_state,
+            on_own_link=self._own_link,
         )
         self.buffer = DiskBuffer(directory.path / "buffer.sqlite", settings.buffer)
-        self.lane = ObservationLane(
-            settings.gateway, self.epoch, self.client, self.topics, self.buffer
-        )
+        self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer)
+        self.last = LastValues(me, epoch, self.client, self.topics)
         self.links = [
-            LinkPublisher(settings.gateway, d, self.engine, self.client, self.topics)
-            for d in settings.sources
-            if d.kind == SourceKind.LINK
+            LinkPublisher(me, definition, self.engine, self.client, self.topics)
+            for definition in settings.sources
+            if definition.kind == SourceKind.LINK
         ]
-        self.wrappers = [_WrapperRun(wrapper) for wrapper in settings.wrappers]
-        self._stolen: asyncio.Future[None] | None = None
-        self._must_announce = True
+        self.devices = Devices(
+            me,
+            settings.wrappers,
+            clock=clock,
+            definitions={definition.name: definition for definition in settings.sources},
+            engine=self.engine,
+            lane=self.lane,
+            last=self.last,
+            on_readings=self.host.wake,
+        )
+        self.announcer = Announcer(
+            me, self.client, self.topics, self._birth, self._state, self._announced
+        )
+        self._connections = 0
+        self._connected = asyncio.Event()
+        self._end: asyncio.Future[DeploymentError] | None = None
 
     async def run(self) -> None:
         """Serve until cancelled; announces a clean stop then.
 
         Raises:
             StolenIdError: Another, newer process runs under this id.
+            OutdatedEpochError: The epoch is not above those of earlier lives.
+            SubscribeRefused: The broker's access rules keep us from what is ours.
         """
-        self._stolen = asyncio.get_running_loop().create_future()
+        self._end = asyncio.get_running_loop().create_future()
         self.client.on_connection(self._on_connection)
-        await self.client.connect(timeout=None)
-        await self.host.start()
-        jobs = [self.host.run(), self._lanes(), self._announcements(), self._watch_id()]
-        jobs.extend(self._supervise(wrapper) for wrapper in self.wrappers)
         try:
+            await self.client.connect(timeout=None)
+            await self.host.start()
             async with asyncio.TaskGroup() as group:
-                for job in jobs:
-                    group.create_task(job)
-        except* StolenIdError as errors:
+                group.create_task(self.host.run())
+                group.create_task(self._lanes())
+                group.create_task(self._retained())
+                group.create_task(self.announcer.run())
+                group.create_task(self._until_ended(self._end))
+                if self.links:
+                    group.create_task(self._look_back())
+                for device in self.devices.all:
+                    group.create_task(self.devices.supervise(device))
+        except* (StolenIdError, OutdatedEpochError) as errors:
             raise errors.exceptions[0] from None
         finally:
             await self._stop()
 
     async def _stop(self) -> None:
-        if self._stolen is None or not self._stolen.done():
-            with contextlib.suppress(QueueFull):
-                self.lane.flush()
-                self._publish_state(self._state("stopped"))
+        ended = self._end is not None and self._end.done()
+        if not ended:
+            self.lane.flush()
+            self.announcer.publish_state(ended_state(self.settings, self.session, "stopped"))
         await self.client.close()
         self.lane.settle()
         self.buffer.close()
 
-    # Readings ---------------------------------------------------------------------------------
-
-    async def _supervise(self, run: _WrapperRun) -> None:
-        """Run a wrapper; after a fault start it again, with pauses that double."""
-        pause = RESTART_SECONDS
-        while True:
-            began = time.monotonic()
-            context = WrapperContext(
-                gateway=self.settings.gateway,
-                clock=self.clock,
-                emit=lambda readings, run=run: self._emit(run, readings),  # type: ignore[misc]
-                problem=run.failed,
-                options=run.options,
+    def _open_client(self, will: Will) -> MessageClient:
+        settings = self.settings
+        try:
+            return open_client(
+                settings.broker, settings.gateway, will=will, keepalive=settings.keepalive
             )
-            try:
-                await run.wrapper.run(context)
-            except Exception as error:  # noqa: BLE001  (a device's fault must not stop the gateway)
-                run.failed(f"{type(error).__name__}: {error}")
-            else:
-                return
-            pause = RESTART_SECONDS if time.monotonic() - began > RESTART_MOST_SECONDS else pause
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, RESTART_MOST_SECONDS)
+        except ValueError as error:
+            raise DeploymentError(f"broker {settings.broker}: {error}") from error
 
-    def _emit(self, run: _WrapperRun, readings: Sequence[Reading]) -> None:
-        """Take readings of a wrapper; bad ones are counted against it."""
-        now = self.clock()
-        batches: dict[str, list[SourceEvent]] = {}
-        for reading in readings:
-            definition = self.definitions.get(reading.source)
-            try:
-                if definition is None:
-                    raise ValueError(f"no source {reading.source!r:.60} at this gateway")  # noqa: TRY301
-                event = event_of(reading, definition, now)
-            except ValueError as error:
-                run.failed(f"reading of {reading.sensor or reading.source}: {error}")
-                continue
-            run.readings += 1
-            batches.setdefault(definition.name, []).append(event)
-            if not reading.delete:
-                name = reading.sensor or self.settings.gateway
-                self.lane.add(definition.name, name, event.ts, event.row, definition.schema)
-        for source, events in batches.items():
-            self.engine.ingest(source, events)
-        if batches:
-            self.host.wake()
+    # Jobs -------------------------------------------------------------------------------------
 
     async def _lanes(self) -> None:
-        """Send observations, catch up on history, keep links published."""
+        """Send observations and catch up on history."""
         replay_each = max(int(self.settings.buffer.replay_per_second * FLUSH_SECONDS), 1)
-        link_due = 0.0
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
             self.lane.flush()
             self.lane.settle()
             self.lane.replay(replay_each)
-            if time.monotonic() >= link_due:
-                link_due = time.monotonic() + LINK_SECONDS
-                for publisher in self.links:
-                    publisher.publish_changes()
 
-    # Announcements ----------------------------------------------------------------------------
-
-    async def _announcements(self) -> None:
-        """Publish birth and state after each connect, then state every ten seconds."""
+    async def _retained(self) -> None:
+        """Keep retained links and last values as they should be."""
         while True:
-            if self._must_announce and self.client.connected:
-                self._must_announce = False
-                self._announce()
-            elif self.client.connected:
-                self._publish_state(self._state())
-            for _ in range(int(STATE_SECONDS / FLUSH_SECONDS)):
-                await asyncio.sleep(FLUSH_SECONDS)
-                if self._must_announce:
-                    break
+            await asyncio.sleep(LINK_SECONDS)
+            for publisher in self.links:
+                publisher.publish_changes()
+            self.last.publish_due(time.monotonic())
 
-    def _announce(self) -> None:
-        try:
-            topic = self.topics.birth(self.settings.gateway)
-            self.client.publish(topic, encode_json(self._birth()), retain=True)
-            self._publish_state(self._state())
-        except QueueFull:
-            self._must_announce = True
-            return
-        for publisher in self.links:
-            publisher.forget()
+    async def _look_back(self) -> None:
+        """After each connect, read which links are retained under our id.
 
-    def _publish_state(self, state: SiteState) -> None:
-        topic = self.topics.state(self.settings.gateway)
-        with contextlib.suppress(QueueFull):
-            self.client.publish(topic, encode_json(state), retain=True)
+        An earlier life may have left some, and a broker that fell may have found old ones again.
+        """
+        topic = self.topics.link(self.settings.gateway)
+        while True:
+            await self._connected.wait()
+            self._connected.clear()
+            try:
+                await self.client.subscribe(topic)
+            except SubscribeRefused as error:
+                log.warning("links of earlier lives are not cleared: %s", error)
+                continue
+            await asyncio.sleep(LOOK_BACK_SECONDS)
+            await self.client.unsubscribe(topic)
 
-    def _state(self, reason: str = "") -> SiteState:
-        online = not reason
-        if not online:
-            return SiteState(
-                False, self.epoch, self.started, self.settings.role, reason, instance=self.instance
-            )
-        problems = [w.last_error for w in self.wrappers if w.last_error]
-        return SiteState(
-            online=True,
-            epoch=self.epoch,
-            ts=wall_clock(),
-            role=self.settings.role,
-            detail="; ".join(filter(None, [self.buffer.problem, *problems]))[:500],
-            instance=self.instance,
+    async def _until_ended(self, end: asyncio.Future[DeploymentError]) -> None:
+        raise await end
+
+    # What we say ------------------------------------------------------------------------------
+
+    def _birth(self) -> Birth:
+        return birth_of(
+            self.settings,
+            self.session,
+            wrappers=[device.state() for device in self.devices.all],
+            rows=self.engine.source_rows,
+        )
+
+    def _state(self) -> SiteState:
+        host, devices = self.host, self.devices
+        return state_of(
+            self.settings,
+            self.session,
+            problems=[self.buffer.problem, *devices.problems()],
             buffer=self.buffer.state(),
+            wrappers=[device.state() for device in devices.all],
             counters={
-                "batches_sent": self.host.batches_sent,
-                "batches_received": self.host.batches_received,
-                "bad_payloads": self.host.bad_payloads,
+                "batches_sent": host.batches_sent,
+                "batches_received": host.batches_received,
+                "bad_payloads": host.bad_payloads,
                 "pending": self.client.pending(),
-                "readings": sum(w.readings for w in self.wrappers),
-                "errors": sum(w.errors for w in self.wrappers),
+                "readings": sum(device.readings for device in devices.all),
+                "errors": sum(device.errors for device in devices.all),
             },
         )
 
-    def _birth(self) -> Birth:
-        current = []
-        for definition in self.settings.sources:
-            if definition.key:
-                rows = tuple(self.engine.source_rows(definition.name))[:MAX_BIRTH_ROWS]
-                current.append(SourceRows(definition.name, rows))
-        return Birth(
-            gateway=self.settings.gateway,
-            epoch=self.epoch,
-            seq=0,
-            ts=wall_clock(),
-            role=self.settings.role,
-            sensors=self.settings.sensors,
-            wrappers=tuple(run.state() for run in self.wrappers),
-            sources=tuple(self.definitions),
-            rooms=self.settings.rooms,
-            current=tuple(current),
-            capabilities=("filter", "project", "window", "join", "aggregate", "fixpoint"),
-        )
+    def _announced(self) -> None:
+        for publisher in self.links:
+            publisher.forget()
+        self.last.forget()
+
+    # What we hear -----------------------------------------------------------------------------
 
     def _on_connection(self, connected: bool) -> None:
         log.info("broker %s", "connected" if connected else "lost; trying again")
         if connected:
-            self._must_announce = True
+            self._connections += 1
+            self._connected.set()
+            self.announcer.announce()
+
+    def _own_link(self, source: str, target: str) -> None:
+        for publisher in self.links:
+            publisher.found(source, target)
+
+    def _own_state(self, state: SiteState, retained: bool) -> None:
+        """Somebody published state under our id: ourselves, our will, a predecessor, a thief."""
+        verdict = judge(self.session, state, first=retained and self._connections == 1)
+        if verdict == Verdict.OUTDATED:
+            self.announcer.announce()
+        elif verdict == Verdict.PREDECESSOR:
+            self._finish(OutdatedEpochError(state.epoch))
+        elif verdict == Verdict.STOLEN:
+            self._finish(
+                StolenIdError(
+                    f"another process runs as {self.settings.gateway!r} with a newer session; "
+                    "this one stops so that readings are not mixed",
+                    hint="give every gateway an id of its own, or stop the other process",
+                )
+            )
+
+    def _finish(self, reason: DeploymentError) -> None:
+        if self._end is not None and not self._end.done():
+            self._end.set_result(reason)
 
     def _command(self, verb: str, command: Command) -> None:
-        if verb in ("rebirth", "ping", "flush"):
-            self._must_announce = True
+        if verb in ("rebirth", "ping"):
+            self.announcer.announce()
+            self._answer(command, {"done": True, "message": f"epoch {self.session.epoch}"})
+        elif verb == "flush":
+            self.lane.flush()
+            self._answer(command, {"done": True, "message": f"{len(self.buffer)} packs wait"})
         elif verb == "simulate":
-            self._simulate(command)
+            self._answer(command, self.devices.simulate(command.arguments))
         else:
-            log.warning("unknown command %r %s", verb[:40], command.id)
+            log.warning("unknown command %r %s", verb[:40], command.id[:40])
+            self._answer(command, {"done": False, "message": f"unknown command {verb:.40}"})
 
-    def _simulate(self, command: Command) -> None:
-        """Pass a command to the simulated motes and answer whether they could follow it."""
-        arguments = dict(command.arguments)
-        action = str(arguments.pop("action", ""))
-        answer: dict[str, Value] = {"done": False, "message": "no simulated motes here"}
-        for run in self.wrappers:
-            if isinstance(run.wrapper, Simulation):
-                try:
-                    answer = {"done": True, "message": run.wrapper.command(action, arguments)}
-                except ValueError as error:
-                    answer = {"done": False, "message": str(error)}
-        response = Command(id=command.id, arguments=answer)
-        with contextlib.suppress(QueueFull, WireError):
-            topic = self.topics.response(self.settings.gateway, check_id(command.id or "simulate"))
-            self.client.publish(topic, encode_json(response))
-
-    def _own_state(self, state: SiteState) -> None:
-        """Somebody published state under our id: ourselves, our will, or a thief."""
-        if state.instance in ("", self.instance):
-            if not state.online and state.epoch >= self.epoch:
-                self._must_announce = True
+    def _answer(self, command: Command, answer: dict[str, Value]) -> None:
+        """Answer a command that asked for an answer by giving an id."""
+        if not command.id:
             return
-        newer = (state.epoch, state.ts) > (self.epoch, self.started)
-        if state.online and newer and self._stolen is not None and not self._stolen.done():
-            self._stolen.set_result(None)
-        elif state.epoch >= self.epoch:
-            self._must_announce = True
-
-    async def _watch_id(self) -> None:
-        if self._stolen is None:
-            return
-        await self._stolen
-        raise StolenIdError(
-            f"another process runs as {self.settings.gateway!r} with a newer session; "
-            "this one stops so that readings are not mixed",
-            hint="give every gateway an id of its own, or stop the other process",
-        )
+        topic = self.topics.response(self.settings.gateway, check_id(command.id))
+        try:
+            self.client.publish(topic, encode_json(Command(id=command.id, arguments=answer)))
+        except QueueFull:
+            log.warning("too many messages wait for the broker; command not answered")
 
 
-async def serve(settings: GatewaySettings) -> None:
-    """Run a gateway in its own data directory until cancelled."""
+async def serve(settings: GatewaySettings, make_client: MakeClient | None = None) -> None:
+    """Run a gateway in its own data directory until cancelled.
+
+    A directory that knows a lower epoch than the broker (a new disk, say) is taken above it.
+
+    Raises:
+        DeploymentError: Something the operator can change; says what.
+    """
     with SiteDirectory(Path(settings.data_dir)) as directory:
-        await Gateway(settings, directory).run()
+        epoch = directory.next_epoch()
+        for _ in range(MAX_LIVES):
+            try:
+                await Gateway(settings, directory, epoch, make_client).run()
+            except OutdatedEpochError as error:
+                log.warning("%s; starting again above it", error.message)
+                epoch = directory.next_epoch(above=error.epoch)
+        raise StolenIdError(
+            f"other processes keep starting as {settings.gateway!r}",
+            hint="give every gateway an id of its own",
+        )

@@ -1,5 +1,9 @@
-"""Settings of a gateway or base site: one JSON file, read once at the start."""
+"""Settings of a gateway or base site: one JSON file, read once at the start.
 
+What is out of range is refused here, with the field's name, so that nobody further in has to ask.
+"""
+
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,13 +11,19 @@ from typing import Any
 
 import msgspec
 
+from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.errors import DeploymentError
+from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.messages import SensorDescription
 from streamsql.wire.topics import check_id
 
 
-class ClockSettings(msgspec.Struct, frozen=True):
+def _check(holds: bool, complaint: str) -> None:
+    if not holds:
+        raise ValueError(complaint)
+
+
+class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The time a site lives in.
 
     A replay lives in the recording's time: it was `origin` when the wall clock showed
@@ -24,23 +34,35 @@ class ClockSettings(msgspec.Struct, frozen=True):
     origin_wall: int | None = None
     origin: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a clock that stands still or runs backwards, and half a starting point."""
+        _check(math.isfinite(self.speed) and self.speed > 0, "clock.speed must be above 0")
+        both = (self.origin_wall is None) == (self.origin is None)
+        _check(both, "clock.origin and clock.origin_wall are given together or not at all")
 
-class WrapperSettings(msgspec.Struct, frozen=True):
+
+class WrapperSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A wrapper to run: its kind (`motes`, `soft_sensors`, `calendar`, `replay`) and options."""
 
     kind: str
     options: dict[str, Any] = {}
 
 
-class BufferSettings(msgspec.Struct, frozen=True):
+class BufferSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bounds of the disk buffer; beyond either, the oldest readings are dropped and counted."""
 
     max_bytes: int = 256_000_000
     max_hours: float = 72.0
     replay_per_second: int = 500
 
+    def __post_init__(self) -> None:
+        """Refuse bounds that leave no room."""
+        _check(self.max_bytes > 0, "buffer.max_bytes must be above 0")
+        _check(self.max_hours > 0, "buffer.max_hours must be above 0")
+        _check(self.replay_per_second > 0, "buffer.replay_per_second must be above 0")
 
-class GatewaySettings(msgspec.Struct, frozen=True):
+
+class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything a gateway or base site needs to know.
 
     Attributes:
@@ -51,7 +73,10 @@ class GatewaySettings(msgspec.Struct, frozen=True):
         data_dir: For epoch, lock and buffer.
         sources: The streams whose rows are produced here.
         grace_seconds: How long an offline sender's rows stay before they leave every answer.
-        tick_ms: Shortest time between two steps; what arrives meanwhile is one batch.
+        tick_ms: Longest rest between two steps while there is something to do. A step follows at
+            once after silence; a site under load rests as long as its last step took, at most this
+            long, and works on what arrived meanwhile as one batch.
+        keepalive: Seconds of silence after which broker and site begin to doubt each other.
     """
 
     site: str
@@ -70,11 +95,24 @@ class GatewaySettings(msgspec.Struct, frozen=True):
     keepalive: int = 5
 
     def __post_init__(self) -> None:
-        """Refuse ids that cannot be topic levels, and roles nobody knows."""
-        check_id(self.site, "site")
-        check_id(self.gateway, "gateway")
-        if self.role not in ("gateway", "base"):
-            raise ValueError(f"role {self.role!r} is neither 'gateway' nor 'base'")
+        """Refuse ids that cannot be topic levels, unknown roles, doubled or impossible sources."""
+        for text, what in ((self.site, "site"), (self.gateway, "gateway")):
+            try:
+                check_id(text, what)
+            except WireError as error:
+                raise ValueError(str(error)) from None
+        _check(
+            self.role in ("gateway", "base"), f"role {self.role!r:.40} is no 'gateway' or 'base'"
+        )
+        _check(0 <= self.grace_seconds <= 86_400, "grace_seconds must be between 0 and 86400")
+        _check(1 <= self.tick_ms <= 10_000, "tick_ms must be between 1 and 10000")
+        _check(1 <= self.keepalive <= 3_600, "keepalive must be between 1 and 3600")
+        names = [source.name for source in self.sources]
+        _check(len(names) == len(set(names)), "sources: a name is given twice")
+        for source in self.sources:
+            _check(not source.is_table, f"sources: {source.name} is a table, not a stream")
+            ends = len(source.key) >= 2 or source.kind != SourceKind.LINK
+            _check(ends, f"sources: link source {source.name} needs a key of source and target")
 
 
 def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> GatewaySettings:
@@ -95,7 +133,10 @@ def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> Gatewa
     changes = {
         field: environ[variable] for variable, field in _VARIABLES.items() if environ.get(variable)
     }
-    return msgspec.structs.replace(settings, **changes) if changes else settings
+    try:
+        return msgspec.structs.replace(settings, **changes) if changes else settings
+    except ValueError as error:
+        raise DeploymentError(f"environment over settings {path}: {error}") from error
 
 
 _VARIABLES = {"PANDO_BROKER": "broker", "PANDO_SITE": "site", "PANDO_DATA": "data_dir"}

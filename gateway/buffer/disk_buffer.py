@@ -1,14 +1,15 @@
 """A bounded first-in first-out store of payloads in SQLite.
 
-Bounded in bytes and in age; beyond either the *oldest* payloads are dropped and counted. A disk that
-is full or broken never stops the gateway: readings then pass unbuffered, which is counted and shown
-in the gateway's state.
+Bounded in bytes and in age; beyond either the *oldest* payloads are dropped and counted. A disk
+that is full, or a file that is broken, never stops the gateway: readings then pass unbuffered,
+which shows in the gateway's state, and the buffer tries again by itself.
 """
 
+import contextlib
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from gateway.settings import BufferSettings
@@ -16,21 +17,29 @@ from streamsql.wire.messages import BufferState
 
 log = logging.getLogger(__name__)
 
+RETRY_SECONDS = 5.0
+AGE_CHECK_SECONDS = 10.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS pack (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   stream TEXT NOT NULL, stored REAL NOT NULL, payload BLOB NOT NULL)
 """
+_PAGE_BYTES = 4096
 _RATE_SMOOTHING = 0.2
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class DiskBuffer:
     """Payloads by number, oldest first.
 
     Args:
-        path: The database file; made when missing, set aside as `….broken` when it is no database.
+        path: The database file; made when missing, set aside as `….broken` when it is damaged.
         settings: Bounds.
         wall: Seconds since 1970.
+
+    Attributes:
+        problem: What is wrong with the disk now, or empty.
+        dropped: Payloads dropped since the start.
     """
 
     def __init__(
@@ -46,56 +55,67 @@ class DiskBuffer:
         self._rate = 0.0
         self._rate_since = wall()
         self._rate_bytes = 0
-        self._database = self._open()
-        self._measure()
+        self._age_checked = 0.0
+        self._retry_at = 0.0
+        self._last_number = 0
+        self._note = ""
+        self._database: sqlite3.Connection | None = None
+        self._open()
+
+    def __len__(self) -> int:
+        """Count the stored payloads."""
+        return self._stored
 
     def append(self, stream: str, payload: bytes) -> int | None:
         """Store a payload; None when the disk refuses it."""
-        try:
-            cursor = self._database.execute(
+        with self._transaction() as database:
+            cursor = database.execute(
                 "INSERT INTO pack (stream, stored, payload) VALUES (?, ?, ?)",
                 (stream, self._wall(), payload),
             )
-            self._database.commit()
-        except sqlite3.Error as error:
-            self._failed(error)
-            return None
-        self.problem = ""
-        self._stored += 1
-        self._bytes += len(payload)
-        self._rate_bytes += len(payload)
-        self._enforce_bounds()
-        return cursor.lastrowid
+            number, size = cursor.lastrowid, len(payload)
+            dropped = self._over_bytes(database, self._bytes + size - self.settings.max_bytes)
+            dropped += self._over_age(database)
+            database.commit()
+            self.problem = self._note
+            self._last_number = number or 0
+            self._stored += 1
+            self._bytes += size
+            self._rate_bytes += size
+            self._forget(dropped)
+            self.dropped += len(dropped)
+            return number
+        return None
 
-    def oldest(self, most: int, skip: Collection[int] = ()) -> list[tuple[int, str, bytes]]:
-        """Return up to `most` (number, stream, payload), oldest first, without those in `skip`."""
-        try:
-            rows = self._database.execute(
-                "SELECT number, stream, payload FROM pack ORDER BY number LIMIT ?",
-                (most + len(skip),),
+    def oldest(self, most: int, after: int = 0) -> list[tuple[int, str, bytes]]:
+        """Return up to `most` (number, stream, payload) with larger numbers, oldest first."""
+        with self._transaction() as database:
+            return database.execute(
+                "SELECT number, stream, payload FROM pack WHERE number > ? ORDER BY number LIMIT ?",
+                (after, most),
             ).fetchall()
-        except sqlite3.Error as error:
-            self._failed(error)
-            return []
-        return [row for row in rows if row[0] not in skip][:most]
+        return []
 
-    def delete(self, numbers: Sequence[int]) -> None:
-        """Remove payloads; unknown numbers do not matter."""
+    def delete(self, numbers: Sequence[int]) -> bool:
+        """Remove payloads; unknown numbers do not matter. False when the disk refuses."""
         if not numbers:
-            return
-        try:
-            freed = 0
-            for number in numbers:
-                row = self._database.execute(
+            return True
+        with self._transaction() as database:
+            freed = [
+                row
+                for number in numbers
+                for row in database.execute(
                     "DELETE FROM pack WHERE number = ? RETURNING length(payload)", (number,)
-                ).fetchone()
-                if row is not None:
-                    freed += row[0]
-                    self._stored -= 1
-            self._database.commit()
-            self._bytes -= freed
-        except sqlite3.Error as error:
-            self._failed(error)
+                )
+            ]
+            database.commit()
+            self._forget([length for (length,) in freed])
+            return True
+        return False
+
+    def count_lost(self) -> None:
+        """Note that a payload was lost because neither disk nor broker took it."""
+        self.dropped += 1
 
     def state(self) -> BufferState:
         """Return fill, drops, and for how many hours the rest lasts at the present rate."""
@@ -110,59 +130,143 @@ class DiskBuffer:
 
     def close(self) -> None:
         """Close the database."""
-        self._database.close()
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+        self._retry_at = float("inf")
 
-    def _open(self) -> sqlite3.Connection:
+    # The database -----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Give the database to a block that returns from its function when all went well.
+
+        Whatever the disk refuses ends the block: it is undone and noted, and control goes on
+        behind the `with`.
+        """
+        if self._database is None and self._wall() >= self._retry_at:
+            self._open()
         try:
-            return self._connect()
-        except sqlite3.DatabaseError as error:
-            broken = self.path.with_suffix(".broken")
-            log.warning("buffer %s is damaged (%s); set aside as %s", self.path, error, broken)
-            self.problem = f"the buffer was damaged and set aside as {broken.name}"
-            if self.path.exists():
-                self.path.replace(broken)
-            return self._connect()
+            yield self._database or _refuse()
+        except sqlite3.Error as error:
+            if self._database is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    self._database.rollback()
+            self._failed(error)
 
-    def _connect(self) -> sqlite3.Connection:
+    def _open(self) -> None:
+        """Open the file, setting a damaged one aside; without success try again later."""
+        try:
+            try:
+                self._connect()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                self._set_aside(error)
+                self._connect()
+        except (sqlite3.Error, OSError) as error:
+            self._retry_at = self._wall() + RETRY_SECONDS
+            self._failed(error)
+
+    def _connect(self) -> None:
         database = sqlite3.connect(self.path)
+        # Numbers of the database itself, so that a full disk cannot hide behind the bounds: pages
+        # in use, with room for what SQLite keeps beside the payloads.
+        most = 2 * self.settings.max_bytes // _PAGE_BYTES + 1_000
         try:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
+            database.execute(f"PRAGMA max_page_count = {most}")
             database.execute(_SCHEMA)
+            self._go_on_counting(database)
             database.commit()
-        except sqlite3.Error:
+            row = database.execute("SELECT count(*), total(length(payload)) FROM pack").fetchone()
+        except BaseException:
             database.close()
             raise
-        return database
-
-    def _measure(self) -> None:
-        row = self._database.execute("SELECT count(*), total(length(payload)) FROM pack").fetchone()
         self._stored, self._bytes = int(row[0]), int(row[1])
+        self._database = database
 
-    def _enforce_bounds(self) -> None:
-        while self._bytes > self.settings.max_bytes:
-            if not self._drop("number IN (SELECT number FROM pack ORDER BY number LIMIT 100)"):
-                return
-        if self._stored % 100 == 0:
-            limit = self._wall() - self.settings.max_hours * 3600
-            self._drop("stored < ?", limit)
+    def _go_on_counting(self, database: sqlite3.Connection) -> None:
+        """Use no number twice, also after a damaged file: some may still be in flight."""
+        if self._last_number:
+            database.execute("DELETE FROM sqlite_sequence WHERE name = 'pack'")
+            database.execute(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES ('pack', ?)", (self._last_number,)
+            )
 
-    def _drop(self, condition: str, *arguments: float) -> int:
-        try:
-            freed = self._database.execute(
-                f"DELETE FROM pack WHERE {condition} RETURNING length(payload)",  # noqa: S608  (ours)
-                arguments,
-            ).fetchall()
-            self._database.commit()
-        except sqlite3.Error as error:
-            self._failed(error)
-            return 0
-        self._stored -= len(freed)
-        self._bytes -= sum(length for (length,) in freed)
-        self.dropped += len(freed)
-        return len(freed)
+    def _set_aside(self, error: sqlite3.Error) -> None:
+        """Move a damaged file out of the way; what was in it counts as dropped."""
+        self.close()
+        self._retry_at = 0.0
+        broken = self.path.with_suffix(".broken")
+        log.warning("buffer %s is damaged (%s); set aside as %s", self.path, error, broken.name)
+        self.problem = self._note = f"the buffer was damaged and set aside as {broken.name}"
+        if self.path.exists():
+            self.path.replace(broken)
+        for suffix in ("-wal", "-shm"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        self.dropped += self._stored
+        self._stored = self._bytes = 0
 
-    def _failed(self, error: sqlite3.Error) -> None:
-        if not self.problem:
+    def _failed(self, error: sqlite3.Error | OSError) -> None:
+        if isinstance(error, _ClosedError):
+            return
+        problem = f"disk buffer: {error}; readings pass unbuffered"
+        if self.problem != problem:
             log.warning("buffer %s: %s; readings pass unbuffered", self.path, error)
-        self.problem = f"disk buffer: {error}; readings pass unbuffered"
+        self.problem = problem
+        if isinstance(error, sqlite3.Error) and _is_damage(error) and self._database is not None:
+            try:
+                self._set_aside(error)
+            except OSError as refusal:
+                self._retry_at = self._wall() + RETRY_SECONDS
+                log.warning("buffer %s cannot be set aside: %s", self.path, refusal)
+
+    # Bounds -----------------------------------------------------------------------------------
+
+    def _over_bytes(self, database: sqlite3.Connection, excess: int) -> list[int]:
+        """Delete the oldest payloads that hold at least so many bytes; return their sizes."""
+        if excess <= 0:
+            return []
+        last, sizes = 0, []
+        for number, size in database.execute(
+            "SELECT number, length(payload) FROM pack ORDER BY number"
+        ):
+            last = number
+            sizes.append(size)
+            excess -= size
+            if excess <= 0:
+                break
+        database.execute("DELETE FROM pack WHERE number <= ?", (last,))
+        return sizes
+
+    def _over_age(self, database: sqlite3.Connection) -> list[int]:
+        """Delete what is too old, now and then; return the sizes."""
+        now = self._wall()
+        if abs(now - self._age_checked) < AGE_CHECK_SECONDS:
+            return []
+        self._age_checked = now
+        limit = now - self.settings.max_hours * 3600
+        rows = database.execute(
+            "DELETE FROM pack WHERE stored < ? RETURNING length(payload)", (limit,)
+        )
+        return [size for (size,) in rows]
+
+    def _forget(self, sizes: Collection[int]) -> None:
+        self._stored -= len(sizes)
+        self._bytes -= sum(sizes)
+
+
+class _ClosedError(sqlite3.Error):
+    """The file is not open; why was said when it was tried."""
+
+
+def _refuse() -> sqlite3.Connection:
+    raise _ClosedError
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself is broken, rather than the disk full or slow."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and (code & 0xFF) in _DAMAGED

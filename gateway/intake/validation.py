@@ -1,11 +1,14 @@
 """Turn a wrapper's reading into a legal source event, or say what is wrong with it."""
 
+from collections.abc import Mapping
+
 from gateway.wrappers.wrapper import Reading
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 
 MAX_TEXT = 4_000
 MAX_FUTURE = 3_600_000_000
+_LATEST = 2**63
 
 
 def event_of(reading: Reading, definition: SourceDefinition, now: int) -> SourceEvent:
@@ -18,30 +21,40 @@ def event_of(reading: Reading, definition: SourceDefinition, now: int) -> Source
 
     Raises:
         ValueError: An unknown column, a value of the wrong type, a missing key, text longer than
-            4,000 characters, or an event time more than an hour ahead.
+            4,000 characters or that is no Unicode, an event time that is no number of microseconds
+            or more than an hour ahead.
     """
+    if not isinstance(reading.values, Mapping):
+        raise ValueError(f"values {reading.values!r:.60} are no mapping of columns")
     values = dict(reading.values)
     schema = definition.schema
     position = definition.time_column
-    ts = reading.ts if reading.ts is not None else now
+    ts = _event_time(reading.ts if reading.ts is not None else now)
     if position is not None:
-        ts = _event_time(reading, values.get(schema.names[position]), now)
-        values[schema.names[position]] = ts
+        given = values.get(schema.names[position])
+        ts = values[schema.names[position]] = ts if given is None else _event_time(given)
     if ts > now + MAX_FUTURE:
         raise ValueError(f"event time {ts} is more than an hour ahead of the gateway's clock")
     row = schema.coerce_row(values)
     for value, name in zip(row, schema.names, strict=True):
-        if isinstance(value, str) and len(value) > MAX_TEXT:
-            raise ValueError(f"column {name}: text of {len(value)} characters, at most {MAX_TEXT}")
+        if isinstance(value, str):
+            _check_text(value, name)
     for key in definition.key:
         if row[key] is None:
             raise ValueError(f"key column {schema.names[key]} is missing")
     return SourceEvent(row, ts, reading.delete)
 
 
-def _event_time(reading: Reading, value: object, now: int) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
+def _event_time(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and -_LATEST <= value < _LATEST:
         return value
-    if value is not None:
-        raise ValueError(f"event time {value!r:.60} is not a number of microseconds")
-    return reading.ts if reading.ts is not None else now
+    raise ValueError(f"event time {value!r:.60} is not a number of microseconds")
+
+
+def _check_text(value: str, name: str) -> None:
+    if len(value) > MAX_TEXT:
+        raise ValueError(f"column {name}: text of {len(value)} characters, at most {MAX_TEXT}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"column {name}: text is no Unicode at {error.start}") from None

@@ -8,6 +8,9 @@ from typing import IO
 
 from streamsql.errors import DeploymentError
 
+MAX_EPOCH = 2**53
+"""Larger ones are no epochs of ours; every JSON reader can hold this."""
+
 
 class SiteDirectory:
     """The data directory of one site, locked while the process lives.
@@ -37,18 +40,26 @@ class SiteDirectory:
                 hint="stop that process, or give this site a data directory of its own",
             ) from None
 
-    def next_epoch(self) -> int:
+    def next_epoch(self, above: int = 0) -> int:
         """Return a number larger than at any earlier start, and remember it on disk.
+
+        A file that cannot be understood counts as none: the site then learns its last epoch from
+        the broker, which keeps its state.
+
+        Args:
+            above: Be larger than this too.
 
         Raises:
             DeploymentError: It cannot be written.
         """
         file = self.path / "epoch"
         try:
-            text = file.read_text(encoding="ascii").strip() if file.exists() else "0"
-            epoch = (int(text) if text.isdigit() else 0) + 1
+            epoch = max(_number(file), above) + 1
             temporary = file.with_suffix(".new")
-            temporary.write_text(f"{epoch}\n", encoding="ascii")
+            with temporary.open("wb") as new:
+                new.write(b"%d\n" % epoch)
+                new.flush()
+                os.fsync(new.fileno())
             os.replace(temporary, file)  # noqa: PTH105  (atomic, also over an existing file)
         except OSError as error:
             raise DeploymentError(
@@ -73,3 +84,12 @@ class SiteDirectory:
     ) -> None:
         """Give the directory free."""
         self.close()
+
+
+def _number(file: Path) -> int:
+    """Return the epoch in a file, 0 when there is none."""
+    if not file.exists():
+        return 0
+    with file.open("rb") as old:
+        content = old.read(40).strip()
+    return int(content) if content.isdigit() and int(content) < MAX_EPOCH else 0

@@ -1,7 +1,11 @@
 """Which other sites are online, and when one that is not counts as lost.
 
 wire.md rules 3 and 4: a will with an older epoch than the site's current one is ignored; a site
-that stays offline for the grace time is lost, once, until it comes back.
+that stays offline for the grace time is lost, once, until it comes back. What the broker has only
+retained is believed for a while: a site that died while the broker was away too left no will, so
+one that is not heard live within some of its heartbeats counts as offline.
+
+All times are microseconds of one clock that only goes forward.
 """
 
 from collections.abc import Callable
@@ -9,12 +13,16 @@ from dataclasses import dataclass, field
 
 from streamsql.wire.messages import SiteState
 
+MAX_SITES = 1_000
+CONFIRM_MICROSECONDS = 25_000_000
+
 
 @dataclass(slots=True)
 class _Member:
     epoch: int
     offline_since: int | None = None
     lost: bool = False
+    unconfirmed_since: int | None = None
 
 
 @dataclass(slots=True)
@@ -23,39 +31,72 @@ class Membership:
 
     Attributes:
         grace: Microseconds an offline site is given to come back.
-        on_lost: Called with the site's id when the grace time is over.
+        on_lost: Called with the site's id and epoch when the grace time is over.
     """
 
     grace: int
-    on_lost: Callable[[str], None]
+    on_lost: Callable[[str, int], None]
     _members: dict[str, _Member] = field(default_factory=dict)
 
-    def heard(self, site: str, state: SiteState, now: int) -> None:
-        """Take in a site's state message; `now` in microseconds of the wall clock."""
+    def heard(self, site: str, state: SiteState, now: int, *, retained: bool = False) -> None:
+        """Take in a site's state message.
+
+        Args:
+            site: Its id.
+            state: What it, or the broker in its place, says.
+            now: The time.
+            retained: The broker kept it; who knows since when.
+        """
         member = self._members.get(site)
+        if member is None and len(self._members) >= MAX_SITES:
+            return
         if member is not None and state.epoch < member.epoch:
             return
         if member is None or state.epoch > member.epoch:
             member = self._members[site] = _Member(state.epoch)
+        if not retained:
+            member.unconfirmed_since = None
+        elif member.unconfirmed_since is None:
+            member.unconfirmed_since = now
         if state.online:
             member.offline_since, member.lost = None, False
         elif member.offline_since is None:
             member.offline_since = now
 
+    def removed(self, site: str, now: int) -> None:
+        """Take in that a site's state was emptied: it is gone for good."""
+        member = self._members.get(site)
+        if member is not None and member.offline_since is None:
+            member.offline_since = now
+
+    def reconnected(self, now: int) -> None:
+        """Doubt everybody: what happened while we were away is not known."""
+        for member in self._members.values():
+            member.unconfirmed_since = now
+
     def check(self, now: int) -> None:
         """Report the sites whose grace time is over."""
         for site, member in self._members.items():
+            doubted = member.unconfirmed_since
+            if doubted is not None and now - doubted >= CONFIRM_MICROSECONDS:
+                member.unconfirmed_since = None
+                member.offline_since = member.offline_since or now
             since = member.offline_since
             if since is not None and not member.lost and now - since >= self.grace:
                 member.lost = True
-                self.on_lost(site)
+                self.on_lost(site, member.epoch)
 
     def next_deadline(self) -> int | None:
-        """Return when the next grace time ends, or None."""
+        """Return when `check` has something to do next, or None."""
         deadlines = [
             member.offline_since + self.grace
             for member in self._members.values()
             if member.offline_since is not None and not member.lost
+        ]
+        deadlines += [
+            member.unconfirmed_since + CONFIRM_MICROSECONDS
+            for member in self._members.values()
+            if member.unconfirmed_since is not None
         ]
         return min(deadlines, default=None)
 

@@ -1,21 +1,25 @@
 """Read observations back as source events, for windows that count the rows of all gateways.
 
 A ROWS window over a stream of several gateways cannot run at any one of them; the base site that
-runs it listens to the observation lanes, live and history.
+runs it listens to the observation lanes, live and history. A pack may come on both: sent live,
+unacknowledged when its gateway died, and sent again as history. It counts once.
 """
 
 from dataclasses import dataclass, field
 
-from gateway.senml import rows_of
+from gateway.senml import microseconds, row_from, rows_of
 from streamsql.algebra.operators import Scan, SourceKind, walk_plan
 from streamsql.data.events import SourceEvent
-from streamsql.data.types import MICROSECONDS
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import ObservationPack
 
 MAX_LANES = 10_000
+REMEMBERED = 1_024
+"""Packs remembered per gateway and stream: far more than can be sent and not yet acknowledged."""
+
+_Pack = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -23,7 +27,7 @@ class ObservationReader:
     """Knows which streams are wanted, and which packs were seen already."""
 
     _wanted: dict[str, dict[str, Scan]] = field(default_factory=dict)
-    _seen: dict[tuple[str, str, str], tuple[int, int]] = field(default_factory=dict)
+    _seen: dict[tuple[str, str], dict[_Pack, None]] = field(default_factory=dict)
 
     def installed(self, bundle: FragmentBundle, site: str) -> set[str]:
         """Note the streams a bundle reads directly at this site; return all wanted ones."""
@@ -38,13 +42,15 @@ class ObservationReader:
     def uninstalled(self, query: str) -> set[str]:
         """Forget a query; return the streams that are still wanted."""
         self._wanted.pop(query, None)
-        return self.streams()
+        streams = self.streams()
+        self._seen = {key: packs for key, packs in self._seen.items() if key[1] in streams}
+        return streams
 
     def streams(self) -> set[str]:
         """Return the streams to listen to."""
         return {source for scans in self._wanted.values() for source in scans}
 
-    def events(self, gateway: str, lane: str, stream: str, payload: bytes) -> list[SourceEvent]:
+    def events(self, gateway: str, stream: str, payload: bytes) -> list[SourceEvent]:
         """Return the events in a pack; none if it was seen or nobody wants it.
 
         Raises:
@@ -54,15 +60,23 @@ class ObservationReader:
         if scan is None:
             return []
         pack = decode_json(payload, ObservationPack)
-        key = (gateway, lane, stream)
-        if (pack.epoch, pack.seq) <= self._seen.get(key, (-1, -1)):
-            return []
-        if len(self._seen) < MAX_LANES or key in self._seen:
-            self._seen[key] = (pack.epoch, pack.seq)
         try:
-            return [
-                SourceEvent(scan.columns.coerce_row(dict(values)), round(seconds * MICROSECONDS))
+            events = [
+                SourceEvent(row_from(values, scan.columns), microseconds(seconds))
                 for _, seconds, values in rows_of(pack.e)
             ]
         except ValueError as error:
             raise WireError(f"observations of {stream}: {error}") from error
+        return events if self._is_new(gateway, stream, (pack.epoch, pack.seq)) else []
+
+    def _is_new(self, gateway: str, stream: str, pack: _Pack) -> bool:
+        key = (gateway, stream)
+        if key not in self._seen and len(self._seen) >= MAX_LANES:
+            raise WireError(f"more than {MAX_LANES} gateways and streams send observations")
+        seen = self._seen.setdefault(key, {})
+        if pack in seen:
+            return False
+        seen[pack] = None
+        if len(seen) > REMEMBERED:
+            del seen[next(iter(seen))]
+        return True

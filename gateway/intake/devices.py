@@ -1,0 +1,189 @@
+"""Runs wrappers and takes their readings in."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from gateway.clock import Clock
+from gateway.intake.last_values import LastValues
+from gateway.intake.observations import ObservationLane
+from gateway.intake.validation import event_of
+from gateway.settings import WrapperSettings
+from gateway.wrappers.registry import make_wrapper
+from gateway.wrappers.wrapper import Reading, Simulation, Wrapper, WrapperContext
+from stream_engine.site import SiteEngine
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Value
+from streamsql.errors import DeploymentError
+from streamsql.wire.messages import WrapperState
+
+log = logging.getLogger(__name__)
+
+RESTART_SECONDS = 1.0
+RESTART_MOST_SECONDS = 60.0
+PROBLEM_SECONDS = 90.0
+"""How long a wrapper's last fault counts as present: longer than the longest pause."""
+
+
+class Device:
+    """A wrapper and how it is doing."""
+
+    def __init__(self, name: str, wrapper: Wrapper, options: Mapping[str, Value]) -> None:
+        self.name = name
+        self.wrapper = wrapper
+        self.options = options
+        self.readings = 0
+        self.errors = 0
+        self.last_error = ""
+        self._failed_at = float("-inf")
+
+    def failed(self, message: str) -> None:
+        """Count a fault; one that repeats itself is logged once."""
+        if message[:500] != self.last_error:
+            log.warning("wrapper %s: %s", self.name, message)
+        self.errors += 1
+        self.last_error = message[:500]
+        self._failed_at = time.monotonic()
+
+    @property
+    def problem(self) -> str:
+        """What is wrong at present, or empty."""
+        recent = time.monotonic() - self._failed_at < PROBLEM_SECONDS
+        return f"{self.name}: {self.last_error}" if recent and self.last_error else ""
+
+    def state(self) -> WrapperState:
+        """Return the facts that the gateway announces."""
+        return WrapperState(
+            self.name,
+            self.wrapper.kind,
+            self.wrapper.streams,
+            self.readings,
+            self.errors,
+            self.last_error,
+        )
+
+
+class Devices:
+    """All wrappers of a gateway.
+
+    Args:
+        gateway: Id of the gateway.
+        clock: The gateway's time.
+        definitions: The sources produced here, by name.
+        engine: Where events go.
+        lane: Where observations go.
+        last: Where last values go.
+        on_readings: Called after something was ingested.
+    """
+
+    def __init__(  # noqa: PLR0913  (each is one seam)
+        self,
+        gateway: str,
+        settings: Sequence[WrapperSettings],
+        *,
+        clock: Clock,
+        definitions: Mapping[str, SourceDefinition],
+        engine: SiteEngine,
+        lane: ObservationLane,
+        last: LastValues,
+        on_readings: Callable[[], None],
+    ) -> None:
+        """Make the wrappers.
+
+        Raises:
+            DeploymentError: A kind of wrapper is unknown.
+        """
+        self.gateway = gateway
+        self.clock = clock
+        self.definitions = definitions
+        self.engine = engine
+        self.lane = lane
+        self.last = last
+        self.on_readings = on_readings
+        self.all = [
+            Device(name, make_wrapper(wrapper), wrapper.options)
+            for name, wrapper in zip(_names(settings), settings, strict=True)
+        ]
+
+    async def supervise(self, device: Device) -> None:
+        """Run a wrapper; after a fault start it again, with pauses that double."""
+        pause = RESTART_SECONDS
+        while True:
+            began = time.monotonic()
+            context = WrapperContext(
+                gateway=self.gateway,
+                clock=self.clock,
+                emit=partial(self.emit, device),
+                problem=device.failed,
+                options=device.options,
+            )
+            try:
+                await device.wrapper.run(context)
+            except DeploymentError as error:
+                device.failed(str(error))
+            except Exception as error:
+                device.failed(f"{type(error).__name__}: {error}")
+                log.debug("wrapper %s", device.name, exc_info=error)
+            else:
+                return
+            pause = RESTART_SECONDS if time.monotonic() - began > RESTART_MOST_SECONDS else pause
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, RESTART_MOST_SECONDS)
+
+    def emit(self, device: Device, readings: Sequence[Reading]) -> None:
+        """Take readings of a wrapper in; bad ones are counted against it, the others pass."""
+        now = self.clock()
+        batches: dict[str, list[SourceEvent]] = {}
+        for reading in readings:
+            try:
+                definition = self._definition(reading.source)
+                event = event_of(reading, definition, now)
+            except ValueError as error:
+                device.failed(f"reading of {reading.sensor or reading.source!s:.60}: {error}")
+                continue
+            device.readings += 1
+            batches.setdefault(definition.name, []).append(event)
+            if not reading.delete:
+                name = reading.sensor or self.gateway
+                self.lane.add(definition.name, name, event.ts, event.row, definition.schema)
+                if reading.sensor:
+                    self.last.note(reading.sensor, event, definition)
+        for source, events in batches.items():
+            self.engine.ingest(source, events)
+        if batches:
+            self.on_readings()
+
+    def simulate(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
+        """Pass a command to the simulated devices; answer whether one could follow it."""
+        rest = dict(arguments)
+        action = str(rest.pop("action", ""))
+        answer: dict[str, Value] = {"done": False, "message": "nothing is simulated here"}
+        for device in self.all:
+            if isinstance(device.wrapper, Simulation):
+                try:
+                    return {"done": True, "message": device.wrapper.command(action, rest)}
+                except ValueError as error:
+                    answer = {"done": False, "message": str(error)}
+        return answer
+
+    def problems(self) -> list[str]:
+        """Return what is wrong at present."""
+        return [device.problem for device in self.all if device.problem]
+
+    def _definition(self, source: object) -> SourceDefinition:
+        definition = self.definitions.get(source) if isinstance(source, str) else None
+        if definition is None:
+            raise ValueError(f"no source {source!r:.60} at this gateway")
+        return definition
+
+
+def _names(settings: Sequence[WrapperSettings]) -> list[str]:
+    """Return a name per wrapper: its kind, numbered from the second of a kind on."""
+    names: list[str] = []
+    for wrapper in settings:
+        same = sum(1 for name in names if name.split("-")[0] == wrapper.kind)
+        names.append(f"{wrapper.kind}-{same + 1}" if same else wrapper.kind)
+    return names

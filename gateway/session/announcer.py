@@ -1,0 +1,99 @@
+"""When a site says what it is: birth and state after each connect, then state by itself.
+
+State follows every ten seconds, and within a second when what it says about problems changes, so
+that nobody looks at figures of an hour ago.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from messaging import MessageClient, QueueFull
+from streamsql.wire.codec import encode_json
+from streamsql.wire.messages import Birth, SiteState
+from streamsql.wire.topics import Topics
+
+log = logging.getLogger(__name__)
+
+STATE_SECONDS = 10.0
+LOOK_SECONDS = 1.0
+
+
+class Announcer:
+    """Publishes a site's retained birth and state.
+
+    Args:
+        site: Its id.
+        birth: Makes the present birth.
+        state: Makes the present state.
+        on_announced: Called after each birth.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  (each is one seam)
+        self,
+        site: str,
+        client: MessageClient,
+        topics: Topics,
+        birth: Callable[[], Birth],
+        state: Callable[[], SiteState],
+        on_announced: Callable[[], None],
+    ) -> None:
+        self.site = site
+        self.client = client
+        self.topics = topics
+        self._birth = birth
+        self._state = state
+        self._on_announced = on_announced
+        self._owed = True
+        self._wake = asyncio.Event()
+        self._said: tuple[str, bool] = ("", True)
+
+    def announce(self) -> None:
+        """Ask for a new birth and state soon."""
+        self._owed = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Announce until cancelled."""
+        loop = asyncio.get_running_loop()
+        state_due = loop.time()
+        while True:
+            now = loop.time()
+            if self.client.connected and self._owed:
+                self._owed = not self._announce()
+                state_due = now + STATE_SECONDS
+            elif self.client.connected and (now >= state_due or self._has_news()):
+                self.publish_state(self._state())
+                state_due = now + STATE_SECONDS
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), LOOK_SECONDS)
+            except TimeoutError:
+                continue
+
+    def publish_state(self, state: SiteState) -> bool:
+        """Publish a state; False when too much waits for the broker."""
+        try:
+            self.client.publish(self.topics.state(self.site), encode_json(state), retain=True)
+        except QueueFull:
+            log.warning("too many messages wait for the broker; state not sent")
+            return False
+        self._said = (state.detail, state.ready)
+        return True
+
+    def _announce(self) -> bool:
+        try:
+            self.client.publish(
+                self.topics.birth(self.site), encode_json(self._birth()), retain=True
+            )
+        except QueueFull:
+            log.warning("too many messages wait for the broker; birth not sent")
+            return False
+        if not self.publish_state(self._state()):
+            return False
+        self._on_announced()
+        return True
+
+    def _has_news(self) -> bool:
+        state = self._state()
+        return (state.detail, state.ready) != self._said

@@ -1,0 +1,85 @@
+"""Who runs under our id: ourselves, an earlier life, or another process that stole it.
+
+A broker lets one client at a time use an id, so two processes with one id throw each other out in
+turn. Each then finds the other's state under its own id and both come to the same judgement: the
+session with the higher epoch, of equal ones the one started later, stays.
+"""
+
+import enum
+from dataclasses import dataclass
+
+from gateway.session.epoch import MAX_EPOCH
+from streamsql.errors import DeploymentError, WireError
+from streamsql.wire.messages import SiteState
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One life of a site.
+
+    Attributes:
+        epoch: Grows with every start on the same data directory.
+        started: Microseconds since 1970.
+        instance: Random.
+    """
+
+    epoch: int
+    started: int
+    instance: str
+
+
+class Verdict(enum.Enum):
+    """What a state found under our id means."""
+
+    OURS = "ours"
+    OUTDATED = "outdated"
+    """Ours must be published again: a will or an earlier life's state stands in its place."""
+    PREDECESSOR = "predecessor"
+    """An ended session knew a higher epoch: our data directory is new. Start again above it."""
+    STOLEN = "stolen"
+    """A newer session runs under our id: stop."""
+
+
+def judge(own: Session, state: SiteState, *, first: bool) -> Verdict:
+    """Return what a state under our id means.
+
+    Args:
+        own: This process.
+        state: What was received.
+        first: It was retained on the broker when we first connected, so whoever wrote it has lost
+            the connection to us.
+
+    Raises:
+        WireError: The epoch is out of range.
+    """
+    if not 0 <= state.epoch < MAX_EPOCH:
+        raise WireError(f"SiteState: epoch {state.epoch} is out of range")
+    if state.instance == own.instance:
+        return Verdict.OURS if state.online else Verdict.OUTDATED
+    ended = first or not state.instance or (not state.online and state.reason == "stopped")
+    if ended:
+        return Verdict.PREDECESSOR if state.epoch >= own.epoch else Verdict.OUTDATED
+    theirs = (state.epoch, state.started, state.instance)
+    if theirs > (own.epoch, own.started, own.instance):
+        return Verdict.STOLEN
+    return Verdict.OUTDATED
+
+
+class StolenIdError(DeploymentError):
+    """Another process runs under our id."""
+
+    code = "stolen_id"
+
+
+class OutdatedEpochError(DeploymentError):
+    """An ended session of this id had a higher epoch; start again above it.
+
+    Attributes:
+        epoch: The highest one known.
+    """
+
+    code = "outdated_epoch"
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__(f"an earlier session of this site had epoch {epoch}")
+        self.epoch = epoch

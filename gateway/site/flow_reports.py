@@ -1,0 +1,48 @@
+"""Counts of batches sent and received, for whoever wants to know whether a query has settled."""
+
+from messaging import MessageClient, QueueFull
+from stream_engine.site import SiteEngine
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.messages import FlowReport
+from streamsql.wire.topics import Topics
+
+INTERVAL = 0.1
+
+
+class FlowReports:
+    """Publishes a query's counts when they have changed, at most ten times a second."""
+
+    def __init__(self, engine: SiteEngine, client: MessageClient, topics: Topics) -> None:
+        self._engine = engine
+        self._client = client
+        self._topics = topics
+        self._reported: dict[str, FlowReport] = {}
+        self._published_at = float("-inf")
+
+    def forget(self) -> None:
+        """Report everything again: a reader has just started, or the network was away."""
+        self._reported.clear()
+
+    def is_due(self) -> bool:
+        """Whether some count is not reported yet."""
+        engine, reported = self._engine, self._reported
+        return any(engine.flow(query) != reported.get(query) for query in engine.queries)
+
+    def publish(self, now: float) -> None:
+        """Publish what has changed; `now` in seconds of a clock that only goes forward."""
+        if now - self._published_at < INTERVAL or not self._client.connected:
+            return
+        self._published_at = now
+        queries = self._engine.queries
+        for query in queries:
+            report = self._engine.flow(query)
+            if report is None or report == self._reported.get(query):
+                continue
+            try:
+                topic = self._topics.flow(query, self._engine.site)
+                self._client.publish(topic, encode_packed(report), qos=0)
+            except QueueFull:
+                return  # the next interval tries again
+            self._reported[query] = report
+        for query in self._reported.keys() - set(queries):
+            del self._reported[query]

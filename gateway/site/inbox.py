@@ -1,0 +1,153 @@
+"""What arrives for a site: judged, and handed to whoever it is for.
+
+No payload stops the site. What cannot be used is a dead letter; so is what a defect of ours trips
+over, which is logged with its place.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from gateway.site.dead_letters import DeadLetters
+from gateway.site.flow_reports import FlowReports
+from gateway.site.left_fragments import LeftFragments
+from gateway.site.membership import Membership
+from gateway.site.observation_lanes import ObservationLanes
+from gateway.site.observation_reader import ObservationReader
+from messaging import Message
+from stream_engine.site import SiteEngine
+from streamsql.errors import FederationError, InternalError, WireError
+from streamsql.wire.codec import decode_json, decode_packed
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import Command, DeltaBatch, SiteState
+from streamsql.wire.topics import Topics
+
+log = logging.getLogger(__name__)
+
+
+class Host(Protocol):
+    """What the inbox needs of the site's host."""
+
+    engine: SiteEngine
+    topics: Topics
+    membership: Membership
+    dead_letters: DeadLetters
+    flow_reports: FlowReports
+    left_fragments: LeftFragments
+    lanes: ObservationLanes | None
+
+    def report_failure(self, query: str, failure: FederationError) -> None:
+        """Tell whoever started a query that it does not run here, and why."""
+        ...
+
+
+class SiteInbox:
+    """Takes messages in; see `SiteHost` for the callbacks.
+
+    Attributes:
+        batches: Batches from other sites so far.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        on_command: Callable[[str, Command], None] | None,
+        on_own_state: Callable[[SiteState, bool], None] | None,
+        on_own_link: Callable[[str, str], None] | None,
+    ) -> None:
+        self.batches = 0
+        self._host = host
+        self._on_command = on_command
+        self._on_own_state = on_own_state
+        self._on_own_link = on_own_link
+        self._observations = ObservationReader()
+
+    def take(self, message: Message) -> None:
+        """Take in one message, whatever is in it."""
+        try:
+            self._dispatch(message)
+        except FederationError as error:
+            self._host.dead_letters.add(message, error)
+        except Exception as error:  # a payload must not stop the site, whatever it meets
+            log.exception("a defect met a message on %s", message.topic)
+            defect = InternalError(f"{type(error).__name__}: {error}")
+            self._host.dead_letters.add(message, defect)
+
+    def uninstall(self, query: str) -> None:
+        """Stop a query here."""
+        self._host.engine.uninstall(query)
+        self._listen(self._observations.uninstalled(query))
+
+    def _dispatch(self, message: Message) -> None:
+        host, payload = self._host, message.payload
+        me = host.engine.site
+        match host.topics.parts(message.topic):
+            case ["q", query, "x", to, sender] if to == me:
+                self.batches += 1
+                host.engine.receive(query, sender, decode_packed(payload, DeltaBatch))
+            case ["gw", gateway, "obs" | "hist", stream] if host.lanes is not None:
+                events = self._observations.events(gateway, stream, payload)
+                if events:
+                    host.engine.ingest(stream, events)
+            case ["q", query, "frag", to] if to == me:
+                self._fragment(query, payload)
+            case ["gw", site, "state"]:
+                self._state(site, message)
+            case ["gw", site, "cmd", verb] if site == me:
+                self._command(verb, decode_json(payload, Command))
+            case ["gw", site, "link", source, target] if site == me:
+                if message.retain and self._on_own_link is not None:
+                    self._on_own_link(source, target)
+            case _:
+                raise WireError(f"nobody here reads {message.topic!r:.200}")
+
+    def _fragment(self, query: str, payload: bytes) -> None:
+        if not payload:
+            self.uninstall(query)
+            return
+        bundle = decode_packed(payload, FragmentBundle)
+        if bundle.query != query:
+            raise WireError(f"a bundle of query {bundle.query!r:.80} on the topic of {query!r:.80}")
+        self._host.left_fragments.saw(query)
+        try:
+            self._host.engine.install(bundle)
+        except Exception as error:
+            # The bundle is well formed, so somebody waits for the answer to it.
+            failure = (
+                error
+                if isinstance(error, FederationError)
+                else InternalError(f"query {query} cannot be built: {error!r:.300}")
+            )
+            self._host.report_failure(query, failure)
+            raise
+        self._listen(self._observations.installed(bundle, self._host.engine.site))
+        log.info("query %s version %d installed", query, bundle.version)
+
+    def _listen(self, streams: set[str]) -> None:
+        if self._host.lanes is not None:
+            self._host.lanes.want(streams)
+
+    def _state(self, site: str, message: Message) -> None:
+        host, now = self._host, int(time.monotonic() * 1_000_000)
+        if not message.payload:
+            host.membership.removed(site, now)
+            return
+        state = decode_json(message.payload, SiteState)
+        if site != host.engine.site:
+            host.membership.heard(site, state, now, retained=message.retain)
+        elif self._on_own_state is not None:
+            self._on_own_state(state, message.retain)
+
+    def _command(self, verb: str, command: Command) -> None:
+        host = self._host
+        if verb == "resync":
+            destination = "" if command.channel == "out" else command.channel
+            host.engine.resync(command.query, destination)
+        elif verb == "flow":
+            host.flow_reports.forget()  # a coordinator that has just started knows no counts
+        elif verb == "mark":
+            host.left_fragments.marked(command.id, time.monotonic())
+        elif self._on_command is not None:
+            self._on_command(verb, command)
