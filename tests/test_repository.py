@@ -27,7 +27,7 @@ REGISTRIES = re.compile(
     + r"o)"
 )
 TEXT_LIMIT = 2_000_000
-VENDORED = "ui/static/"
+VENDORED = "ui/static/vendor/"
 
 
 def tracked_files() -> list[Path]:
