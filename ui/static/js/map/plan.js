@@ -17,18 +17,32 @@ export class Plan {
     this.map.options.zoomSnap = 0.1;
     this.map.doubleClickZoom.disable();
     L.control.zoom({ position: "topright" }).addTo(this.map);
-    L.control.scale({ imperial: false, position: "bottomright" }).addTo(this.map);
+    // The nodes of a trace are placed by who hears whom, not by metres.
+    if (site.spaces.size) L.control.scale({ imperial: false, position: "bottomright" }).addTo(this.map);
     new ResizeObserver(() => {
       this.map.invalidateSize({ animate: false });
       if (!this.moved) this.fit();
     }).observe(this.map.getContainer());
+    this.map.on("zoomend", () => this.scaleDesks());
     this.map.on("dragstart", () => (this.moved = true));
     this.map.getContainer().addEventListener("wheel", () => (this.moved = true), { passive: true });
     this.fit();
   }
 
+  /** Pixels per metre. */
+  get scale() {
+    return this.map.getZoomScale(this.map.getZoom(), 0);
+  }
+
+  /** A desk is as large as in the building, within what can be seen and clicked. */
+  scaleDesks() {
+    const pixels = Math.min(Math.max(this.scale * 1.5, 6), 26);
+    this.map.getContainer().style.setProperty("--desk", `${Math.round(pixels)}px`);
+  }
+
   fit() {
     this.map.fitBounds(this.site.bounds, { padding: [14, 14], animate: false });
+    this.scaleDesks();
   }
 
   /** The group of a name on a level, shown while its level is. */
@@ -69,7 +83,7 @@ export class Plan {
       document.getElementById("levels").replaceChildren(...levels.map((level) =>
         make("button", { type: "button", "data-level": level.ordinal, "aria-pressed": "false", onclick: () => this.show(level.ordinal) }, level.name)));
     }
-    this.show(levels[levels.length - 1].ordinal);
+    this.show(levels.some((level) => level.ordinal === 0) ? 0 : levels[levels.length - 1].ordinal);
   }
 
   levelName(level) {

@@ -24,7 +24,7 @@ export class Rooms {
 
   /** Write names as large rooms allow: the whole name, the id, or nothing. */
   fitLabels() {
-    const scale = this.plan.map.getZoomScale(this.plan.map.getZoom(), 0); // pixels per metre
+    const { scale } = this.plan;
     for (const [id, element] of this.labels) {
       const { name, width, height } = this.plan.site.spaces.get(id);
       const fits = (text, pixels) => text.length * pixels < width * scale - 4;
