@@ -16,6 +16,7 @@ from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import MAX_PAYLOAD_BYTES
 
 SCHEMA = Schema.of(("k", DataType.INTEGER), ("v", DataType.TEXT))
+ONE: Delta = {(1, "x"): 1}
 SITES = ("gw-1", "gw-2", "base")
 
 
@@ -64,7 +65,7 @@ def test_half_an_answer_is_not_sent() -> None:
 
 
 def test_the_same_result_is_not_work() -> None:
-    query, readers, result = installed(fragment("a", ("base",))), Readers(), {(1, "x"): 1}
+    query, readers, result = installed(fragment("a", ("base",))), Readers(), dict(ONE)
     query.update("a", result)
     readers.drain(query)
     query.update("a", result)
