@@ -97,19 +97,19 @@ class SiteEngine:
             return
         first = self._floor if known is None else max(self._floor, known.last_sequence())
         query = InstalledQuery(bundle, site=self.site, epoch=self.epoch, first=first)
-        self.uninstall(bundle.query)
-        if not bundle.at(self.site):
-            return
-        self._queries[bundle.query] = query
-        for scan in query.scans:
-            self._relation(scan)
-        for sender in query.senders:
-            self._resyncs[(bundle.query, sender)] = None
+        self._forget(bundle.query)
+        if bundle.at(self.site):
+            self._queries[bundle.query] = query
+            for scan in query.scans:
+                self._relation(scan)
+            for sender in query.senders:
+                self._resyncs[(bundle.query, sender)] = None
+        self._drop_unused()  # last: a source that only the old version read keeps its rows
 
     def uninstall(self, query: str) -> None:
         """Stop a query; nothing happens if it does not run here."""
-        self._failed.pop(query, None)
-        self._stop(query)
+        self._forget(query)
+        self._drop_unused()
 
     def ingest(self, source: str, events: Sequence[SourceEvent]) -> None:
         """Take in what happened to a source; it is worked on in the next step.
@@ -276,16 +276,19 @@ class SiteEngine:
 
     def _fail(self, name: str, error: FederationError, result: StepResult) -> None:
         """Stop a query here; its version stays known, so that it is not started again."""
-        self._failed[name] = self._queries[name].bundle.version
-        self._stop(name)
+        version = self._queries[name].bundle.version
+        self._forget(name)
+        self._failed[name] = version
+        self._drop_unused()
         result.failures.append((name, error))
 
-    def _stop(self, name: str) -> None:
+    def _forget(self, name: str) -> None:
+        """Drop a query, running or failed."""
+        self._failed.pop(name, None)
         stopped = self._queries.pop(name, None)
         if stopped is not None:
             self._floor = max(self._floor, stopped.last_sequence())
         self._resyncs = {key: None for key in self._resyncs if key[0] != name}
-        self._drop_unused()
 
     def _relation(self, scan: Scan) -> SourceRelation:
         relations = self._relations.setdefault(scan.source, {})

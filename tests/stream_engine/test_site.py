@@ -145,6 +145,15 @@ def test_replacing_a_query_restarts_it_with_current_rows() -> None:
     assert site.step(12) == StepResult()
 
 
+def test_a_new_version_finds_the_rows_of_a_source_only_the_old_one_read() -> None:
+    site, new = SiteEngine("base", 1), Console(version=2)
+    site.install(bundle(OCCUPIED))
+    site.ingest("seat", [seat("d1", 9.0, 10)])
+    site.step(10)
+    site.install(bundle(COUNTED, version=2))
+    assert new.take(site.step(11)) == {(1,): 1}
+
+
 def test_a_query_installed_again_is_not_taken_for_duplicates() -> None:
     site, console = SiteEngine("base", 1), Console()
     site.declare(SEAT)
