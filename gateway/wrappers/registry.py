@@ -20,7 +20,7 @@ def _soft_sensors() -> Wrapper:
 
 
 def _calendar() -> Wrapper:
-    from gateway.wrappers.calendar import CalendarWrapper  # noqa: PLC0415
+    from gateway.wrappers.calendar.wrapper import CalendarWrapper  # noqa: PLC0415
 
     return CalendarWrapper()
 

@@ -1,12 +1,15 @@
 """This machine as a soft sensor: load, memory, users, processes, temperatures (psutil)."""
 
 import asyncio
+from dataclasses import dataclass
 
 import msgspec
 import psutil
 
+from gateway.wrappers.options import read_options, require
 from gateway.wrappers.wrapper import Reading, WrapperContext
-from streamsql.errors import DeploymentError
+
+MAX_NAME = 200
 
 
 class SoftSensorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,6 +25,33 @@ class SoftSensorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     period: float = 2.0
     processes: int = 8
 
+    def __post_init__(self) -> None:
+        """Refuse a machine without a name, and readings without a pause."""
+        require(self.mid != "", "mid is empty")
+        require(self.period >= 0.05, "period must be at least 0.05 s")
+        require(0 <= self.processes <= 1_000, "processes must be between 0 and 1000")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A running process; shares are of one processor and of the memory."""
+
+    pid: int
+    name: str
+    cpu: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What the operating system says at one moment; shares of 1, degrees Celsius."""
+
+    cpu: float
+    memory: float
+    users: int
+    celsius: float | None
+    tasks: tuple[Task, ...]
+
 
 class SoftSensorsWrapper:
     """Reads the operating system; a process that ends while being read is skipped."""
@@ -29,62 +59,79 @@ class SoftSensorsWrapper:
     kind = "soft_sensors"
     streams: tuple[str, ...] = ("machineload", "process")
 
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+
     async def run(self, context: WrapperContext) -> None:
         """Read every period until cancelled."""
-        try:
-            options = msgspec.convert(dict(context.options), SoftSensorOptions)
-        except msgspec.ValidationError as error:
-            raise DeploymentError(f"options of wrapper soft_sensors: {error}") from error
-        known: set[int] = set()
-        await asyncio.to_thread(_busiest, 1)  # the first measurement only sets the baseline
+        options = read_options(context, self.kind, SoftSensorOptions)
+        await asyncio.to_thread(measure, 1)  # the first measurement only sets the baseline
         while True:
             await asyncio.sleep(options.period)
-            busiest = await asyncio.to_thread(_busiest, options.processes)
+            measured = await asyncio.to_thread(measure, options.processes)
             now = context.clock()
-            gone = known - {pid for pid, *_ in busiest}
-            readings = [_load(options.mid, busiest, now)]
-            readings += [_process(options.mid, facts, now) for facts in busiest]
-            readings += [
-                Reading("process", {"mid": options.mid, "pid": pid}, now, delete=True)
-                for pid in sorted(gone)
-            ]
-            known = {pid for pid, *_ in busiest}
-            context.emit(readings)
+            context.emit(readings(options.mid, measured, self._known, now))
+            self._known = {task.pid for task in measured.tasks}
 
 
-Facts = tuple[int, str, float, float]
-"""Process id, name, cpu and memory, both as shares of 1."""
+def measure(count: int) -> Measurement:
+    """Ask the operating system; cpu shares are of the time since the last call.
+
+    Args:
+        count: How many of the busiest processes to name.
+    """
+    return Measurement(
+        cpu=round(psutil.cpu_percent() / 100, 4),
+        memory=round(psutil.virtual_memory().percent / 100, 4),
+        users=len({user.name for user in psutil.users()}),
+        celsius=_celsius(),
+        tasks=tuple(_busiest(count)),
+    )
 
 
-def _busiest(count: int) -> list[Facts]:
-    facts: list[Facts] = []
-    for process in psutil.process_iter(["pid", "name", "cpu_percent", "memory_percent"]):
-        values = process.info
-        cpu, memory = values["cpu_percent"] or 0.0, values["memory_percent"] or 0.0
-        facts.append((values["pid"], values["name"] or "?", cpu / 100, memory / 100))
-    facts.sort(key=lambda f: (-f[2], -f[3], f[0]))
-    return facts[:count]
+def readings(mid: str, measured: Measurement, known: set[int], now: int) -> list[Reading]:
+    """Return the rows of a measurement; processes that were known and are not named leave.
 
-
-def _load(mid: str, busiest: list[Facts], now: int) -> Reading:
-    top = busiest[0] if busiest else (0, "", 0.0, 0.0)
-    values = {
+    Args:
+        mid: The machine.
+        measured: What was measured.
+        known: Process ids of the measurement before.
+        now: Event time in microseconds.
+    """
+    top = measured.tasks[0] if measured.tasks else Task(0, "", 0.0, 0.0)
+    load = {
         "mid": mid,
-        "cpu": psutil.cpu_percent() / 100,
-        "memory": psutil.virtual_memory().percent / 100,
-        "users": len({user.name for user in psutil.users()}),
-        "task": top[1],
-        "task_cpu": round(top[2], 4),
-        "celsius": _celsius(),
+        "cpu": measured.cpu,
+        "memory": measured.memory,
+        "users": measured.users,
+        "task": top.name,
+        "task_cpu": top.cpu,
+        "celsius": measured.celsius,
     }
-    return Reading("machineload", values, now, f"soft-{mid}")
+    result = [Reading("machineload", load, now, f"soft-{mid}")]
+    for task in measured.tasks:
+        shares = {"task": task.name, "cpu": task.cpu, "memory": task.memory}
+        result.append(Reading("process", {"mid": mid, "pid": task.pid, **shares}, now))
+    gone = known - {task.pid for task in measured.tasks}
+    for pid in sorted(gone):
+        result.append(Reading("process", {"mid": mid, "pid": pid}, now, delete=True))
+    return result
 
 
-def _process(mid: str, facts: Facts, now: int) -> Reading:
-    pid, name, cpu, memory = facts
-    shares = {"cpu": round(cpu, 4), "memory": round(memory, 5)}
-    values = {"mid": mid, "pid": pid, "task": name, **shares}
-    return Reading("process", values, now)
+def _busiest(count: int) -> list[Task]:
+    tasks: list[Task] = []
+    for process in psutil.process_iter(["pid", "name", "cpu_percent", "memory_percent"]):
+        facts = process.info
+        cpu, memory = facts["cpu_percent"] or 0.0, facts["memory_percent"] or 0.0
+        name = _readable(facts["name"] or "?")
+        tasks.append(Task(facts["pid"], name, round(cpu / 100, 4), round(memory / 100, 5)))
+    tasks.sort(key=lambda task: (-task.cpu, -task.memory, task.pid))
+    return tasks[:count]
+
+
+def _readable(name: str) -> str:
+    """Return a process's name as Unicode; the system allows any bytes in it."""
+    return name.encode("utf-8", "replace").decode()[:MAX_NAME]
 
 
 def _celsius() -> float | None:

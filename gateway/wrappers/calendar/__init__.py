@@ -1,0 +1,1 @@
+"""Calendars: the reservations that hold now, from an iCalendar file or address (RFC 5545)."""

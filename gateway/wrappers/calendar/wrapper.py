@@ -1,0 +1,121 @@
+"""The calendar wrapper: a row while a reservation holds."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import timedelta
+
+import icalendar
+import msgspec
+
+from gateway.wrappers.background import in_background
+from gateway.wrappers.calendar.fetching import fetch
+from gateway.wrappers.calendar.reservations import Agenda, Reservation, agenda_of, parse
+from gateway.wrappers.options import read_options, require
+from gateway.wrappers.wrapper import Reading, WrapperContext
+from streamsql.errors import DeploymentError
+
+SOURCE = "roomreservation"
+HORIZON = timedelta(days=1)
+
+Key = tuple[str, int, str]
+"""Room, start and title: the source's key."""
+
+
+class CalendarOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of the calendar wrapper.
+
+    Attributes:
+        location: Path of an .ics file, or an http(s) address.
+        period: Seconds between two looks at what holds now.
+        refresh: Seconds between two readings of the file or address.
+        time_zone: Of whole days and of times without a zone, e.g. Europe/Zurich; empty: what the
+            calendar says, else UTC.
+    """
+
+    location: str
+    period: float = 1.0
+    refresh: float = 60.0
+    time_zone: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what would never look, or never rest."""
+        require(self.location != "", "location is empty")
+        require(self.period >= 0.01, "period must be at least 0.01 s")
+        require(self.refresh >= 0.01, "refresh must be at least 0.01 s")
+
+
+class CalendarWrapper:
+    """Emits a row while a reservation holds, and withdraws it when it ends or is cancelled.
+
+    A calendar that cannot be read keeps what was known of it.
+    """
+
+    kind = "calendar"
+    streams: tuple[str, ...] = (SOURCE,)
+
+    def __init__(self) -> None:
+        # Kept when the wrapper is started again after a fault: rows must not stay for ever.
+        self._content = b""
+        self._calendar: icalendar.Calendar | None = None
+        self._agenda: Agenda | None = None
+        self._holding: dict[Key, Reservation] = {}
+
+    async def run(self, context: WrapperContext) -> None:
+        """Look every period until cancelled."""
+        options = read_options(context, self.kind, CalendarOptions)
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            if loop.time() >= due:
+                await self._refresh(context, options)
+                due = loop.time() + options.refresh
+            await self._look(context, options)
+            await asyncio.sleep(options.period)
+
+    async def _refresh(self, context: WrapperContext, options: CalendarOptions) -> None:
+        """Read the calendar again."""
+        location = options.location
+        try:
+            content = await in_background(lambda: fetch(location), "calendar")
+            if content != self._content or self._calendar is None:
+                self._calendar = await in_background(lambda: parse(content, location), "calendar")
+                self._content, self._agenda = content, None
+        except DeploymentError as error:
+            context.problem(str(error))
+
+    async def _look(self, context: WrapperContext, options: CalendarOptions) -> None:
+        """Emit what has changed since the last look."""
+        calendar, now = self._calendar, context.clock()
+        if calendar is None:
+            return
+        if self._agenda is None or not self._agenda.covers(now):
+            zone = options.time_zone
+            self._agenda = await in_background(
+                lambda: agenda_of(calendar, now, HORIZON, zone), "calendar"
+            )
+            for complaint in self._agenda.complaints:
+                context.problem(f"{options.location}: {complaint}")
+        current = {(r.room, r.starts, r.title): r for r in self._agenda.at(now)}
+        context.emit(list(changes(self._holding, current, now)))
+        self._holding = current
+
+
+def changes(
+    old: dict[Key, Reservation], new: dict[Key, Reservation], now: int
+) -> Iterable[Reading]:
+    """Yield what turns the old reservations into the new ones."""
+    for key in old.keys() - new.keys():
+        yield _reading(old[key], now, delete=True)
+    for key, reservation in new.items():
+        if old.get(key) != reservation:
+            yield _reading(reservation, now)
+
+
+def _reading(reservation: Reservation, now: int, *, delete: bool = False) -> Reading:
+    values = {
+        "rid": reservation.room,
+        "title": reservation.title,
+        "starts": reservation.starts,
+        "ends": reservation.ends,
+    }
+    return Reading(SOURCE, values, now, delete=delete)
