@@ -315,9 +315,7 @@ def report(found: dict[str, Any]) -> None:
         f"{found['nodes']} nodes, {found['links']} links, {found['deletions']} deletions, "
         f"{found['rounds']} rounds, load {found['load']}"
     )
-    print(
-        f"{'':32}{'insert p50':>12}{'p99':>9}{'delete p50':>12}{'p99':>9}  (CPU ms)   delete vs ours"
-    )
+    print(f"{'':32}{'insert p50':>12}{'p99':>9}{'delete p50':>12}{'p99':>9}  (CPU ms)   vs ours")
     ours = found["engines"]["fixpoint, lazy, dnf"]["delete"]["p50"]
     for name, phases in found["engines"].items():
         insert, delete = phases["insert"], phases["delete"]
