@@ -28,6 +28,12 @@ PROBLEM_SECONDS = 90.0
 """How long a wrapper's last fault counts as present: longer than the longest pause."""
 
 
+MAX_ERROR = 500
+LOG_AT_ONCE = 10.0
+LOG_SECONDS = 5.0
+"""A wrapper's log lines: so many at once, then one per so many seconds."""
+
+
 class Device:
     """A wrapper and how it is doing."""
 
@@ -39,14 +45,18 @@ class Device:
         self.errors = 0
         self.last_error = ""
         self._failed_at = float("-inf")
+        self._may_log = LOG_AT_ONCE
 
     def failed(self, message: str) -> None:
-        """Count a fault; one that repeats itself is logged once."""
-        if message[:500] != self.last_error:
-            log.warning("wrapper %s: %s", self.name, message)
+        """Count a fault. One that repeats itself is logged once, many different ones now and then."""
+        now = time.monotonic()
+        self._may_log = min(self._may_log + (now - self._failed_at) / LOG_SECONDS, LOG_AT_ONCE)
+        if message[:MAX_ERROR] != self.last_error and self._may_log >= 1:
+            self._may_log -= 1
+            log.warning("wrapper %s: %s", self.name, message[:MAX_ERROR])
         self.errors += 1
-        self.last_error = message[:500]
-        self._failed_at = time.monotonic()
+        self.last_error = message[:MAX_ERROR]
+        self._failed_at = now
 
     @property
     def problem(self) -> str:

@@ -113,9 +113,9 @@ def readings(mid: str, measured: Measurement, known: set[int], now: int) -> list
         shares = {"task": task.name, "cpu": task.cpu, "memory": task.memory}
         result.append(Reading("process", {"mid": mid, "pid": task.pid, **shares}, now))
     gone = known - {task.pid for task in measured.tasks}
-    for pid in sorted(gone):
-        result.append(Reading("process", {"mid": mid, "pid": pid}, now, delete=True))
-    return result
+    return result + [
+        Reading("process", {"mid": mid, "pid": pid}, now, delete=True) for pid in sorted(gone)
+    ]
 
 
 def _busiest(count: int) -> list[Task]:

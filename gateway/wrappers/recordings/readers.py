@@ -1,42 +1,30 @@
-"""Recordings as readings in order of time. Each reader streams; nothing is held but one line."""
+"""Recordings as readings in the order of their lines, which is taken for the order of time.
+
+Each reader streams. A bad line is told to `problem` and left out; the default stops there.
+"""
 
 import csv
-import gzip
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
-import msgspec
-
-from gateway.senml import rows_of
+from gateway.senml import microseconds, rows_of
+from gateway.wrappers.recordings.lines import Problem, numbered_lines, open_text, refuse
 from gateway.wrappers.wrapper import Reading
-from streamsql.data.types import MICROSECONDS, DataType, coerce, timestamp_of
-from streamsql.errors import DeploymentError
+from streamsql.data.types import DataType, coerce, timestamp_of
+from streamsql.errors import DeploymentError, WireError
+from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import SenmlRecord
 
-MAX_LINE = 1_000_000
-
-
-def open_text(path: Path) -> IO[str]:
-    """Open a text file, gzip or plain.
-
-    Raises:
-        DeploymentError: It cannot be opened.
-    """
-    try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        if packed:
-            return gzip.open(path, "rt", encoding="utf-8", newline="")
-        return path.open("r", encoding="utf-8", newline="")
-    except OSError as error:
-        raise DeploymentError(f"cannot read recording {path}: {error.strerror}") from error
+__all__ = ["open_text", "read_csv", "read_k7", "read_senml"]
 
 
 def read_k7(
-    path: Path, source: str, owned: frozenset[str] | None, least: float
+    path: Path,
+    source: str,
+    owned: frozenset[str] | None,
+    least: float,
+    problem: Problem = refuse,
 ) -> Iterator[Reading]:
     """Yield link readings of a K7 trace: present while its newest pdr is at least `least`.
 
@@ -45,77 +33,137 @@ def read_k7(
             `datetime,src,dst,channel,mean_rssi,pdr,tx_count`, times UTC.
         source: Name of the link source.
         owned: Nodes whose outgoing links are wanted; None means all.
-        least: Packet delivery ratio below which a link counts as gone.
+        least: Packet delivery ratio, above 0, below which a link counts as gone.
+        problem: Told of bad lines.
 
     Raises:
-        DeploymentError: A line is wrong; names it.
+        DeploymentError: The file cannot be read.
     """
-    with open_text(path) as file:
-        file.readline(MAX_LINE)
-        for number, row in enumerate(csv.DictReader(file), start=3):
-            try:
-                ts = timestamp_of(datetime.fromisoformat(row["datetime"]).replace(tzinfo=UTC))
-                ends = {"src": row["src"], "dst": row["dst"]}
-                ratio = float(row["pdr"])
-            except (KeyError, TypeError, ValueError) as error:
-                raise DeploymentError(f"{path} line {number}: {error}") from error
-            if owned is not None and ends["src"] not in owned:
-                continue
-            if ratio < least:
-                yield Reading(source, ends, ts, delete=True)
-            else:
-                values = {**ends, "cost": round(1 / ratio, 4), "pdr": ratio}
-                yield Reading(source, values, ts)
+    for number, row in _table(path, problem, ("datetime", "src", "dst", "pdr"), skip=1):
+        try:
+            ts = timestamp_of(datetime.fromisoformat(row["datetime"]).replace(tzinfo=UTC))
+            ends = {"src": row["src"], "dst": row["dst"]}
+            ratio = _ratio(row["pdr"])
+        except (ValueError, OverflowError) as error:
+            problem(f"{path} line {number}: {error}")
+            continue
+        if owned is not None and ends["src"] not in owned:
+            continue
+        if ratio < least:
+            yield Reading(source, ends, ts, delete=True)
+        else:
+            yield Reading(source, {**ends, "cost": round(1 / ratio, 4), "pdr": ratio}, ts)
 
 
-def read_csv(path: Path, source: str, time_column: str) -> Iterator[Reading]:
+def read_csv(
+    path: Path, source: str, time_column: str, problem: Problem = refuse
+) -> Iterator[Reading]:
     """Yield a reading per CSV row; the header names the columns, empty fields are NULL.
 
+    Args:
+        path: The file.
+        source: Name of the source.
+        time_column: Column of the event time, in ISO 8601 or seconds since 1970.
+        problem: Told of bad lines.
+
     Raises:
-        DeploymentError: The time column is missing, or a line is wrong; names it.
+        DeploymentError: The file cannot be read.
     """
-    with open_text(path) as file:
-        for number, row in enumerate(csv.DictReader(file), start=2):
-            try:
-                ts = _timestamp(row[time_column])
-            except (KeyError, TypeError, ValueError) as error:
-                raise DeploymentError(
-                    f"{path} line {number}: {error}",
-                    hint=f"column {time_column} must hold ISO times or seconds since 1970",
-                ) from error
-            values: dict[str, object] = {
-                name: value for name, value in row.items() if name and value not in ("", None)
-            }
-            values[time_column] = ts
-            yield Reading(source, values, ts)
+    for number, row in _table(path, problem, (time_column,)):
+        try:
+            ts = _timestamp(row[time_column])
+        except (ValueError, OverflowError) as error:
+            problem(
+                f"{path} line {number}: {error}; column {time_column!r:.60} must hold "
+                "ISO times or seconds since 1970"
+            )
+            continue
+        values: dict[str, object] = {name: value for name, value in row.items() if value != ""}
+        yield Reading(source, {**values, time_column: ts}, ts)
 
 
-def read_senml(path: Path, source: str, time_column: str, name_column: str) -> Iterator[Reading]:
+def read_senml(
+    path: Path, source: str, time_column: str, name_column: str, problem: Problem = refuse
+) -> Iterator[Reading]:
     """Yield a reading per row of SenML packs, one pack (a JSON array) a line.
 
+    Args:
+        path: The file.
+        source: Name of the source.
+        time_column: Column that gets the event time.
+        name_column: Column that gets the device's name, or empty.
+        problem: Told of bad lines.
+
     Raises:
-        DeploymentError: A line is no SenML pack; names it.
+        DeploymentError: The file cannot be read.
     """
-    with open_text(path) as file:
-        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), ""), start=1):
-            if not line.strip():
-                continue
-            try:
-                records = msgspec.convert(json.loads(line), list[SenmlRecord])
-                rows = list(rows_of(records))
-            except (ValueError, msgspec.ValidationError, RecursionError) as error:
-                raise DeploymentError(f"{path} line {number}: {error}") from error
-            for name, seconds, values in rows:
-                ts = round(seconds * MICROSECONDS)
-                named = {name_column: name} if name_column else {}
-                yield Reading(source, {**named, **values, time_column: ts}, ts)
+    for number, line in numbered_lines(path, problem):
+        if not line.strip():
+            continue
+        try:
+            rows = [
+                (name, microseconds(seconds), values)
+                for name, seconds, values in rows_of(decode_json(line.encode(), list[SenmlRecord]))
+            ]
+        except (ValueError, WireError) as error:
+            problem(f"{path} line {number}: {error}")
+            continue
+        for name, ts, values in rows:
+            named = {name_column: name} if name_column else {}
+            yield Reading(source, {**named, **values, time_column: ts}, ts)
+
+
+def _table(
+    path: Path, problem: Problem, required: tuple[str, ...], skip: int = 0
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (number of its last line, row) of a CSV table with a header, after so many lines.
+
+    Raises:
+        DeploymentError: The header lacks a required column.
+    """
+    at = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal at
+        for number, text in numbered_lines(path, problem):
+            at = number
+            if number > skip:
+                yield text
+
+    reader = csv.reader(texts())
+    names: list[str] | None = None
+    while True:
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            problem(f"{path} line {at}: {error}")
+            continue
+        if fields is None:
+            return
+        if names is None:
+            names = [name.strip() for name in fields]
+            missing = [name for name in required if name not in names]
+            if missing:
+                raise DeploymentError(f"{path} line {at}: no column {missing[0]!r:.60}")
+        elif len(fields) == len(names):
+            yield at, dict(zip(names, fields, strict=True))
+        elif fields:
+            problem(f"{path} line {at}: {len(fields)} fields instead of {len(names)}")
+
+
+def _ratio(text: str) -> float:
+    ratio = float(text)
+    if not 0 <= ratio <= 1:  # also refuses NaN
+        raise ValueError(f"pdr {text!r:.40} is not between 0 and 1")
+    return ratio
 
 
 def _timestamp(text: str) -> int:
     try:
-        return round(float(text) * MICROSECONDS)
+        seconds = float(text)
     except ValueError:
         value = coerce(text, DataType.TIMESTAMP)
         if not isinstance(value, int):
             raise ValueError(f"no time: {text!r:.40}") from None
         return value
+    return microseconds(seconds)

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
+from gateway.wrappers.options import read_options, require
+from gateway.wrappers.recordings.lines import Problem
 from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml
 from gateway.wrappers.wrapper import Reading, WrapperContext
-from streamsql.errors import DeploymentError
 
 PAUSE = 0.05
 MAX_BATCH = 2_000
@@ -35,54 +37,76 @@ class ReplayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_column: str = "ts"
     name_column: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be replayed."""
+        require(self.format in ("k7", "csv", "senml"), "format must be k7, csv or senml")
+        require(0 < self.least_pdr <= 1, "least_pdr must be above 0 and at most 1")
+
 
 class ReplayWrapper:
-    """Replays one recording, once.
+    """Replays one recording, once; its readings must be in order of time.
 
     The gateway's clock runs in the recording's time, at the chosen speed; what is already past when
-    the wrapper starts is emitted at once, so a restarted gateway catches up.
+    the wrapper starts is emitted at once, so a restarted gateway catches up. A bad line is reported
+    and left out. After a fault the replay goes on where it stood.
     """
 
     kind = "replay"
     streams: tuple[str, ...] = ()
 
+    def __init__(self) -> None:
+        self._done = 0
+        self._reported = 0
+
     async def run(self, context: WrapperContext) -> None:
         """Emit until the recording ends, then wait to be cancelled."""
-        try:
-            options = msgspec.convert(dict(context.options), ReplayOptions)
-        except msgspec.ValidationError as error:
-            raise DeploymentError(f"options of wrapper replay: {error}") from error
+        options = read_options(context, self.kind, ReplayOptions)
         self.streams = (options.source,)
         waiting: Reading | None = None
-        readings = _readings(options)
+        readings = self._remaining(options, context.problem)
         while True:
-            batch: list[Reading] = []
             now = context.clock()
+            batch: list[Reading] = []
+            ended = False
             while len(batch) < MAX_BATCH:
                 reading = waiting if waiting is not None else next(readings, None)
                 waiting = None
                 if reading is None:
-                    context.emit(batch)
-                    await asyncio.Event().wait()
-                    return
+                    ended = True
+                    break
                 if (reading.ts or 0) > now:
                     waiting = reading
                     break
                 batch.append(reading)
             if batch:
                 context.emit(batch)
+                self._done += len(batch)
+            if ended:
+                await asyncio.Event().wait()
             await asyncio.sleep(0 if len(batch) == MAX_BATCH else PAUSE)
 
+    def _remaining(self, options: ReplayOptions, problem: Problem) -> Iterator[Reading]:
+        """Return the readings not emitted yet; bad lines before them are not reported again."""
+        met = 0
 
-def _readings(options: ReplayOptions) -> Iterator[Reading]:
+        def tell(complaint: str) -> None:
+            nonlocal met
+            met += 1
+            if met > self._reported:
+                self._reported = met
+                problem(complaint)
+
+        return islice(_readings(options, tell), self._done, None)
+
+
+def _readings(options: ReplayOptions, problem: Problem) -> Iterator[Reading]:
     path = Path(options.file)
     match options.format:
         case "k7":
             owned = frozenset(options.nodes) or None
-            return read_k7(path, options.source, owned, options.least_pdr)
+            return read_k7(path, options.source, owned, options.least_pdr, problem)
         case "csv":
-            return read_csv(path, options.source, options.time_column)
-        case "senml":
-            return read_senml(path, options.source, options.time_column, options.name_column)
+            return read_csv(path, options.source, options.time_column, problem)
         case _:
-            raise DeploymentError(f"unknown recording format {options.format!r:.40}")
+            name = options.name_column
+            return read_senml(path, options.source, options.time_column, name, problem)
