@@ -71,15 +71,12 @@ def growths(fixpoint: Fixpoint) -> tuple[Growth, ...]:
         for source, grows in _dependences(expression)
     ]
     stopped = {n for n in range(len(traces)) if _counts_down(n, traces, width)}
-    checks = {n: _loop_checks(n, traces) for n in range(len(traces))}
-    trusted = {n for n, found in checks.items() if found}
-    while True:
-        unbounded = _unbounded(_kept(edges, stopped | trusted, traces))
-        # A loop check only counts when what it tests comes from a finite set.
-        failed = {n for n in trusted if not any(not (c & unbounded.keys()) for c in checks[n])}
-        if not failed:
-            break
-        trusted -= failed
+    # A loop check only counts when what it tests comes from a finite set without its help.
+    growing = _unbounded(_kept(edges, stopped, traces)).keys()
+    for number in range(len(traces)):
+        if any(not (read & growing) for read in _loop_checks(number, traces)):
+            stopped.add(number)
+    unbounded = _unbounded(_kept(edges, stopped, traces))
     return tuple(
         Growth(
             column,

@@ -130,7 +130,7 @@ def mutations(draw: st.DrawFn) -> str:
     return "".join(tokens)
 
 
-FUZZ = settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+FUZZ = settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
 
 @FUZZ

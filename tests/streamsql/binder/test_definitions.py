@@ -1,0 +1,124 @@
+"""CREATE statements become definitions."""
+
+import pytest
+
+from streamsql.algebra.operators import Scan, SourceKind
+from streamsql.binder import NonTerminatingError, bind_query, define
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
+from streamsql.errors import BindingError
+from streamsql.library import library_views
+from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+
+
+def defined(text: str, catalog: Catalog | None = None) -> SourceDefinition | ViewDefinition:
+    statement = parse_statement(text)
+    assert isinstance(statement, CreateSource | CreateView)
+    return define(statement, Catalog() if catalog is None else catalog)
+
+
+def catalog_of(text: str) -> Catalog:
+    catalog = Catalog(library_views())
+    for statement in parse_script(text):
+        assert isinstance(statement, CreateSource | CreateView)
+        catalog.define(define(statement, catalog))
+    return catalog
+
+
+def test_stream() -> None:
+    text = (
+        "CREATE SOURCE Seat (desk TEXT, at TIMESTAMP, KEY (desk), "
+        "WATERMARK FOR at AS at - INTERVAL '5 s') WITH (wrapper = 'motes', ttl = '90 s')"
+    )
+    definition = defined(text)
+    assert isinstance(definition, SourceDefinition)
+    assert definition.scan() == Scan(
+        "seat", SourceKind.STREAM, definition.schema, (0,), time_column=1, ttl=90_000_000
+    )
+    assert definition.lateness == 5_000_000
+    assert definition.option("wrapper") == "motes"
+    assert definition.option("ttl") == "90 s"
+    assert definition.text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "key", "time_column"),
+    [
+        ("CREATE LINK SOURCE l (src TEXT, dst TEXT, ts TIMESTAMP)", SourceKind.LINK, (0, 1), 2),
+        ("CREATE LINK SOURCE l (a TEXT, b TEXT, n INT, KEY (a, b, n))", "link", (0, 1, 2), None),
+        ("CREATE SOURCE s (ts TEXT, a TEXT)", "stream", (), None),
+        ("CREATE SOURCE s (a TEXT, ts TIMESTAMP)", "stream", (), 1),
+        ("CREATE TABLE t (a TEXT PRIMARY KEY, ts TIMESTAMP)", "table", (0,), None),
+        ("CREATE TABLE t (a TEXT) WITH (source = 'csv', refresh = '10 min')", "table", (), None),
+    ],
+)
+def test_key_and_time(
+    text: str, kind: SourceKind, key: tuple[int, ...], time_column: int | None
+) -> None:
+    definition = defined(text)
+    assert isinstance(definition, SourceDefinition)
+    found = (definition.kind, definition.key, definition.time_column)
+    assert found == (kind, key, time_column)
+
+
+def test_view_keeps_its_text() -> None:
+    catalog = catalog_of("CREATE SOURCE s (a TEXT, n INTEGER)")
+    view = defined("CREATE VIEW v (b) AS\n  SELECT a -- the name\n  FROM s", catalog)
+    assert view == ViewDefinition(
+        name="v",
+        query="SELECT a -- the name\n  FROM s",
+        columns=("b",),
+        text="CREATE VIEW v (b) AS\n  SELECT a -- the name\n  FROM s",
+    )
+
+
+def test_a_view_may_take_the_name_of_a_library_view() -> None:
+    catalog = catalog_of("CREATE SOURCE s (a TEXT); CREATE VIEW reachable AS SELECT a FROM s")
+    found = catalog.find("reachable")
+    assert isinstance(found, ViewDefinition)
+    assert not found.library
+    with pytest.raises(BindingError, match="exists already"):
+        defined("CREATE VIEW reachable AS SELECT a FROM s", catalog)
+
+
+WALK = """
+CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE);
+CREATE RECURSIVE VIEW walk (src, dst, cost) AS
+  SELECT src, dst, cost FROM link
+  UNION SELECT l.src, w.dst, l.cost + w.cost FROM link l JOIN walk w ON l.dst = w.src;
+"""
+
+
+def test_a_view_that_needs_a_MIN_can_be_made_but_not_read_without() -> None:  # noqa: N802
+    catalog = catalog_of(WALK)
+    good = parse_statement("SELECT src, dst, MIN(cost) FROM walk GROUP BY src, dst")
+    bad = parse_statement("SELECT *\nFROM walk WHERE cost < 10")
+    assert isinstance(good, Query)
+    assert isinstance(bad, Query)
+    assert bind_query(good, catalog).plan is not None
+    with pytest.raises(NonTerminatingError) as caught:
+        bind_query(bad, catalog)
+    assert caught.value.span is not None
+    assert (caught.value.span.line, caught.value.span.text) == (2, "walk")
+
+
+def test_views_that_read_each_other_are_found_out() -> None:
+    catalog = catalog_of("CREATE SOURCE s (a TEXT); CREATE VIEW v AS SELECT * FROM s")
+    catalog.define(defined("CREATE VIEW w AS SELECT * FROM v", catalog))
+    catalog.drop("v")
+    catalog.define(ViewDefinition(name="v", query="SELECT * FROM w"))
+    statement = parse_statement("SELECT * FROM w")
+    assert isinstance(statement, Query)
+    with pytest.raises(BindingError, match="w -> v -> w"):
+        bind_query(statement, catalog)
+
+
+def test_a_view_whose_source_is_gone_says_so_where_it_is_read() -> None:
+    catalog = catalog_of("CREATE SOURCE s (a TEXT); CREATE VIEW v AS SELECT * FROM s")
+    catalog.drop("s")
+    statement = parse_statement("SELECT 1\nFROM v")
+    assert isinstance(statement, Query)
+    with pytest.raises(BindingError, match="in view 'v'") as caught:
+        bind_query(statement, catalog)
+    assert caught.value.span is not None
+    assert (caught.value.span.line, caught.value.span.column) == (2, 6)
