@@ -166,14 +166,20 @@ def _gateway_of(name: str | None, sites: tuple[str, ...]) -> str:
 
 
 @st.composite
-def readings(draw: st.DrawFn, topology: Topology) -> Readings:
-    """Return events that keep the promises of keys and co-location."""
+def readings(draw: st.DrawFn, topology: Topology, *, least: int = 0) -> Readings:
+    """Return events that keep the promises of keys and co-location.
+
+    Args:
+        draw: Given by Hypothesis.
+        topology: Who owns which source.
+        least: Fewest events of every stream; with some, all are recent and none is withdrawn.
+    """
     whole = Database()
     by_site: dict[str, Database] = {}
     for scan in STREAMS:
         owners = topology.owners(scan.source)
-        for row, ts, delete in draw(st.lists(_events(scan), max_size=8)):
-            event = SourceEvent(row, ts, delete)
+        for row, ts, delete in draw(st.lists(_events(scan), min_size=least, max_size=8)):
+            event = SourceEvent(row, NOW, delete=False) if least else SourceEvent(row, ts, delete)
             site = _owner(draw, scan, row, owners)
             for database in (whole, by_site.setdefault(site, Database())):
                 database.append(scan.source, [event])
@@ -210,7 +216,8 @@ def _rows(scan: Scan) -> st.SearchStrategy[Row]:
 
 
 def _events(scan: Scan) -> st.SearchStrategy[tuple[Row, int, bool]]:
-    deleted = st.sampled_from([False, False, False, True])
+    # A reading is withdrawn where it came from; rows of NOISE do not tell where that was.
+    deleted = st.just(value=False) if scan is NOISE else st.sampled_from([False, False, True])
     return st.tuples(_rows(scan), st.integers(0, NOW), deleted)
 
 
@@ -220,6 +227,48 @@ def _events(scan: Scan) -> st.SearchStrategy[tuple[Row, int, bool]]:
 def plans(depth: int = 4) -> st.SearchStrategy[Plan]:
     """Return plans over the small federation."""
     return _plan(depth)
+
+
+@st.composite
+def decisions(draw: st.DrawFn) -> Plan:
+    """Return small plans of streams that gateways can do or not, depending on the columns."""
+    left = draw(_narrow_leaf())
+    shape = draw(st.sampled_from(["distinct", "aggregate", "join", "aggregate join"]))
+    if shape == "distinct":
+        return Distinct(left)
+    if shape == "aggregate":
+        return _counted(draw, left)
+    right = draw(_narrow_leaf())
+    pairs = _key_pairs(left, right)
+    if not pairs:
+        return Distinct(left)
+    keys = tuple(draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=2, unique=True)))
+    join = Join(left, right, draw(st.sampled_from(list(JoinKind))), keys)
+    return join if shape == "join" else _counted(draw, join)
+
+
+@st.composite
+def _narrow_leaf(draw: st.DrawFn) -> Plan:
+    scan: Scan = draw(st.sampled_from(STREAMS))
+    everything = list(range(len(scan.schema)))
+    kept = draw(st.lists(st.sampled_from(everything), min_size=1, unique=True))
+    columns = tuple(_column(scan, i) for i in sorted(kept))
+    return Project(scan, columns, tuple(c.name for c in columns))
+
+
+def _counted(draw: st.DrawFn, plan: Plan) -> Plan:
+    group = draw(st.lists(st.sampled_from(range(len(plan.schema))), min_size=1, unique=True))
+    calls = (AggregateCall(AggregateFunction.COUNT_ALL, (), "n"),)
+    return Aggregate(plan, tuple(group[:2]), calls)
+
+
+def _key_pairs(left: Plan, right: Plan) -> list[tuple[int, int]]:
+    return [
+        (i, j)
+        for i, a in enumerate(left.schema.fields)
+        for j, b in enumerate(right.schema.fields)
+        if a.dtype == b.dtype
+    ]
 
 
 @st.composite
@@ -313,12 +362,7 @@ def _join(draw: st.DrawFn, depth: int) -> Plan:
     left, right = draw(_plan(depth - 1)), draw(_plan(depth - 1))
     if len(left.schema) + len(right.schema) > 12:
         return left
-    pairs = [
-        (i, j)
-        for i, a in enumerate(left.schema.fields)
-        for j, b in enumerate(right.schema.fields)
-        if a.dtype == b.dtype
-    ]
+    pairs = _key_pairs(left, right)
     keys = tuple(draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))) if pairs else ()
     kind = draw(st.sampled_from([JoinKind.INNER, JoinKind.INNER, JoinKind.LEFT]))
     join = Join(left, right, kind, keys)

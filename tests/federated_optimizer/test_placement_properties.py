@@ -1,7 +1,7 @@
 """Whatever the plan: rules, grouping and cutting do not change what it means."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federated_optimizer import normalize
@@ -11,6 +11,7 @@ from federated_optimizer.testing import (
     NOW,
     SPREAD_TOPOLOGY,
     TOPOLOGY,
+    decisions,
     evaluate_bundle,
     plans,
     readings,
@@ -64,4 +65,14 @@ def test_the_fragments_together_compute_the_plan(
     bundle = place(ready, topology, query="q1")
     assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
     assert bundle.result_sites == topology.bases[:1]
+    assert evaluate_bundle(bundle, world, NOW) == evaluate(plan, world.whole, NOW)
+
+
+@pytest.mark.parametrize("topology", [TOPOLOGY, SPREAD_TOPOLOGY], ids=["one base", "three bases"])
+@settings(max_examples=300)
+@given(data=st.data())
+def test_what_gateways_do_by_themselves_is_right(topology: Topology, data: st.DataObject) -> None:
+    plan = data.draw(decisions())
+    world = data.draw(readings(topology, least=5))
+    bundle = place(plan, topology, query="q1")
     assert evaluate_bundle(bundle, world, NOW) == evaluate(plan, world.whole, NOW)

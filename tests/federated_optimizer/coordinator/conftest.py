@@ -108,9 +108,7 @@ class Site:
         state = SiteState(online=True, epoch=self.epoch, ts=wall(), role=self.role)
         self.client.publish(self._state_topic, encode_json(state), retain=True)
         if self.role != "static":
-            birth = Birth(
-                self.name, self.epoch, 0, wall(), role=self.role, sources=self.sources
-            )
+            birth = Birth(self.name, self.epoch, 0, wall(), role=self.role, sources=self.sources)
             self.client.publish(self.topics.birth(self.name), encode_json(birth), retain=True)
 
 
