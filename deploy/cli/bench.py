@@ -24,5 +24,5 @@ def run_benchmark(name: str, *, quick: bool, as_json: bool) -> int:
     if name not in known:
         raise FederationError(f"there is no benchmark {name!r}", hint=f"one of: {', '.join(known)}")
     flags = ["--quick"] * quick + ["--json"] * as_json
-    command = [sys.executable, str(BENCHMARKS / f"{name}.py"), *flags]
+    command = [sys.executable, "-m", f"benchmarks.{name}", *flags]
     return subprocess.run(command, check=False, cwd=BENCHMARKS.parent).returncode  # noqa: S603

@@ -27,7 +27,7 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
     ] = None,
     speed: Annotated[float, typer.Option(help="How many times faster to replay")] = 1.0,
     broker: Annotated[
-        str | None, typer.Option(help="Use this broker: mqtt://host:port; else one is started")
+        str | None, typer.Option(help="Use mqtt://host:port, or start: embedded or mosquitto")
     ] = None,
     gateways: Annotated[int, typer.Option(help="Number of gateways")] = 3,
     port: Annotated[int, typer.Option(help="Port of the console")] = DEFAULT_PORT,

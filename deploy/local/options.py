@@ -17,7 +17,8 @@ class UpOptions:
         site: OSM indoor GeoJSON; None is the sample building.
         replay: A recording; with it no building is simulated.
         speed: How many times faster than recorded.
-        broker: Address of a broker that runs already; None starts one.
+        broker: Address of a broker that runs already; "embedded" or "mosquitto" starts that one,
+            None Mosquitto when it is installed and else our own.
         gateways: How many.
         port: Of the console, on 127.0.0.1.
         data: Directory for everything that is kept.

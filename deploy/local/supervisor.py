@@ -20,7 +20,7 @@ from deploy.local.options import UpOptions
 from deploy.local.ports import HOST, free_port, require_free
 from deploy.local.recordings import Recording, inspect
 from deploy.local.service import Service, ServiceSpec, exit_text
-from gateway.broker.launch import broker_command
+from gateway.broker.launch import Preference, broker_command
 from gateway.settings import ClockSettings
 from streamsql.errors import DeploymentError, FederationError
 
@@ -132,11 +132,14 @@ class Federation:
 
     async def _start_broker(self) -> str:
         given = self.options.broker
-        if given is not None:
+        preference: Preference = "auto"
+        if given == "embedded" or given == "mosquitto":  # noqa: PLR1714  (mypy narrows it so)
+            preference = given
+        elif given is not None:
             await _require_reachable(given)
             return given
         port = free_port()
-        command = broker_command(port, self.layout.data("broker"))
+        command = broker_command(port, self.layout.data("broker"), preference)
         kind = "embedded broker" if "-m" in command else "mosquitto"
         self.reporter.event("starting", f"starting {kind} on port {port}", service="broker")
         await self._start_service(ServiceSpec("broker", tuple(command)))

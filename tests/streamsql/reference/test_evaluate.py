@@ -59,7 +59,7 @@ def cheapest(limit: int = 1_000_000) -> Fixpoint:
 
 @given(links)
 def test_cheapest_paths_agree_with_dijkstra(found: dict[tuple[str, str], int]) -> None:
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_weighted_edges_from([(*ends, cost) for ends, cost in found.items()])
     expected: set[Row] = set()
     for start in graph:

@@ -27,7 +27,7 @@ JUNK = st.one_of(
 def test_junk_is_refused_with_a_wire_error_or_is_legal(payload: bytes, kind: type) -> None:
     for decode in (decode_json, decode_packed):
         try:
-            found = decode(payload, kind)
+            found: object = decode(payload, kind)
         except WireError:
             continue
         assert isinstance(found, kind)
