@@ -48,7 +48,7 @@ class Device:
         self._may_log = LOG_AT_ONCE
 
     def failed(self, message: str) -> None:
-        """Count a fault. One that repeats itself is logged once, many different ones now and then."""
+        """Count a fault. One that repeats itself is logged once, many others now and then."""
         now = time.monotonic()
         self._may_log = min(self._may_log + (now - self._failed_at) / LOG_SECONDS, LOG_AT_ONCE)
         if message[:MAX_ERROR] != self.last_error and self._may_log >= 1:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from gateway.wrappers.options import require
 from streamsql.errors import DeploymentError
 
 
@@ -58,6 +59,12 @@ class MoteOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turnover: float = 240.0
     live_machine: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse readings without a pause, and people who never sit still."""
+        require(self.period >= 0.05, "period must be at least 0.05 s")
+        require(self.turnover > 0, "turnover must be above 0 s")
+        require(0 <= self.visitors <= 1_000, "visitors must be between 0 and 1000")
+
 
 class Detector(msgspec.Struct, frozen=True):
     """An RFID detector of the building."""
@@ -96,5 +103,5 @@ def load_detectors(path: Path) -> tuple[Detector, ...]:
             )
     except OSError as error:
         raise DeploymentError(f"cannot read detectors {path}: {error.strerror}") from error
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise DeploymentError(f"detectors {path}: {error}") from error
