@@ -132,14 +132,16 @@ class Federation:
 
     async def _start_broker(self) -> str:
         given = self.options.broker
-        preference: Preference = "auto"
-        if given == "embedded" or given == "mosquitto":  # noqa: PLR1714  (mypy narrows it so)
-            preference = given
-        elif given is not None:
+        preferences: dict[str | None, Preference] = {
+            None: "auto",
+            "embedded": "embedded",
+            "mosquitto": "mosquitto",
+        }
+        if given is not None and given not in preferences:
             await _require_reachable(given)
             return given
         port = free_port()
-        command = broker_command(port, self.layout.data("broker"), preference)
+        command = broker_command(port, self.layout.data("broker"), preferences[given])
         kind = "embedded broker" if "-m" in command else "mosquitto"
         self.reporter.event("starting", f"starting {kind} on port {port}", service="broker")
         await self._start_service(ServiceSpec("broker", tuple(command)))
