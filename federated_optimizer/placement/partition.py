@@ -303,7 +303,7 @@ def _place_words(piece: Piece) -> str:
         case StaticPiece(tables=tables):
             return f"{_names(tables)} {_verb(tables)} stored at the static engine"
         case BasePiece():
-            return "the other side is put together at the base"
+            return "one side is put together at the base"
 
 
 def _names(names: Iterable[str]) -> str:

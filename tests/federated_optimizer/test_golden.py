@@ -1,0 +1,34 @@
+"""Golden plans: every rule alone, and whole federated plans as EXPLAIN shows them."""
+
+from typing import Any
+
+import pytest
+
+from federated_optimizer import explain_bundle, plan
+from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
+from streamsql.algebra.explain import explain_plan
+
+RULES = {rule.name: rule for rule in LOGICAL_RULES + WIDTH_RULES}
+
+
+def test_each_rule_alone(golden: Any) -> None:
+    def outputs(case: dict[str, Any]) -> dict[str, str]:
+        bound = golden.bind(case["sql"]).plan
+        given = run_rules(bound, [RULES[name] for name in case.get("after", "").split()])
+        return {
+            "before": explain_plan(given),
+            "rewritten": explain_plan(RULES[case["rule"].strip()].apply(given)),
+        }
+
+    golden.check("rules.yaml", 12, outputs)
+
+
+@pytest.mark.parametrize("bases", ["one", "two"])
+def test_federated_plans(golden: Any, bases: str) -> None:
+    topology = golden.one_base if bases == "one" else golden.two_bases
+
+    def outputs(case: dict[str, Any]) -> dict[str, str]:
+        bundle = plan(golden.bind(case["sql"]), topology, query="q1")
+        return {"plan": str(explain_bundle(bundle))}
+
+    golden.check(f"plans_{bases}_base.yaml", 5, outputs)
