@@ -10,6 +10,7 @@ from streamsql.algebra.operators import (
     AggregateFunction,
     Filter,
     Plan,
+    RemoteSource,
     Scan,
     SourceKind,
     Window,
@@ -235,3 +236,16 @@ def test_statistics_and_flow_count() -> None:
     assert flow is not None
     assert (flow.sent, flow.received, flow.busy) == ({"": 2}, {}, False)
     assert site.flow("unknown") is None
+
+
+def test_a_new_query_asks_every_sender_for_a_snapshot() -> None:
+    """Whatever it sent before this site knew the query is gone."""
+    pushed = bundle(OCCUPIED).fragments[0]
+    top = Aggregate(RemoteSource("f1", OCCUPIED.schema), (), COUNTED.aggregates)
+    gateway = Fragment("f1", Engine.GATEWAY, pushed.plan, ("gw-1", "base"), "f2", ("base",))
+    base = Fragment("f2", Engine.BASE, top, ("base",))
+    site = SiteEngine("base", 1)
+    site.install(FragmentBundle("q", 1, (base, gateway), top.schema))
+    assert site.senders() == site.unsynchronised() == {("q", "gw-1")}
+    assert site.step(0).resyncs == [("q", "gw-1")]
+    assert site.step(1).resyncs == []
