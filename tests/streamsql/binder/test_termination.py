@@ -135,7 +135,7 @@ REFUSED = {
         ALL,
     ),
     "a grouped column grows": (
-        f"SELECT l.dst, r.n, r.m + 1, r.p {JOINED}",
+        f"SELECT l.dst, r.n + l.cost, r.m + 1, r.p {JOINED}",
         "SELECT a, m, MIN(n) FROM r GROUP BY a, m",
     ),
     "the group comes from a column that is not grouped": (
