@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from stream_engine.state.counted_order import CountedOrder
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
+from streamsql.algebra.scalar import in_range
 from streamsql.data.delta import sort_key
 from streamsql.data.types import DataType, Row, Value
 
@@ -117,12 +118,12 @@ class Sum(_Counting):
         return (total, count)
 
     def result(self, slot: tuple[int, int]) -> Value:
-        """Return the sum or mean; NULL without values or beyond the range of a double."""
+        """Return the sum or mean; NULL without values or beyond the type's range."""
         total, count = slot
         if not count:
             return None
         if not self._mean and not self._double:
-            return total
+            return in_range(total)
         divisor = (count if self._mean else 1) << (_SHIFT if self._double else 0)
         try:
             return total / divisor  # true division of integers rounds correctly

@@ -206,7 +206,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _legal(value: float) -> float | None:
+def in_range(value: float) -> float | None:
     """Return a number, or NULL where it is not finite or does not fit 64 bits."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -214,11 +214,11 @@ def _legal(value: float) -> float | None:
 
 
 def _add(a: Any, b: Any) -> Any:
-    return _legal(a + b)
+    return in_range(a + b)
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    return _legal(a * b)
+    return in_range(a * b)
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -286,9 +286,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "%": _modulo,
     "||": lambda a, b: text_of(a) + text_of(b),
     "NOT": lambda a: not a,
-    "NEGATE": lambda a: _legal(-a),
+    "NEGATE": lambda a: in_range(-a),
     "LIKE": _like,
-    "ABS": lambda a: _legal(abs(a)),
+    "ABS": lambda a: in_range(abs(a)),
     "ROUND": _round,
     "FLOOR": lambda a: float(math.floor(a)),
     "CEIL": lambda a: float(math.ceil(a)),

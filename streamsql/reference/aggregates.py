@@ -6,7 +6,7 @@ Sums of DOUBLE are exact rationals rounded once, so the result does not depend o
 from fractions import Fraction
 
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
-from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar import compile_expression, in_range
 from streamsql.data.delta import sort_key
 from streamsql.data.types import DataType, Row, Value
 
@@ -47,7 +47,7 @@ def _best_argument(function: AggregateFunction, pairs: list[tuple[Value, Value]]
 
 def _rounded(total: Fraction | int, dtype: DataType) -> Value:
     if dtype != DataType.DOUBLE:
-        return int(total)
+        return in_range(int(total))
     try:
         return float(total)
     except OverflowError:

@@ -162,3 +162,10 @@ def test_arg_min_breaks_ties_by_the_least_value() -> None:
     most = AggregateCall(AggregateFunction.ARG_MAX, (name, cost), "most")
     plan = Aggregate(Values(rows, schema), (), (least, most))
     assert evaluate(plan, Database(), 0) == {("a", "c"): 1}
+
+
+def test_a_sum_beyond_64_bits_is_null() -> None:
+    schema = Schema.of(("n", DataType.INTEGER))
+    total = AggregateCall(AggregateFunction.SUM, (Column(0, "n", DataType.INTEGER),), "total")
+    plan = Aggregate(Values(((2**62,), (2**62,)), schema), (), (total,))
+    assert evaluate(plan, Database(), 0) == {(None,): 1}
