@@ -9,13 +9,16 @@ import contextlib
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from gateway.settings import BufferSettings
 from streamsql.wire.messages import BufferState
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 RETRY_SECONDS = 5.0
 AGE_CHECK_SECONDS = 10.0
@@ -68,50 +71,55 @@ class DiskBuffer:
 
     def append(self, stream: str, payload: bytes) -> int | None:
         """Store a payload; None when the disk refuses it."""
-        with self._transaction() as database:
+        size = len(payload)
+
+        def insert(database: sqlite3.Connection) -> tuple[int, list[int]]:
             cursor = database.execute(
                 "INSERT INTO pack (stream, stored, payload) VALUES (?, ?, ?)",
                 (stream, self._wall(), payload),
             )
-            number, size = cursor.lastrowid, len(payload)
             dropped = self._over_bytes(database, self._bytes + size - self.settings.max_bytes)
-            dropped += self._over_age(database)
-            database.commit()
-            self.problem = self._note
-            self._last_number = number or 0
-            self._stored += 1
-            self._bytes += size
-            self._rate_bytes += size
-            self._forget(dropped)
-            self.dropped += len(dropped)
-            return number
-        return None
+            return cursor.lastrowid or 0, dropped + self._over_age(database)
+
+        done = self._do(insert)
+        if done is None:
+            return None
+        number, dropped = done
+        self.problem = self._note
+        self._last_number = number
+        self._stored += 1
+        self._bytes += size
+        self._rate_bytes += size
+        self._forget(dropped)
+        self.dropped += len(dropped)
+        return number
 
     def oldest(self, most: int, after: int = 0) -> list[tuple[int, str, bytes]]:
         """Return up to `most` (number, stream, payload) with larger numbers, oldest first."""
-        with self._transaction() as database:
+
+        def select(database: sqlite3.Connection) -> list[tuple[int, str, bytes]]:
             return database.execute(
                 "SELECT number, stream, payload FROM pack WHERE number > ? ORDER BY number LIMIT ?",
                 (after, most),
             ).fetchall()
-        return []
+
+        return self._do(select) or []
 
     def delete(self, numbers: Sequence[int]) -> bool:
         """Remove payloads; unknown numbers do not matter. False when the disk refuses."""
-        if not numbers:
-            return True
-        with self._transaction() as database:
-            freed = [
-                row
+
+        def remove(database: sqlite3.Connection) -> list[int]:
+            return [
+                size
                 for number in numbers
-                for row in database.execute(
+                for (size,) in database.execute(
                     "DELETE FROM pack WHERE number = ? RETURNING length(payload)", (number,)
                 )
             ]
-            database.commit()
-            self._forget([length for (length,) in freed])
-            return True
-        return False
+
+        freed = self._do(remove) if numbers else []
+        self._forget(freed or [])
+        return freed is not None
 
     def count_lost(self) -> None:
         """Note that a payload was lost because neither disk nor broker took it."""
@@ -137,22 +145,22 @@ class DiskBuffer:
 
     # The database -----------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Give the database to a block that returns from its function when all went well.
-
-        Whatever the disk refuses ends the block: it is undone and noted, and control goes on
-        behind the `with`.
-        """
+    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Do something to the database in one transaction; None when the disk refuses it."""
         if self._database is None and self._wall() >= self._retry_at:
             self._open()
+        database = self._database
+        if database is None:
+            return None
         try:
-            yield self._database or _refuse()
+            result = work(database)
+            database.commit()
         except sqlite3.Error as error:
-            if self._database is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    self._database.rollback()
+            with contextlib.suppress(sqlite3.Error):
+                database.rollback()
             self._failed(error)
+            return None
+        return result
 
     def _open(self) -> None:
         """Open the file, setting a damaged one aside; without success try again later."""
@@ -210,8 +218,6 @@ class DiskBuffer:
         self._stored = self._bytes = 0
 
     def _failed(self, error: sqlite3.Error | OSError) -> None:
-        if isinstance(error, _ClosedError):
-            return
         problem = f"disk buffer: {error}; readings pass unbuffered"
         if self.problem != problem:
             log.warning("buffer %s: %s; readings pass unbuffered", self.path, error)
@@ -256,14 +262,6 @@ class DiskBuffer:
     def _forget(self, sizes: Collection[int]) -> None:
         self._stored -= len(sizes)
         self._bytes -= sum(sizes)
-
-
-class _ClosedError(sqlite3.Error):
-    """The file is not open; why was said when it was tried."""
-
-
-def _refuse() -> sqlite3.Connection:
-    raise _ClosedError
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

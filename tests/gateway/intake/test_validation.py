@@ -1,0 +1,95 @@
+"""Readings become events, or the complaint says what is wrong with them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.intake.validation import MAX_FUTURE, MAX_TEXT, event_of
+from gateway.testing import LINKS, SEATS
+from gateway.wrappers.wrapper import Reading
+from streamsql.algebra.operators import SourceKind
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType, conforms
+
+NOW = 1_800_000_000_000_000
+BAG = SourceDefinition("b", SourceKind.STREAM, Schema.of(("n", DataType.INTEGER)))
+
+
+def of(values: Any, ts: Any = None, definition: SourceDefinition = SEATS, **rest: Any) -> Any:
+    return event_of(Reading(definition.name, values, ts, **rest), definition, NOW)
+
+
+def test_a_reading_is_stamped_on_arrival_or_with_its_own_time() -> None:
+    assert of({"mid": "m", "weight": 1}).row == ("m", 1.0, NOW)
+    assert of({"mid": "m", "weight": 1}, 5).row == ("m", 1.0, 5)
+    event = of({"mid": "m", "weight": 1, "ts": 7}, 5)
+    assert (event.row, event.ts) == (("m", 1.0, 7), 7)
+
+
+def test_missing_columns_are_null_and_a_withdrawal_needs_the_key_only() -> None:
+    event = of({"mid": "m"}, delete=True)
+    assert (event.row, event.delete) == (("m", None, NOW), True)
+
+
+@pytest.mark.parametrize(
+    ("values", "ts", "complaint"),
+    [
+        ({"mid": "m", "weight": float("nan")}, None, "column weight.*not finite"),
+        ({"mid": "m", "weight": float("inf")}, None, "column weight.*not finite"),
+        ({"mid": "m", "weight": "heavy"}, None, "column weight"),
+        ({"mid": "m", "weight": [1]}, None, "column weight"),
+        ({"mid": "m", "weight": 10**400}, None, "column weight"),
+        ({"mid": ["m"], "weight": 1}, None, "column mid"),
+        ({"weight": 1}, None, "key column mid is missing"),
+        ({"mid": "m", "wieght": 1}, None, "unknown column 'wieght'"),
+        ({"mid": "x" * (MAX_TEXT + 1), "weight": 1}, None, "text of 4001 characters"),
+        ({"mid": "a\ud800", "weight": 1}, None, "no Unicode"),
+        ({"mid": "m", "weight": 1}, NOW + MAX_FUTURE + 1, "more than an hour ahead"),
+        ({"mid": "m", "ts": NOW + MAX_FUTURE + 1}, None, "more than an hour ahead"),
+        ({"mid": "m", "weight": 1}, 1.5, "event time 1.5"),
+        ({"mid": "m", "weight": 1}, "now", "event time 'now'"),
+        ({"mid": "m", "weight": 1}, 2**63, "event time"),
+        ({"mid": "m", "ts": "2026-01-01"}, None, "event time '2026-01-01'"),
+        ({"mid": "m", "ts": True}, None, "event time True"),
+        (None, None, "no mapping"),
+        ([("mid", "m")], None, "no mapping"),
+        ({1: 2, "mid": "m"}, None, "unknown column"),
+    ],
+)
+def test_what_is_wrong_is_said(values: Any, ts: Any, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        of(values, ts)
+
+
+def test_both_ends_of_a_link_are_needed() -> None:
+    with pytest.raises(ValueError, match="key column dst"):
+        of({"src": "a", "cost": 1.0}, definition=LINKS)
+
+
+def test_integers_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(ValueError, match="column n"):
+        of({"n": 2**63}, definition=BAG)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=5,
+)
+NAMES = st.sampled_from(["mid", "weight", "ts", "other"])
+
+
+@given(ANYTHING | st.dictionaries(NAMES, ANYTHING), ANYTHING)
+def test_whatever_a_wrapper_says_is_a_legal_event_or_a_complaint(values: Any, ts: Any) -> None:
+    try:
+        event = of(values, ts)
+    except ValueError:
+        return
+    assert all(
+        conforms(value, dtype) for value, dtype in zip(event.row, SEATS.schema.dtypes, strict=True)
+    )
+    assert event.row[0] is not None
+    assert event.row[2] == event.ts <= NOW + MAX_FUTURE
