@@ -81,12 +81,12 @@ def executor_maker(settings: StaticSettings) -> MakeExecutor:
 async def _until_signalled(settings: StaticSettings) -> None:
     with DataDirectory(settings.data_path):
         epoch = next_epoch(settings.epoch_path)
+        store = store_of(settings)
+        limit = settings.max_result_rows
+        bridge = LocalExecutor(store, max_result_rows=limit) if settings.use_spark else None
+        client = client_of(settings, epoch)
         engine = StaticEngine(
-            settings,
-            epoch,
-            client_of(settings, epoch),
-            store_of(settings),
-            executor_maker(settings),
+            settings, epoch, client, store, executor_maker(settings), bridge=bridge
         )
         job = asyncio.create_task(engine.run())
         loop = asyncio.get_running_loop()

@@ -17,13 +17,14 @@ from messaging import Message, MessageClient, QueueFull
 from static_engine.clock import wall_clock
 from static_engine.evaluations import Evaluations
 from static_engine.executor import EngineLostError, StaticExecutor
-from static_engine.installed import RESULT, InstalledQuery
+from static_engine.installed import RESULT, InstalledQuery, tables_of
 from static_engine.reporting import Reporter
 from static_engine.sending import Sender
 from static_engine.settings import StaticSettings
 from static_engine.starting import EngineStarter
 from static_engine.tables import TableStore
 from static_engine.watching import TableWatch
+from streamsql.algebra.operators import Plan
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -45,15 +46,18 @@ class StaticEngine:
         client: Not yet connected; its will is `will_of(settings, epoch)`.
         store: The tables.
         make_executor: Starts the engine; blocking, called on a thread of its own.
+        bridge: Evaluates plans over small tables until the engine is there; the state says so.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one seam
         self,
         settings: StaticSettings,
         epoch: int,
         client: MessageClient,
         store: TableStore,
         make_executor: MakeExecutor,
+        *,
+        bridge: StaticExecutor | None = None,
     ) -> None:
         self.settings = settings
         self.epoch = epoch
@@ -62,6 +66,8 @@ class StaticEngine:
         self._me = settings.site_id
         self._queries: dict[str, InstalledQuery] = {}
         self._last_sequence = 0
+        self._store = store
+        self._bridge = bridge
         self._watch = TableWatch(store)
         self._evaluations = Evaluations(store)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
@@ -117,10 +123,8 @@ class StaticEngine:
         plans = {f.plan for query in self._queries.values() for f in query.fragments}
         self._evaluations.keep(plans)
         for plan in plans:
-            executor = self._starter.executor
-            if executor is None:
-                break
-            if not self._evaluations.is_due(plan, time.monotonic()):
+            executor = self._executor_for(plan)
+            if executor is None or not self._evaluations.is_due(plan, time.monotonic()):
                 continue
             self._reporter.evaluating = True
             self._report()
@@ -138,6 +142,19 @@ class StaticEngine:
                 result = self._evaluations.result(fragment.plan)
                 if result is not None:
                     query.update(fragment.id, result)
+
+    def _executor_for(self, plan: Plan) -> StaticExecutor | None:
+        if self._starter.executor is not None or not self._is_bridged:
+            return self._starter.executor
+        tables = [self._store.find(name) for name in tables_of(plan)]
+        rows = sum(table.row_count for table in tables if table is not None)
+        return self._bridge if rows <= self.settings.bridge_rows else None
+
+    @property
+    def _is_bridged(self) -> bool:
+        """Whether something evaluates small plans; not after a failed start, which must show."""
+        starter = self._starter
+        return self._bridge is not None and starter.executor is None and starter.problem is None
 
     async def _send(self) -> None:
         for name, query in list(self._queries.items()):
@@ -167,7 +184,8 @@ class StaticEngine:
 
     def _detail(self) -> str:
         broken = [str(problem.message) for problem in self._watch.problems().values()]
-        return "; ".join([self._starter.detail, *broken])
+        bridged = ["small tables are answered without it meanwhile"] if self._is_bridged else []
+        return "; ".join([self._starter.detail, *bridged, *broken])
 
     def _has_due(self, query: InstalledQuery) -> bool:
         moment = time.monotonic()

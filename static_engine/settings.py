@@ -30,6 +30,8 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         spark_master: `local[*]`, `spark://…`, `sc://…` or anything else Spark takes.
         memory: Heap limit of the driver JVM.
         class_data_archive: Keep an archive of loaded classes, for faster later starts.
+        bridge_rows: While Spark warms up, plans over tables with together at most this many rows
+            are evaluated in this process; 0 makes them wait.
         poll_seconds: How often files are looked at for changes.
         max_table_rows: Most rows a table may have that is kept in this process.
         max_result_rows: Most rows one fragment may produce.
@@ -50,6 +52,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spark_master: str = "local[*]"
     memory: str = "1g"
     class_data_archive: bool = True
+    bridge_rows: int = 5_000
     poll_seconds: float = 2.0
     max_table_rows: int = 2_000_000
     max_result_rows: int = 1_000_000
@@ -69,9 +72,9 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise DeploymentError("setting data_dir is empty", hint="name a folder we may write")
         if not (math.isfinite(self.poll_seconds) and 0.05 <= self.poll_seconds <= 3600):
             raise DeploymentError(f"setting poll_seconds is {self.poll_seconds}: not in 0.05…3600")
-        for name in ("max_table_rows", "max_result_rows"):
-            if getattr(self, name) < 1:
-                raise DeploymentError(f"setting {name} must be at least 1")
+        for name, least in (("max_table_rows", 1), ("max_result_rows", 1), ("bridge_rows", 0)):
+            if getattr(self, name) < least:
+                raise DeploymentError(f"setting {name} must be at least {least}")
 
     @property
     def data_path(self) -> Path:

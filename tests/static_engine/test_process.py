@@ -158,8 +158,9 @@ def test_a_killed_one_is_announced_by_its_will_and_starts_a_new_epoch(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("bridge_rows", [0, 100])
 def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
-    tmp_path: Path, broker: BrokerProcess, request: pytest.FixtureRequest
+    tmp_path: Path, broker: BrokerProcess, request: pytest.FixtureRequest, bridge_rows: int
 ) -> None:
     assert request.config.cache is not None
     data = request.config.cache.mkdir("spark-of-a-process")
@@ -178,6 +179,8 @@ def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
         await process.until(lambda: process.state is not None and process.state.ready)
         details.append(process.state.detail)
         (jvm,) = jvms()
+        (tmp_path / "rooms.csv").write_text("room,seats\nr1,5\n")
+        await process.until(lambda: process.rows == {("r1", 5): 1})
         os.kill(jvm, signal.SIGKILL)
         (tmp_path / "rooms.csv").write_text("room,seats\nr2,7\n")
         await process.until(lambda: process.rows == {("r2", 7): 1}, 120)
@@ -185,7 +188,13 @@ def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
         await client.close()
 
     process = Process(
-        tmp_path, broker, use_spark=True, data_dir=str(data), memory="512m", spark_master="local[1]"
+        tmp_path,
+        broker,
+        use_spark=True,
+        data_dir=str(data),
+        memory="512m",
+        spark_master="local[1]",
+        bridge_rows=bridge_rows,
     )
     try:
         asyncio.run(scenario())

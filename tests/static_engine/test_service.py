@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import os
-import time
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -136,9 +137,7 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(
-    folder: Path, make: MakeExecutor = local, **changes: object
-) -> AsyncIterator[World]:
+async def world(folder: Path, make: MakeExecutor = local, **changes: Any) -> AsyncIterator[World]:
     broker = InMemoryBroker()
     settings = StaticSettings(
         broker="mqtt://unused",
@@ -153,7 +152,8 @@ async def world(
     )
     observer = broker.client("observer")
     store = TableStore(Locations(folder), folder / "data" / "snapshots", snapshots=False)
-    engine = StaticEngine(settings, 7, service, store, make)
+    bridge = LocalExecutor(store) if make is not local else None
+    engine = StaticEngine(settings, 7, service, store, make, bridge=bridge)
     made = World(folder, broker, engine, service, observer)
     observer.on_messages(made.hear)
     await observer.connect()
@@ -169,10 +169,13 @@ async def world(
 
 
 def run(
-    folder: Path, scenario: Callable[[World], Awaitable[None]], make: MakeExecutor = local
+    folder: Path,
+    scenario: Callable[[World], Awaitable[None]],
+    make: MakeExecutor = local,
+    **changes: Any,
 ) -> World:
     async def main() -> World:
-        async with world(folder, make) as made:
+        async with world(folder, make, **changes) as made:
             await scenario(made)
         return made
 
@@ -460,19 +463,48 @@ def test_without_java_the_state_says_what_to_do(tmp_path: Path) -> None:
     run(tmp_path, scenario, make)
 
 
-def test_progress_shows_while_the_engine_warms_up(tmp_path: Path) -> None:
+def slowly(release: threading.Event) -> MakeExecutor:
     def make(store: TableStore, progress: Callable[[str], None]) -> StaticExecutor:
         progress("starting the JVM")
-        time.sleep(0.4)
+        assert release.wait(20)
         return LocalExecutor(store)
 
+    return make
+
+
+def test_while_the_engine_warms_up_large_tables_wait(tmp_path: Path) -> None:
+    release = threading.Event()
+
     async def scenario(w: World) -> None:
-        await w.until(lambda: w.state().detail == "Spark is warming up: starting the JVM")
+        w.tables(ROOMS)
+        w.deploy(bundle())
+        await w.until(lambda: "Spark is warming up: starting the JVM" in w.state().detail)
+        await asyncio.sleep(0.3)
         assert not w.state().ready
-        await deployed(w)
+        assert w.rows() is None
+        release.set()
+        await w.until(lambda: w.rows() == {("r1", 2): 1, ("r2", 4): 2})
         await w.until(lambda: w.state().ready)
 
-    run(tmp_path, scenario, make)
+    run(tmp_path, scenario, slowly(release), bridge_rows=2)
+
+
+def test_while_the_engine_warms_up_small_tables_are_answered_at_once(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    async def scenario(w: World) -> None:
+        await deployed(w)
+        assert not w.state().ready
+        assert "small tables are answered without it meanwhile" in w.state().detail
+        count = len(w.deltas)
+        release.set()
+        await w.until(lambda: w.state().ready)
+        assert "meanwhile" not in w.state().detail
+        assert len(w.deltas) == count
+        w.write("room,seats\nr1,3\n")
+        await w.until(lambda: w.rows() == {("r1", 3): 1})
+
+    run(tmp_path, scenario, slowly(release))
 
 
 def test_a_lost_engine_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -489,7 +521,7 @@ def test_a_lost_engine_is_started_again(tmp_path: Path, monkeypatch: pytest.Monk
         made.append(Dying(store))
         return made[-1]
 
-    run(tmp_path, deployed, make)
+    run(tmp_path, deployed, make, bridge_rows=0)
     assert len(made) == 2
 
 
@@ -517,7 +549,7 @@ def test_a_query_that_always_kills_the_engine_is_given_up(
         assert len(starts) == 3
         assert w.rows() == {("r1", 2): 1, ("r2", 4): 2}
 
-    run(tmp_path, scenario, make)
+    run(tmp_path, scenario, make, bridge_rows=0)
 
 
 def test_bad_payloads_are_set_aside(tmp_path: Path) -> None:
