@@ -75,16 +75,24 @@ class Environment:
         return replace(self, tables={**self.tables, name: table})
 
     def place(self, node: exp.Expr | None) -> Span | None:
-        """Return where a node was written."""
-        return None if node is None else self.script.span_of(node)
+        """Return where a node, or the nearest one around it that carries a place, was written."""
+        while node is not None:
+            span = self.script.span_of(node)
+            if span is not None:
+                return span
+            node = node.parent
+        return None
 
     def error(self, node: exp.Expr | None, message: str, *, hint: str = "") -> BindingError:
         """Return an error about a name, a type or a shape."""
-        return BindingError(message, span=self.place(node), hint=hint)
+        return BindingError(message, span=self._some_place(node), hint=hint)
 
     def unsupported(self, node: exp.Expr | None, message: str, *, hint: str) -> UnsupportedError:
         """Return an error about something understood but refused."""
-        return UnsupportedError(message, span=self.place(node), hint=hint)
+        return UnsupportedError(message, span=self._some_place(node), hint=hint)
+
+    def _some_place(self, node: exp.Expr | None) -> Span:
+        return self.place(node) or self.script.span(0, 0)
 
 
 def identifier_text(identifier: exp.Expr) -> str:

@@ -58,6 +58,8 @@ class StreamSqlParser(parser.Parser):
 
     # Statements other than queries are ours; sqlglot would read some of them as opaque commands.
     STATEMENT_PARSERS: ClassVar[dict[TokenType, Any]] = {}
+    # `IF a < 5` without parentheses would become an opaque command as well.
+    NO_PAREN_IF_COMMANDS = False
     # Columns hold single values: `a.b` and `a::type` remain of the operators that reach into one.
     COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
         token: parser.Parser.COLUMN_OPERATORS[token] for token in (TokenType.DOT, TokenType.DCOLON)

@@ -138,6 +138,7 @@ FUZZ = settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], 
 @example("SELECT 1 FROM seat [")
 @example("SELECT EXTRACT(year FROM ts) FROM seat")
 @example("SELECT {'a': 1} FROM seat")
+@example("DELETE FROM machines WHERE IF level < 5")
 @example("SELECT 1 UNION RIGHT SELECT 2")
 @example("SELECT * EXCEPT (a) FROM seat")
 @example("SELECT desk -> 'a', desk ->> '$.b' FROM seat")
