@@ -55,7 +55,7 @@ def _java() -> Finding:
         java = find_java()
     except FederationError as error:
         return Finding("Java", "problem", error.message, error.hint or "or use pando up --no-spark")
-    return Finding("Java", "ok", str(java))
+    return Finding("Java", "ok", f"{java.build} at {java.executable} (from {java.origin})")
 
 
 def _broker() -> Finding:

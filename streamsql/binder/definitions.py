@@ -15,7 +15,7 @@ from streamsql.syntax.cursor import nearest
 from streamsql.syntax.durations import parse_duration
 from streamsql.syntax.statements import CreateSource, CreateView, Name, Option
 
-_TABLE_SOURCES = ("csv", "parquet", "sql")
+_TABLE_SOURCES = ("csv", "parquet", "json", "sql")
 _DURATIONS = ("ttl", "refresh", "sample")
 
 
