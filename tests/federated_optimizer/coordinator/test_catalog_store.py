@@ -1,0 +1,209 @@
+"""The catalog database: what survives, who owns it, and what is said when it cannot be used."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from federated_optimizer.coordinator.catalog_store import CatalogStore, StoredQuery
+from streamsql.algebra.operators import Scan, SourceKind
+from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.errors import DeploymentError
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+
+SOURCE = SourceDefinition(
+    "seat",
+    SourceKind.STREAM,
+    Schema.of(("mid", DataType.TEXT), ("ts", DataType.TIMESTAMP)),
+    key=(0,),
+    ttl=90_000_000,
+    options=(("wrapper", "motes"),),
+    text="CREATE SOURCE seat …",
+)
+VIEW = ViewDefinition("v", "SELECT mid FROM seat", ("mid",), text="CREATE VIEW v …")
+
+
+def stored(query_id: str, version: int = 1, created: int = 5) -> StoredQuery:
+    plan = Scan("seat", SourceKind.STREAM, SOURCE.schema)
+    fragment = Fragment("f0", Engine.BASE, plan, ("base",))
+    bundle = FragmentBundle(query_id, version, (fragment,), plan.schema, "SELECT 1")
+    return StoredQuery(query_id, f"name-{query_id}", "SELECT 1", "user", created, bundle)
+
+
+def server() -> Path | None:
+    """The PostgreSQL programs, or None."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    if folders:
+        return folders[-1]
+    found = shutil.which("initdb")
+    return Path(found).parent if found else None
+
+
+@pytest.fixture(scope="module")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL of our own, reached over a socket in a temporary folder."""
+    programs = server()
+    assert programs is not None, "PostgreSQL is not installed (.ci/run installs it)"
+    with tempfile.TemporaryDirectory(prefix="pg-") as name:
+        folder = Path(name)
+        prefix: list[str] = []
+        if os.geteuid() == 0:
+            shutil.chown(folder, "nobody")
+            prefix = ["setpriv", "--reuid=nobody", "--clear-groups", "--no-new-privs"]
+
+        def run(*command: str) -> None:
+            subprocess.run([*prefix, *command], check=True, capture_output=True, timeout=60)
+
+        run(str(programs / "initdb"), "-D", f"{folder}/data", "-U", "admin", "-A", "trust", "-N")
+        control = [str(programs / "pg_ctl"), "-D", f"{folder}/data", "-w", "-t", "50"]
+        options = f"-k {folder} -c listen_addresses='' -c fsync=off"
+        run(*control, "-l", f"{folder}/log", "-o", options, "start")
+        try:
+            yield f"postgresql://admin@/postgres?host={folder}"
+        finally:
+            run(*control, "-m", "immediate", "stop")
+
+
+def contract(url: str) -> None:
+    """What any database must do, over a restart in the middle."""
+    store = CatalogStore(url)
+    first = store.claim(now=0)
+    store.put_definition(SOURCE)
+    store.put_definition(VIEW)
+    store.put_definition(SOURCE)
+    number = store.next_query_number()
+    store.put_query(stored("q2", created=6))
+    store.put_query(stored("q1"))
+    store.put_query(stored("q1", version=2))
+    store.put_query(stored("q3"))
+    store.drop_query("q3")
+    store.drop_query("unknown")
+    store.close()
+
+    again = CatalogStore(url)
+    assert again.claim(now=0) > first
+    assert again.next_query_number() == number + 1
+    # Replaced definitions move to the end: they may use what was made since.
+    assert again.definitions() == (VIEW, SOURCE)
+    assert again.queries() == (stored("q1", version=2), stored("q2", created=6))
+    again.drop_definition("V")
+    assert again.definitions() == (SOURCE,)
+    again.close()
+
+
+def test_sqlite_keeps_everything(tmp_path: Path) -> None:
+    contract(f"sqlite:///{tmp_path}/catalog.db")
+
+
+@pytest.mark.postgres
+def test_postgres_keeps_everything(postgres_url: str) -> None:
+    contract(postgres_url)
+
+
+def test_the_newest_owner_wins_and_the_older_cannot_write(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/catalog.db"
+    older, newer = CatalogStore(url), CatalogStore(url)
+    older.claim(now=0)
+    older.put_definition(SOURCE)
+    newer.claim(now=0)
+    with pytest.raises(DeploymentError, match="another coordinator has taken over"):
+        older.put_definition(VIEW)
+    with pytest.raises(DeploymentError, match="taken over"):
+        older.next_query_number()
+    newer.put_definition(VIEW)
+    assert newer.definitions() == (SOURCE, VIEW)
+    older.close()
+    newer.close()
+
+
+def test_epochs_grow_with_time_across_catalogs(tmp_path: Path) -> None:
+    store = CatalogStore(f"sqlite:///{tmp_path}/catalog.db")
+    assert store.claim(now=7_000_000) == 7_000
+    assert store.claim(now=6_000_000) == 7_001
+    store.close()
+
+
+def test_a_folder_that_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(DeploymentError, match="cannot open the catalog") as caught:
+        CatalogStore(f"sqlite:///{tmp_path}/missing/catalog.db")
+    assert "folder" in caught.value.hint
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "catalog.db").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(DeploymentError, match="not a database") as caught:
+        CatalogStore(f"sqlite:///{tmp_path}/catalog.db")
+    assert "move it away" in caught.value.hint
+
+
+def test_a_database_that_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "federated_optimizer.coordinator.catalog_store.BUSY_MILLISECONDS"
+    monkeypatch.setattr(module, 100)
+    path = tmp_path / "catalog.db"
+    store = CatalogStore(f"sqlite:///{path}")
+    store.claim(now=0)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(DeploymentError, match="locked") as caught:
+        store.put_definition(SOURCE)
+    assert "another process" in caught.value.hint
+    holder.execute("ROLLBACK")
+    holder.close()
+    store.put_definition(SOURCE)
+    store.close()
+
+
+def test_a_database_that_is_read_only(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.db"
+    CatalogStore(f"sqlite:///{path}").close()
+    store = CatalogStore(f"sqlite:///file:{path}?mode=ro&uri=true")
+    with pytest.raises(DeploymentError, match="readonly") as caught:
+        store.claim(now=0)
+    assert "writable" in caught.value.hint
+    store.close()
+
+
+def test_a_database_of_a_newer_release(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.db"
+    CatalogStore(f"sqlite:///{path}").close()
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE pando_schema SET version = 99")
+    connection.commit()
+    connection.close()
+    with pytest.raises(DeploymentError, match="schema version 99"):
+        CatalogStore(f"sqlite:///{path}")
+
+
+def test_a_damaged_row_names_itself(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.db"
+    store = CatalogStore(f"sqlite:///{path}")
+    store.claim(now=0)
+    store.put_query(stored("q1"))
+    store.put_definition(SOURCE)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE pando_queries SET bundle = x'c1'")
+    connection.execute("UPDATE pando_definitions SET body = x'7b'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(DeploymentError, match="query 'q1'"):
+        store.queries()
+    with pytest.raises(DeploymentError, match="definition 'seat'"):
+        store.definitions()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "catalog.db", "nonsense://x", "postgresql://u:secret@127.0.0.1:1/x"]
+)
+def test_urls_that_lead_nowhere_keep_their_secret(url: str) -> None:
+    with pytest.raises(DeploymentError, match="cannot open the catalog") as caught:
+        CatalogStore(url)
+    assert "secret" not in str(caught.value)
+    assert caught.value.hint

@@ -1,0 +1,361 @@
+"""The coordinator as a whole: restarts, takeover, session queries, statements, bad payloads."""
+
+from typing import Any
+
+import pytest
+
+from federated_optimizer.coordinator.model import QueryStatus, ResultKind
+from streamsql.errors import BindingError, DeploymentError, QueryError, UnsupportedError
+from streamsql.wire.codec import decode_json, encode_json, encode_packed
+from streamsql.wire.messages import DeltaBatch, LinkMessage, SiteState
+
+ROOMS = "SELECT rid, status FROM RoomSensor"
+
+
+def state_of(federation: Any) -> SiteState:
+    message = federation.broker.retained[federation.topics.host_state("coordinator")]
+    return decode_json(message.payload, SiteState)
+
+
+def test_running_queries_survive_a_restart_without_starting_anew(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        first = await federation.standard()
+        query = await harness.start_query(first, ROOMS, name="rooms")
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until_rows(first, query, [("r1", "open")])
+        await harness.until_status(first, query, QueryStatus.RUNNING)
+        epoch = state_of(federation).epoch
+        await first.close()
+        assert not state_of(federation).online
+        federation.sites["gw-1"].put("roomsensor", ("r2", "open"))  # while nobody listens
+        second = await federation.coordinator()
+        await harness.until_rows(second, "rooms", [("r1", "open"), ("r2", "open")])
+        await harness.until_status(second, query, QueryStatus.RUNNING)
+        await harness.until(lambda: second.query(query).settled, "settled")
+        info = second.query(query)
+        assert (info.id, info.name, info.version) == (query, "rooms", 1)
+        assert federation.sites["base"].engine.queries == {query: 1}
+        assert state_of(federation).online
+        assert state_of(federation).epoch > epoch
+        assert [d.name for d in second.definitions() if d.name == "seatsensor"]
+        assert federation.tables() == ("machines", "machinesoftware")
+
+    harness.run(scenario)
+
+
+def test_what_is_left_of_an_unknown_query_is_cleared(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        first = await federation.standard()
+        query = await harness.start_query(first, ROOMS, origin="session")
+        await harness.until(lambda: (query, "gw-1") in federation.fragments())
+        reader = first.subscribe(query)
+        await first.close()
+        await federation.coordinator()
+        await harness.until(lambda: not federation.fragments(), "fragments cleared")
+        await harness.until(lambda: not federation.sites["base"].engine.queries)
+        await reader.close()
+
+    harness.run(scenario)
+
+
+def test_a_broker_that_forgets_everything_is_told_again(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until_rows(coordinator, query, [("r1", "open")])
+        before = federation.fragments()
+        federation.broker.stop(forget=True)
+        federation.sites["gw-1"].put("roomsensor", ("r2", "open"))
+        federation.broker.start()
+        await harness.until_rows(coordinator, query, [("r1", "open"), ("r2", "open")])
+        assert federation.fragments() == before
+        assert federation.tables() == ("machines", "machinesoftware")
+        assert coordinator.query(query).version == 1
+
+    harness.run(scenario)
+
+
+def test_the_newest_coordinator_takes_over(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        older = await federation.standard(gateways=1)
+        query = await harness.start_query(older, ROOMS)
+        newer = await federation.coordinator()
+        await harness.until(lambda: newer.query(query).status == QueryStatus.RUNNING)
+        with pytest.raises(DeploymentError, match="another coordinator has taken over"):
+            await older.execute(ROOMS)
+        await harness.start_query(newer, "SELECT rid FROM RoomSensor")
+        assert state_of(federation).online
+        assert state_of(federation).epoch == newer.epoch
+
+    harness.run(scenario)
+
+
+def test_a_session_query_goes_with_its_last_reader(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS, origin="session")
+        one, two = coordinator.subscribe(query), coordinator.subscribe(query)
+        await one.close()
+        assert coordinator.query(query).origin == "session"
+        await two.close()
+        await harness.until(lambda: not coordinator.queries(), "the session query is gone")
+        await harness.until(lambda: not federation.fragments())
+        with pytest.raises(KeyError):
+            coordinator.query(query)
+
+    harness.run(scenario)
+
+
+def test_a_session_query_nobody_ever_reads_goes_too(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        coordinator = await federation.coordinator(define_schema=True, unread=0.3)
+        await harness.start_query(coordinator, ROOMS, origin="session")
+        await harness.until(lambda: not coordinator.queries())
+
+    harness.run(scenario)
+
+
+def test_stopping_ends_readers_and_withdraws_fragments(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS)
+        reader = coordinator.subscribe(query)
+        info = await coordinator.stop(query)
+        assert info.status == QueryStatus.STOPPED
+        batches = [batch async for batch in reader]
+        assert batches[-1].status == QueryStatus.STOPPED
+        await harness.until(lambda: not federation.fragments())
+        await harness.until(lambda: not federation.sites["gw-1"].engine.queries)
+        (after,) = await coordinator.execute("SHOW QUERIES")
+        assert after.rows == ()
+        # Ids are never used again.
+        assert await harness.start_query(coordinator, ROOMS) == "q2"
+
+    harness.run(scenario)
+
+
+def test_a_result_that_is_too_large_stops_the_query(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        gateway = await federation.site("gw-1")
+        coordinator = await federation.coordinator(define_schema=True, max_result_rows=10)
+        query = await harness.start_query(coordinator, ROOMS)
+        gateway.put("roomsensor", *[(f"r{i}", "open") for i in range(20)])
+        await harness.until_status(coordinator, query, QueryStatus.FAILED)
+        assert "more than 10 different rows" in coordinator.query(query).error
+        await harness.until(lambda: not gateway.engine.queries)
+
+    harness.run(scenario)
+
+
+def test_names_are_unique_and_the_same_statement_is_the_same_query(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS, name="rooms", origin="map")
+        assert await harness.start_query(coordinator, ROOMS, name="rooms") == query
+        with pytest.raises(BindingError, match="'rooms' exists already"):
+            await coordinator.execute("SELECT rid FROM RoomSensor", name="rooms")
+        with pytest.raises(DeploymentError, match="not an id"):
+            await coordinator.execute(ROOMS, name="a/b")
+        assert [q.id for q in coordinator.queries("map")] == [query]
+        assert coordinator.queries("user") == ()
+
+    harness.run(scenario)
+
+
+def test_definitions_in_use_are_not_dropped(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute("CREATE VIEW open AS SELECT rid FROM RoomSensor")
+        query = await harness.start_query(coordinator, "SELECT * FROM open")
+        with pytest.raises(BindingError, match="used by query q1, view open"):
+            await coordinator.execute("DROP SOURCE RoomSensor")
+        with pytest.raises(BindingError, match="used by query q1"):
+            await coordinator.execute("DROP VIEW open")
+        await coordinator.execute(f"DROP QUERY {query}")
+        with pytest.raises(BindingError, match="used by view open"):
+            await coordinator.execute("DROP SOURCE RoomSensor")
+        await coordinator.execute("DROP VIEW open; DROP SOURCE RoomSensor")
+        with pytest.raises(BindingError, match="there is no source 'roomsensor'"):
+            await coordinator.execute("DROP SOURCE RoomSensor")
+        (result,) = await coordinator.execute("DROP SOURCE IF EXISTS RoomSensor")
+        assert result.message == "there was no source roomsensor"
+
+    harness.run(scenario)
+
+
+def test_library_views_are_there_and_may_be_replaced(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        with pytest.raises(BindingError, match="library view"):
+            await coordinator.execute("DROP VIEW reachable")
+        await coordinator.execute("CREATE VIEW reachable AS SELECT src FROM Link")
+        (described,) = await coordinator.execute("DESCRIBE reachable")
+        assert described.rows == (("src", "TEXT", ""),)
+        await coordinator.execute("DROP VIEW reachable")
+        (described,) = await coordinator.execute("DESCRIBE reachable")
+        assert [row[0] for row in described.rows] == ["src", "dst"]
+
+    harness.run(scenario)
+
+
+def test_statements_that_list(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await harness.until(lambda: len(coordinator.sites()) == 4)
+        await harness.until(lambda: coordinator.sites()[1].online and coordinator.sites()[2].online)
+        await harness.start_query(coordinator, ROOMS)
+        script = "SHOW SOURCES; SHOW TABLES; SHOW VIEWS; SHOW QUERIES; SHOW GATEWAYS"
+        sources, tables, views, queries, gateways = await coordinator.execute(script)
+        assert {r.kind for r in (sources, tables, views, queries, gateways)} == {ResultKind.ROWS}
+        assert sources.rows[0][0] == "seatsensor"
+        assert sources.rows[0][-1] == "gw-1, gw-2"
+        assert [row[0] for row in tables.rows] == ["machines", "machinesoftware"]
+        assert ("reachable", True) in [row[:2] for row in views.rows]
+        assert queries.rows[0][:2] == ("q1", "q1")
+        assert [row[:2] for row in gateways.rows] == [
+            ("base", "base"),
+            ("gw-1", "gateway"),
+            ("gw-2", "gateway"),
+            ("static", "static"),
+        ]
+        (described,) = await coordinator.execute("DESCRIBE Machines")
+        assert described.rows == (("mid", "TEXT", "key"), ("rid", "TEXT", ""))
+        with pytest.raises(BindingError, match="no source, table, view or query 'nothing'"):
+            await coordinator.execute("DESCRIBE nothing")
+
+    harness.run(scenario)
+
+
+def test_explain_before_and_while_running(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await harness.until(lambda: any(s.site == "gw-2" for s in coordinator.sites()))
+        (text,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {ROOMS}")
+        assert text.text.startswith("Fragment f0 [BASE: base] -> result")
+        assert "GATEWAY x 2: gw-1, gw-2" in text.text
+        (data,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED, FORMAT JSON) {ROOMS}")
+        assert data.data["format"] == 1
+        assert [f["engine"] for f in data.data["fragments"]] == ["base", "gateway"]
+        (logical,) = await coordinator.execute(f"EXPLAIN (TYPE LOGICAL) {ROOMS}")
+        assert "Scan stream roomsensor" in logical.text
+        (valid,) = await coordinator.execute(f"EXPLAIN (TYPE VALIDATE) {ROOMS}")
+        assert valid.text == "valid: (rid TEXT, status TEXT)"
+        with pytest.raises(UnsupportedError, match="needs a query that runs"):
+            await coordinator.execute(f"EXPLAIN ANALYZE {ROOMS}")
+        with pytest.raises(UnsupportedError, match="only queries and views have a plan"):
+            await coordinator.execute("EXPLAIN (TYPE FEDERATED) SHOW SOURCES")
+        assert federation.fragments() == set()
+        query = await harness.start_query(coordinator, ROOMS)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until_rows(coordinator, query, [("r1", "open")])
+        await harness.until(lambda: "gw-1" in coordinator.explain(query).data["batches"])
+        running = coordinator.explain(query)
+        assert running.text.startswith("Query q1 version 1: 1 rows, 1 changes")
+        assert running.data["rows"] == 1
+
+    harness.run(scenario)
+
+
+def test_statements_that_are_refused_change_nothing(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        before = coordinator.definitions()
+        for text, error in [
+            ("SELECT nothing FROM RoomSensor", QueryError),
+            ("SELEC 1", QueryError),
+            ("CREATE SOURCE RoomSensor (a TEXT)", BindingError),
+            ("CREATE VIEW v AS SELECT nothing FROM RoomSensor", BindingError),
+            ("INSERT INTO RoomSensor VALUES ('r1', 'open')", UnsupportedError),
+        ]:
+            with pytest.raises(error):
+                await coordinator.execute(text)
+        assert coordinator.definitions() == before
+        assert coordinator.queries() == ()
+        with pytest.raises(QueryError):
+            await coordinator.execute(f"{ROOMS}; SELECT nothing FROM RoomSensor")
+        assert len(coordinator.queries()) == 1  # earlier statements stay done
+
+    harness.run(scenario)
+
+
+def test_validation_says_where(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.coordinator(define_schema=True)
+        good = coordinator.validate(f"CREATE VIEW v AS {ROOMS};\nSELECT rid FROM v")
+        assert (good.diagnoses, good.columns) == ((), ("rid",))
+        bad = coordinator.validate("SELECT rid FROM RoomSensor;\nSELECT nothing FROM RoomSensor")
+        (diagnosis,) = bad.diagnoses
+        assert (diagnosis.line, diagnosis.column, diagnosis.text) == (2, 8, "nothing")
+        (syntax,) = coordinator.validate("SELEC 1").diagnoses
+        assert (syntax.line, syntax.column) == (1, 1)
+        assert all(d.name != "v" for d in coordinator.definitions())
+
+    harness.run(scenario)
+
+
+@pytest.mark.parametrize(
+    "payload", [b"\xff\xfe", b"{", b"[" * 2_000, b'{"online": 1}', encode_json({"a": "x" * 99})]
+)
+def test_bad_payloads_are_counted_and_set_aside(harness: Any, payload: bytes) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS)
+        letters: list[bytes] = []
+        stranger = federation.broker.client("stranger")
+        await stranger.connect()
+        stranger.on_messages(lambda burst: letters.extend(m.payload for m in burst))
+        await stranger.subscribe(federation.topics.dead())
+        topics = federation.topics
+        for topic in (
+            topics.state("gw-9"),
+            topics.birth("gw-9"),
+            topics.link("gw-9", "a", "b"),
+            topics.output(query, "base"),
+            topics.flow(query, "base"),
+            topics.error(query, "base"),
+        ):
+            stranger.publish(topic, payload)
+            stranger.publish(topic, payload)
+        await harness.until(lambda: coordinator.bad_payloads == 12)
+        await harness.until(lambda: len(letters) >= 6)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until_rows(coordinator, query, [("r1", "open")])
+        await stranger.close()
+
+    harness.run(scenario)
+
+
+def test_links_come_change_and_go_with_their_gateway(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        for name, cost in (("gw-1", 1.0), ("gw-2", 2.0)):
+            client = federation.sites[name].client
+            link = LinkMessage("a", name, cost)
+            topic = federation.topics.link(name, "a", name)
+            client.publish(topic, encode_json(link), retain=True)
+        await harness.until(lambda: coordinator.links() == (("a", "gw-1", 1.0), ("a", "gw-2", 2.0)))
+        client.publish(topic, b"", retain=True)
+        await harness.until(lambda: coordinator.links() == (("a", "gw-1", 1.0),))
+        federation.broker.cut("gw-1")
+        await harness.until(lambda: coordinator.links() == ())
+
+    harness.run(scenario)
+
+
+def test_output_of_a_query_nobody_knows_is_stopped_at_its_site(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        coordinator = await federation.coordinator()
+        client = federation.sites["base"].client
+        topic = federation.topics.fragment("q99", "base")
+        client.publish(topic, b"anything", retain=True)
+        await harness.until(lambda: ("q99", "base") in federation.fragments())
+        batch = DeltaBatch(version=1, epoch=1, seq=0, port="f0", reset=True)
+        client.publish(federation.topics.output("q99", "base"), encode_packed(batch))
+        await harness.until(lambda: ("q99", "base") not in federation.fragments())
+        assert coordinator.queries() == ()
+
+    harness.run(scenario)
