@@ -179,9 +179,9 @@ class Federation:
         """(query, site) of all retained fragments."""
         found = set()
         for topic in self.broker.retained:
-            match self.topics.parts(topic):
-                case ["q", query, "frag", site]:
-                    found.add((query, site))
+            parts = self.topics.parts(topic)
+            if parts[0] == "q" and parts[2] == "frag":
+                found.add((parts[1], parts[3]))
         return found
 
 
@@ -228,7 +228,6 @@ async def next_batch(reader: AsyncIterator[ChangeBatch]) -> ChangeBatch:
 class Harness:
     """What tests of the coordinator use; given by the fixture `harness`."""
 
-    Federation = Federation
     until = staticmethod(until)
     until_rows = staticmethod(until_rows)
     until_status = staticmethod(until_status)

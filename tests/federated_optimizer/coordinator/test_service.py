@@ -337,7 +337,8 @@ def test_links_come_change_and_go_with_their_gateway(harness: Any) -> None:
             topic = federation.topics.link(name, "a", name)
             client.publish(topic, encode_json(link), retain=True)
         await harness.until(lambda: coordinator.links() == (("a", "gw-1", 1.0), ("a", "gw-2", 2.0)))
-        client.publish(topic, b"", retain=True)
+        second = federation.sites["gw-2"].client
+        second.publish(federation.topics.link("gw-2", "a", "gw-2"), b"", retain=True)
         await harness.until(lambda: coordinator.links() == (("a", "gw-1", 1.0),))
         federation.broker.cut("gw-1")
         await harness.until(lambda: coordinator.links() == ())
