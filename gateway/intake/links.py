@@ -23,7 +23,7 @@ class LinkPublisher:
     """Keeps the broker's retained links equal to the engine's rows, including expiries.
 
     Columns are read by role: the key's first two columns are source and target, a number called
-    `cost` is the cost (0 without such a column), the rest are properties. Ends that cannot be
+    `cost` is the cost (0 without one), the rest are properties. Ends that cannot be
     topic levels are left out and reported once.
     """
 
@@ -97,7 +97,7 @@ class LinkPublisher:
             if position not in self.definition.key[:2]
         }
         cost = values.get("cost")
-        if not isinstance(cost, int | float) or isinstance(cost, bool):
+        if isinstance(cost, str | bool):
             return LinkMessage(*ends, 0.0, values)
-        del values["cost"]
-        return LinkMessage(*ends, float(cost), values)
+        values.pop("cost", None)
+        return LinkMessage(*ends, float(cost or 0.0), values)

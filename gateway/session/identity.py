@@ -28,7 +28,7 @@ class Session:
     instance: str
 
 
-class Verdict(enum.Enum):
+class Verdict(enum.StrEnum):
     """What a state found under our id means."""
 
     OURS = "ours"

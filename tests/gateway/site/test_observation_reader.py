@@ -1,0 +1,114 @@
+"""Observations read back: every reading once, whatever the lanes repeat or garble."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.senml import records_of
+from gateway.site.observation_reader import REMEMBERED, ObservationReader
+from gateway.testing import SEATS, SECOND, TEMPERATURES
+from streamsql.data.events import SourceEvent
+from streamsql.errors import WireError
+from streamsql.wire.codec import encode_json
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.messages import ObservationPack
+
+
+def bundle(query: str, *sites: str) -> FragmentBundle:
+    scan = TEMPERATURES.scan()
+    fragment = Fragment("f0", Engine.BASE, scan, sites or ("base",))
+    return FragmentBundle(query, 1, (fragment,), TEMPERATURES.schema)
+
+
+def pack(seq: int, epoch: int = 1, sensors: tuple[str, ...] = ("t1",)) -> bytes:
+    records = tuple(
+        record
+        for sensor in sensors
+        for record in records_of(
+            sensor, seq * SECOND, (sensor, 20.5, seq * SECOND), TEMPERATURES.schema
+        )
+    )
+    return encode_json(ObservationPack(epoch, seq, records))
+
+
+@pytest.fixture
+def reader() -> ObservationReader:
+    made = ObservationReader()
+    assert made.installed(bundle("q"), "base") == {"temperature"}
+    return made
+
+
+def test_events_are_the_rows_that_were_sent(reader: ObservationReader) -> None:
+    assert reader.events("gw-1", "temperature", pack(3, sensors=("t1", "t2"))) == [
+        SourceEvent(("t1", 20.5, 3 * SECOND), 3 * SECOND),
+        SourceEvent(("t2", 20.5, 3 * SECOND), 3 * SECOND),
+    ]
+
+
+def test_a_stream_nobody_reads_is_left_alone(reader: ObservationReader) -> None:
+    assert reader.events("gw-1", "seatsensor", b"whatever") == []
+    assert reader.installed(bundle("other", "gw-1"), "base") == {"temperature"}
+    assert reader.uninstalled("q") == set()
+    assert reader.events("gw-1", "temperature", pack(1)) == []
+    assert SEATS.name not in reader.streams()
+
+
+PACKS = st.lists(st.tuples(st.sampled_from(["gw-1", "gw-2"]), st.integers(1, 2), st.integers(0, 9)))
+
+
+@given(PACKS)
+def test_every_pack_counts_once_in_whatever_order_it_comes(
+    packs: list[tuple[str, int, int]],
+) -> None:
+    reader = ObservationReader()
+    reader.installed(bundle("q"), "base")
+    taken = [
+        (gateway, epoch, seq)
+        for gateway, epoch, seq in packs
+        if reader.events(gateway, "temperature", pack(seq, epoch))
+    ]
+    assert len(taken) == len(set(taken))
+    assert set(taken) == set(packs)
+
+
+def test_memory_is_bounded(reader: ObservationReader) -> None:
+    for seq in range(REMEMBERED + 100):
+        reader.events("gw-1", "temperature", pack(seq))
+    assert [len(seen) for seen in reader._seen.values()] == [REMEMBERED]
+    reader.uninstalled("q")
+    assert reader._seen == {}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"epoch":1,"seq":0,"e":[{"n":"celsius","v":1}]}',
+        b'{"epoch":1,"seq":0,"e":[{"bn":"t:","bt":1e300,"n":"celsius","v":1}]}',
+        b'{"epoch":1,"seq":0,"e":[{"bn":"t:","n":"humidity","v":1}]}',
+        b'{"epoch":1,"seq":0,"e":[{"bn":"t:","n":"celsius","vs":"warm"}]}',
+        b'{"epoch":1,"seq":0,"e":[{"bn":"t:","n":"celsius"}]}',
+        b'{"epoch":"1","seq":0,"e":[]}',
+        b'{"epoch":1,"seq":0,"e":' + b"[" * 1_000 + b"]" * 1_000 + b"}",
+    ],
+)
+def test_bad_packs_are_refused_and_do_not_count_as_seen(
+    reader: ObservationReader, payload: bytes
+) -> None:
+    with pytest.raises(WireError):
+        reader.events("gw-1", "temperature", payload)
+    assert len(reader.events("gw-1", "temperature", pack(0))) == 1
+
+
+@given(st.binary(max_size=40) | st.text().map(str.encode))
+def test_no_payload_does_worse(payload: bytes) -> None:
+    reader = ObservationReader()
+    reader.installed(bundle("q"), "base")
+    try:
+        reader.events("gw-1", "temperature", payload)
+    except WireError:
+        return
+    msgspec.json.decode(payload, type=ObservationPack)
