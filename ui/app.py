@@ -66,6 +66,7 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     app.exception_handler(FederationError)(_federation_error)
     app.exception_handler(HTTPException)(_http_error)
     app.exception_handler(RequestValidationError)(_validation_error)
+    app.exception_handler(Exception)(_defect)
     return app
 
 
@@ -82,6 +83,11 @@ async def _http_error(_request: Request, error: Exception) -> JSONResponse:
         raise error
     code = "not_found" if error.status_code == 404 else "refused"
     return problem(error.status_code, code, str(error.detail))
+
+
+async def _defect(_request: Request, error: Exception) -> JSONResponse:
+    """Answer; the server writes the traceback to its log."""
+    return problem(500, InternalError.code, f"the console failed: {type(error).__name__}: {error}")
 
 
 async def _validation_error(_request: Request, error: Exception) -> JSONResponse:

@@ -1,4 +1,8 @@
-"""REST routes. Everything a page or the command line does goes through here."""
+"""REST routes. Everything a page or the command line does goes through here.
+
+All that ask the coordinator are coroutines, also those that wait for nothing: it belongs to the
+event loop, and functions would run in other threads.
+"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +73,7 @@ def find_query(coordinator: CoordinatorApi, query_id: str) -> QueryInfo:
 
 
 @router.get("/health")
-def health() -> dict[str, str]:
+async def health() -> dict[str, str]:
     """Say that the console answers."""
     return {"status": "ok"}
 
@@ -82,7 +86,7 @@ async def statements(body: Statements, coordinator: Coordinator) -> list[dict[st
 
 
 @router.post("/validate")
-def validate(body: Text, coordinator: Coordinator) -> dict[str, Any]:
+async def validate(body: Text, coordinator: Coordinator) -> dict[str, Any]:
     """Parse and bind without running anything."""
     validation = coordinator.validate(body.text)
     return {
@@ -93,7 +97,7 @@ def validate(body: Text, coordinator: Coordinator) -> dict[str, Any]:
 
 
 @router.get("/queries")
-def queries(
+async def queries(
     coordinator: Coordinator, origin: Annotated[str | None, Query()] = None
 ) -> list[dict[str, Any]]:
     """List queries, newest last."""
@@ -101,7 +105,7 @@ def queries(
 
 
 @router.get("/queries/{query_id}")
-def query(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
+async def query(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
     """Show one query, by id or name."""
     return query_object(find_query(coordinator, query_id))
 
@@ -113,7 +117,7 @@ async def stop(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
 
 
 @router.get("/queries/{query_id}/rows")
-def rows(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
+async def rows(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
     """Return the current relation of a query."""
     found = find_query(coordinator, query_id)
     relation = coordinator.relation(found.id)
@@ -124,13 +128,13 @@ def rows(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
 
 
 @router.get("/queries/{query_id}/explain")
-def explain(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
+async def explain(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
     """Return the fragments of a running query."""
     return result_object(coordinator.explain(find_query(coordinator, query_id).id))
 
 
 @router.get("/queries/{query_id}/changes")
-def changes(
+async def changes(
     query_id: str,
     request: Request,
     coordinator: Coordinator,
@@ -146,19 +150,19 @@ def changes(
 
 
 @router.get("/sites")
-def sites(coordinator: Coordinator) -> list[dict[str, Any]]:
+async def sites(coordinator: Coordinator) -> list[dict[str, Any]]:
     """List gateways, base sites and the static engine."""
     return [site_object(site) for site in coordinator.sites()]
 
 
 @router.get("/links")
-def links(coordinator: Coordinator) -> list[dict[str, Any]]:
+async def links(coordinator: Coordinator) -> list[dict[str, Any]]:
     """List the links that gateways have published."""
     return [{"src": s, "dst": d, "cost": c} for s, d, c in coordinator.links()]
 
 
 @router.get("/definitions")
-def definitions(
+async def definitions(
     coordinator: Coordinator,
     kind: Annotated[str | None, Query(pattern="^(source|table|view)$")] = None,
 ) -> list[dict[str, Any]]:
@@ -180,7 +184,7 @@ def _described(found: Definition, coordinator: CoordinatorApi) -> dict[str, Any]
 
 
 @router.get("/definitions/{name}")
-def definition(name: str, coordinator: Coordinator) -> dict[str, Any]:
+async def definition(name: str, coordinator: Coordinator) -> dict[str, Any]:
     """Describe a source, table or view."""
     for found in coordinator.definitions():
         if found.name.lower() == name.lower():

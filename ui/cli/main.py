@@ -1,6 +1,7 @@
 """Commands over HTTP; `deploy.cli.main` adds the local ones to the same `app`."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -44,7 +45,8 @@ def guarded() -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
     except BrokenPipeError:
-        sys.stderr.close()
+        # Whoever read has enough. What is still buffered must not fail again at the very end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
 
 
@@ -228,7 +230,7 @@ def simulate(
     """Tell the simulated people and rooms what to do.
 
     Examples:
-      pando simulate sit L101-03
+      pando simulate sit lab101-03
 
       pando simulate heat L101 --celsius 12
     """

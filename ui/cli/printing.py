@@ -12,6 +12,15 @@ from rich.table import Table
 
 from streamsql.errors import DeploymentError
 
+
+class Terminal(Console):
+    """Output that leaves it to the command what a closed pipe means."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on instead of ending the process."""
+        raise BrokenPipeError
+
+
 FORMATS = ("table", "json", "csv")
 
 
@@ -35,7 +44,7 @@ def print_list(rows: Iterable[dict[str, Any]], columns: Sequence[str], form: str
     table = Table(*columns, header_style="bold cyan")
     for row in listed:
         table.add_row(*(cell(row.get(column)) for column in columns))
-    Console(highlight=False).print(table)
+    Terminal(highlight=False).print(table)
 
 
 def print_json(value: object) -> None:
@@ -66,7 +75,7 @@ class ChangePrinter:
         self.form = form
         self.columns = columns
         self.printed = 0
-        self._console = Console(highlight=False, soft_wrap=True)
+        self._console = Terminal(highlight=False, soft_wrap=True)
         self._csv = csv.writer(sys.stdout, lineterminator="\n")
         if form == "csv":
             self._csv.writerow(["ts", "diff", *columns])

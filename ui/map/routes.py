@@ -34,7 +34,7 @@ def service_of(request: Request) -> MapService:
 
 
 @router.get("/", response_class=HTMLResponse, include_in_schema=False)
-def map_page(request: Request) -> HTMLResponse:
+async def map_page(request: Request) -> HTMLResponse:
     """The live map."""
     service = service_of(request)
     context = {"page": "map", "kind": service.kind, "site": service.site}
@@ -50,7 +50,7 @@ async def plan(request: Request) -> FileResponse:
 
 
 @router.get("/api/map/events")
-def events(request: Request, coordinator: Coordinator) -> StreamingResponse:
+async def events(request: Request, coordinator: Coordinator) -> StreamingResponse:
     """Stream all layers of the map, and how fresh they are, as server-sent events."""
     stream = MapEvents(coordinator, service_of(request).layers)
     return StreamingResponse(

@@ -13,7 +13,7 @@ templates = Jinja2Templates(directory=Path(__file__).parent / "templates")
 
 
 @router.get("/queries", response_class=HTMLResponse)
-def queries(request: Request) -> HTMLResponse:
+async def queries(request: Request) -> HTMLResponse:
     """The query console."""
     examples = examples_for(request.app.state.settings.layers)
     context = {"page": "queries", "examples": examples}
@@ -21,12 +21,12 @@ def queries(request: Request) -> HTMLResponse:
 
 
 @router.get("/gateways", response_class=HTMLResponse)
-def gateways(request: Request) -> HTMLResponse:
+async def gateways(request: Request) -> HTMLResponse:
     """Gateways, base sites, static engine."""
     return templates.TemplateResponse(request, "gateways.html", {"page": "gateways"})
 
 
 @router.get("/data", response_class=HTMLResponse)
-def data(request: Request) -> HTMLResponse:
+async def data(request: Request) -> HTMLResponse:
     """Sources, tables, views."""
     return templates.TemplateResponse(request, "data.html", {"page": "data"})

@@ -88,7 +88,7 @@ async function list() {
     make("li", {}, make("button", { type: "button", "aria-current": q.id === selected ? "true" : null, onclick: () => select(q.id), title: q.text },
       make("span", { class: `badge ${q.status}` }, q.status),
       make("span", { class: "text" }, `${q.name || q.id}  ${q.text.replace(/\s+/g, " ")}`),
-      make("span", { class: "facts" }, `${q.rows} rows`))));
+      make("span", { class: "facts", title: `${q.changes} changes` }, `${q.rows} rows · ${age(q.created)}`))));
   byId("queries").replaceChildren(...(items.length ? items : [make("li", { class: "empty" }, "No query runs. Choose an example and press Run.")]));
   const current = queries.find((q) => q.id === selected);
   if (current) facts(current);

@@ -101,10 +101,12 @@ export async function missingPlan() {
 export function mark(at, className, { size = 16, label = "", text = "", interactive = true, z = 0 } = {}) {
   const content = document.createElement("span");
   content.textContent = text;
-  return L.marker(at, {
+  const marker = L.marker(at, {
     icon: L.divIcon({ className, html: content, iconSize: [size, size] }),
-    title: label, alt: label, interactive, keyboard: interactive, zIndexOffset: z, riseOnHover: true,
+    title: label, interactive, keyboard: interactive, zIndexOffset: z, riseOnHover: true,
   });
+  if (label) marker.on("add", () => marker.getElement().setAttribute("aria-label", label));
+  return marker;
 }
 
 /** Set the classes of a marker or path to `base` and those wanted. */

@@ -1,0 +1,588 @@
+"""A console without a federation: the real application over a coordinator of our own making."""
+
+import asyncio
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from deploy.site.provision import provision
+from deploy.site.sample_building import sample_building
+from federated_optimizer.coordinator.model import (
+    Change,
+    ChangeBatch,
+    QueryInfo,
+    QueryStatus,
+    ResultKind,
+    SiteInfo,
+    StatementResult,
+    Validation,
+)
+from federated_optimizer.coordinator.subscriptions import ResultSubscription
+from federated_optimizer.coordinator.validation import validate
+from streamsql.binder import bind_query, define
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import Definition
+from streamsql.data.types import Row, Value
+from streamsql.errors import BindingError, DeploymentError, UnsupportedError
+from streamsql.library import library_views
+from streamsql.syntax import parse_script
+from streamsql.syntax.statements import (
+    CreateSource,
+    CreateView,
+    Drop,
+    Explain,
+    Query,
+    Show,
+    Statement,
+    Subscribe,
+)
+from streamsql.wire.messages import BufferState, SiteState, WrapperState
+from ui.app import create_app
+from ui.map.site_map import SiteMap, read_site, site_map
+from ui.settings import ConsoleSettings
+
+SCHEMA = Path(__file__).parents[2] / "deploy" / "schema"
+SECONDS = 15.0
+
+
+def now() -> int:
+    """Wall-clock microseconds."""
+    return time.time_ns() // 1000
+
+
+class _Running:
+    def __init__(self, info: QueryInfo) -> None:
+        self.info = info
+        self.rows: dict[Row, int] = {}
+        self.readers: set[ResultSubscription] = set()
+
+
+class FakeCoordinator:
+    """Binds like the real one; the rows of its queries are what a test pushes.
+
+    Attributes:
+        commands: What was sent to sites.
+        answers: Called with a query's text when it starts; gives its first rows.
+        status: Of queries that start.
+    """
+
+    def __init__(self, script: str) -> None:
+        self.catalog = Catalog(library_views())
+        for statement in parse_script(script):
+            self.catalog.define(self._define(statement))
+        self.running: dict[str, _Running] = {}
+        self.commands: list[tuple[str, str, dict[str, Value]]] = []
+        self.answers: Callable[[str], list[Row]] = lambda _text: []
+        self.status = QueryStatus.RUNNING
+        self.waiting_for: tuple[str, ...] = ()
+        self.started = 0
+        self.site_infos = tuple(self._site(f"gw-{n}") for n in (1, 2, 3))
+
+    # --- what tests do -----------------------------------------------------------------------
+
+    def push(self, name: str, *changes: tuple[int, Row]) -> None:
+        """Change a query's result."""
+        running = self._find(name)
+        made = []
+        for diff, row in changes:
+            weight = running.rows.get(row, 0) + diff
+            if weight:
+                running.rows[row] = weight
+            else:
+                del running.rows[row]
+            made.append(Change(now(), diff, row, now()))
+        running.info = replace(
+            running.info,
+            rows=len(running.rows),
+            changes=running.info.changes + len(made),
+            last_change=now(),
+        )
+        self._deliver(running, ChangeBatch(running.info.id, tuple(made)))
+
+    def set_status(self, name: str, status: QueryStatus, error: str = "", *wait: str) -> None:
+        """Change where a query stands."""
+        running = self._find(name)
+        running.info = replace(running.info, status=status, error=error, waiting_for=wait)
+        self._deliver(running, ChangeBatch(running.info.id, (), status=status, error=error))
+
+    def set_site(self, name: str, freshness: str) -> None:
+        """Change how fresh a gateway is."""
+        self.site_infos = tuple(
+            replace(s, freshness=freshness, online=freshness == "live") if s.site == name else s
+            for s in self.site_infos
+        )
+
+    # --- CoordinatorApi ----------------------------------------------------------------------
+
+    async def execute(
+        self, text: str, *, name: str = "", origin: str = "user"
+    ) -> tuple[StatementResult, ...]:
+        """Run a script."""
+        return tuple([self._run(s, name, origin) for s in parse_script(text)])
+
+    def validate(self, text: str) -> Validation:
+        """Check a text."""
+        return validate(text, self.catalog)
+
+    def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
+        """List queries."""
+        infos = (running.info for running in self.running.values())
+        return tuple(info for info in infos if origin is None or info.origin == origin)
+
+    def query(self, query_id: str) -> QueryInfo:
+        """Find a query."""
+        return self._find(query_id).info
+
+    def explain(self, query_id: str) -> StatementResult:
+        """Explain a query."""
+        info = self.query(query_id)
+        return StatementResult(ResultKind.TEXT, text=f"Fragment of {info.id}", data={"f": [1]})
+
+    async def stop(self, query_id: str) -> QueryInfo:
+        """Stop a query."""
+        running = self._find(query_id)
+        del self.running[running.info.id]
+        last = ChangeBatch(running.info.id, (), status=QueryStatus.STOPPED)
+        for reader in tuple(running.readers):
+            reader.end(last)
+        return replace(running.info, status=QueryStatus.STOPPED)
+
+    def relation(self, query_id: str) -> tuple[Row, ...]:
+        """Return the rows."""
+        return tuple(self._find(query_id).rows)
+
+    def subscribe(self, query_id: str, *, snapshot: bool = True) -> ResultSubscription:
+        """Read changes."""
+        running = self._find(query_id)
+
+        def whole() -> ChangeBatch:
+            changes = tuple(Change(now(), weight, row) for row, weight in running.rows.items())
+            return ChangeBatch(running.info.id, changes, snapshot=True)
+
+        reader = ResultSubscription(
+            whole, running.readers.discard, max_behind=1000, begin_with_snapshot=snapshot
+        )
+        running.readers.add(reader)
+        return reader
+
+    def sites(self) -> tuple[SiteInfo, ...]:
+        """List sites."""
+        return self.site_infos
+
+    def definitions(self) -> tuple[Definition, ...]:
+        """List definitions."""
+        return tuple(self.catalog)
+
+    def links(self) -> tuple[tuple[str, str, float], ...]:
+        """List links."""
+        return (("m-1", "m-2", 1.25),)
+
+    def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
+        """Take note of a command."""
+        if not any(info.site == site and info.online for info in self.site_infos):
+            raise DeploymentError(f"site {site} is not online")
+        self.commands.append((site, verb, arguments))
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _run(self, statement: Statement, name: str, origin: str) -> StatementResult:
+        match statement:
+            case Query() | Subscribe():
+                return self._start(statement, name, origin)
+            case CreateSource() | CreateView():
+                self.catalog.define(self._define(statement))
+                return StatementResult(ResultKind.DONE, f"{statement.name.text} created")
+            case Drop():
+                self.catalog.drop(statement.name.text)
+                return StatementResult(ResultKind.DONE, f"{statement.name.text} dropped")
+            case Explain():
+                return StatementResult(ResultKind.TEXT, text="Fragment f0 [BASE: base] -> result")
+            case Show():
+                rows = tuple((d.name,) for d in self.catalog)
+                return StatementResult(ResultKind.ROWS, columns=("name",), rows=rows)
+            case _:
+                raise UnsupportedError("not here", span=statement.span)
+
+    def _start(self, statement: Query | Subscribe, name: str, origin: str) -> StatementResult:
+        query = statement.inner if isinstance(statement, Subscribe) else statement
+        bound = bind_query(query, self.catalog)
+        existing = next(
+            (r.info for r in self.running.values() if name and r.info.name == name), None
+        )
+        if existing is not None:
+            if existing.text != statement.text:
+                raise BindingError(f"query {name!r} exists already")
+            return StatementResult(ResultKind.QUERY, "runs already", query=existing)
+        self.started += 1
+        info = QueryInfo(
+            f"q{self.started}",
+            name or f"q{self.started}",
+            statement.text,
+            self.status,
+            bound.schema,
+            origin=origin,
+            created=now(),
+            waiting_for=self.waiting_for,
+            settled=True,
+        )
+        self.running[info.id] = _Running(info)
+        for row in self.answers(statement.text):
+            self.push(info.id, (1, row))
+        return StatementResult(ResultKind.QUERY, "started", query=self.query(info.id))
+
+    def _define(self, statement: Statement) -> Definition:
+        assert isinstance(statement, CreateSource | CreateView)
+        return define(statement, self.catalog)
+
+    def _find(self, query_id: str) -> _Running:
+        for running in self.running.values():
+            if query_id in (running.info.id, running.info.name):
+                return running
+        raise KeyError(query_id)
+
+    def _deliver(self, running: _Running, batch: ChangeBatch) -> None:
+        for reader in tuple(running.readers):
+            reader.deliver(batch)
+
+    def _site(self, name: str) -> SiteInfo:
+        wrapper = WrapperState(
+            name="motes",
+            kind="motes",
+            streams=("seatsensor",),
+            readings=7,
+            errors=1,
+            last_error="odd",
+        )
+        state = SiteState(
+            online=True,
+            epoch=1,
+            ts=now(),
+            role="gateway",
+            buffer=BufferState(stored=3, bytes=120, dropped=0, hours_left=5.0),
+        )
+        return SiteInfo(
+            name,
+            "gateway",
+            online=True,
+            freshness="live",
+            epoch=1,
+            since=now(),
+            rooms=("L101",),
+            sensors=12,
+            wrappers=(wrapper,),
+            state=state,
+        )
+
+
+class Console:
+    """The application served on a port of its own, in a thread of its own.
+
+    Attributes:
+        address: http://127.0.0.1:port
+    """
+
+    def __init__(self, coordinator: FakeCoordinator, settings: ConsoleSettings) -> None:
+        self.coordinator = coordinator
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self._listener = listener
+        self.app = create_app(coordinator, settings)
+        config = uvicorn.Config(self.app, log_level="warning", timeout_graceful_shutdown=2)
+        self._server = uvicorn.Server(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def start(self) -> None:
+        """Serve, and wait until it answers."""
+        self._thread.start()
+        wait_for(self._answers, "the console answers")
+
+    def stop(self) -> None:
+        """End streams, stop serving."""
+        self.do(self.app.state.closing.set)
+        self._server.should_exit = True
+        self._thread.join(SECONDS)
+        assert not self._thread.is_alive()
+
+    def do(self, action: Callable[[], Any]) -> Any:
+        """Run something on the server's event loop and return what it gives."""
+        assert self._loop is not None
+
+        async def run() -> Any:
+            return action()
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(SECONDS)
+
+    def push(self, name: str, *changes: tuple[int, Row]) -> None:
+        """Change a query's result; waits until the query is there."""
+        wait_for(lambda: self.do(lambda: self._known(name)), f"query {name}")
+        self.do(lambda: self.coordinator.push(name, *changes))
+
+    def _known(self, name: str) -> bool:
+        return any(name in (q.name, q.id) for q in self.coordinator.queries())
+
+    def _serve(self) -> None:
+        async def serve() -> None:
+            self._loop = asyncio.get_running_loop()
+            await self._server.serve(sockets=[self._listener])
+            await asyncio.sleep(0.05)  # transports close their sockets a turn later
+
+        asyncio.run(serve())
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.address}/api/health", trust_env=False).is_success
+        except httpx.HTTPError:
+            return False
+
+
+def wait_for(condition: Callable[[], Any], what: str = "") -> Any:
+    """Wait until something is true, at most `SECONDS`; return it."""
+    deadline = time.monotonic() + SECONDS
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not in time: {what}"
+        time.sleep(0.02)
+    return found
+
+
+class Events:
+    """Server-sent events of one address, read in a thread."""
+
+    def __init__(self, address: str) -> None:
+        self.seen: list[tuple[str, Any]] = []
+        self.ended = False
+        # Closed by the thread itself when the stream ends, at the latest with the console.
+        self._client = httpx.Client(timeout=httpx.Timeout(10.0, read=SECONDS), trust_env=False)
+        self._address = address
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Wait for the stream's end; the server or the query ends it."""
+        self._thread.join(SECONDS)
+
+    def wait(self, event: str, condition: Callable[[Any], bool] = lambda _value: True) -> Any:
+        """Wait for an event and return its value."""
+
+        def found() -> Any:
+            for kind, value in tuple(self.seen):
+                if kind == event and condition(value):
+                    return (value,)
+            return None
+
+        return wait_for(found, f"{event} in {self.seen[-5:]}")[0]
+
+    def _read(self) -> None:
+        try:
+            with self._client.stream("GET", self._address) as response:
+                event = ""
+                for line in response.iter_lines():
+                    if line.startswith("event: "):
+                        event = line[7:]
+                    elif line.startswith("data: "):
+                        self.seen.append((event, json.loads(line[6:])))
+        except httpx.HTTPError as error:
+            self.seen.append(("broken", str(error)))
+        finally:
+            self._client.close()
+            self.ended = True
+
+
+@pytest.fixture(scope="session")
+def site_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The map of the sample building."""
+    folder = tmp_path_factory.mktemp("site")
+    return provision(sample_building(), folder, gateways=3, host="here").site
+
+
+@pytest.fixture(scope="session")
+def drawings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory for all consoles, so that each map is drawn once."""
+    return tmp_path_factory.mktemp("drawings")
+
+
+@pytest.fixture
+def settings(site_file: Path, drawings: Path) -> ConsoleSettings:
+    """Settings of a console with the sample building."""
+    return ConsoleSettings(broker="", data_dir=str(drawings), site_file=str(site_file))
+
+
+@pytest.fixture
+def coordinator() -> FakeCoordinator:
+    """A coordinator that knows a building's relations."""
+    return FakeCoordinator((SCHEMA / "building.sql").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def site(site_file: Path) -> SiteMap:
+    """The ids of the sample building."""
+    return site_map(read_site(site_file))
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[FakeCoordinator, ConsoleSettings], Console]]:
+    """Serves consoles with other settings."""
+    served: list[Console] = []
+
+    def start(coordinator: FakeCoordinator, settings: ConsoleSettings) -> Console:
+        served.append(Console(coordinator, settings))
+        served[-1].start()
+        return served[-1]
+
+    yield start
+    for console in served:
+        console.stop()
+
+
+@pytest.fixture
+def console(coordinator: FakeCoordinator, settings: ConsoleSettings) -> Iterator[Console]:
+    """A console on a port."""
+    made = Console(coordinator, settings)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def client(console: Console) -> Iterator[httpx.Client]:
+    """Requests to the console."""
+    with httpx.Client(base_url=console.address, timeout=30, trust_env=False) as made:
+        yield made
+
+
+@pytest.fixture
+def trace_console(tmp_path: Path) -> Iterator[Console]:
+    """A console with a network of four nodes instead of a building."""
+    features = [
+        {
+            "type": "Feature",
+            "id": node,
+            "geometry": {"type": "Point", "coordinates": place},
+            "properties": {
+                "feature_type": "mote",
+                "id": node,
+                "level": 0,
+                "room": None,
+                "gateway": "gw-1",
+            },
+        }
+        for node, place in {"0": [0, 0], "1": [10, 5], "2": [20, 0], "10": [30, 8]}.items()
+    ]
+    pando = {
+        "name": "four",
+        "levels": [{"ordinal": 0, "name": "Testbed"}],
+        "bounds": [[0, 0], [30, 10]],
+        "origin": None,
+    }
+    path = tmp_path / "site.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "pando": pando, "features": features}))
+    settings = ConsoleSettings(
+        broker="", data_dir=str(tmp_path), site_file=str(path), layers="trace"
+    )
+    fake = FakeCoordinator((SCHEMA / "trace.sql").read_text(encoding="utf-8"))
+    made = Console(fake, settings)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def events() -> type[Events]:
+    """Opens event streams."""
+    return Events
+
+
+@pytest.fixture
+def addresses() -> Callable[[str], list[str]]:
+    """Finds what a text refers to on other hosts."""
+
+    def find(text: str) -> list[str]:
+        known = ("www.w3.org", "127.0.0.1", "localhost")
+        found = re.findall(
+            r"(?:https?:)?//([a-z0-9-]+(?:\.[a-z0-9-]+)+)[/\"')]", text, re.IGNORECASE
+        )
+        return [host for host in found if host not in known]
+
+    return find
+
+
+# --- a browser ---------------------------------------------------------------------------------
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One headless Chromium for all tests."""
+    if not CHROMIUM.exists():
+        pytest.fail("browser tests need Debian's chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    """A page in a profile of its own."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(SECONDS * 1000)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def problems(page: Page) -> list[str]:
+    """What goes wrong in a page; ask for it before the page is opened."""
+    found: list[str] = []
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on("console", lambda said: found.append(said.text) if said.type == "error" else None)
+    return found
+
+
+@pytest.fixture
+def requests(page: Page) -> list[str]:
+    """What a page fetches; ask for it before the page is opened."""
+    found: list[str] = []
+    page.on("request", lambda request: found.append(request.url))
+    return found
+
+
+@pytest.fixture(name="expect")
+def patient_expect() -> Any:
+    """Playwright's assertions, as patient as everything here."""
+    expect.set_options(timeout=SECONDS * 1000)
+    return expect
+
+
+@pytest.fixture(name="wait_for")
+def waiting() -> Callable[..., Any]:
+    """Waits until something is true."""
+    return wait_for
+
+
+@pytest.fixture
+def starting() -> QueryStatus:
+    """The status of a query that waits."""
+    return QueryStatus.STARTING

@@ -1,0 +1,63 @@
+"""The map's one stream of events."""
+
+from typing import Any
+
+import httpx
+
+from federated_optimizer.coordinator.model import QueryStatus
+
+
+def of(layer: str, *, snapshot: bool | None = None) -> Any:
+    """Match a layer's event."""
+    return lambda v: v["layer"] == layer and snapshot in (None, v["snapshot"])
+
+
+def test_all_layers_begin_with_a_snapshot_and_follow_changes(console: Any, events: Any) -> None:
+    console.push("map-lights", (1, ("L101", "open")))
+    stream = events(f"{console.address}/api/map/events")
+    first = stream.wait("layer", of("lights", snapshot=True))
+    assert [c["row"] for c in first["changes"]] == [{"rid": "L101", "status": "open"}]
+    stream.wait("layer", of("links", snapshot=True))
+    console.push("map-lights", (-1, ("L101", "open")), (1, ("L101", "closed")))
+    changed = stream.wait("layer", of("lights", snapshot=False))
+    assert [c["diff"] for c in changed["changes"]] == [-1, 1]
+
+
+def test_sites_are_sent_when_they_change_and_only_then(console: Any, events: Any) -> None:
+    stream = events(f"{console.address}/api/map/events")
+    stream.wait("sites")
+    console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
+    after = stream.wait("sites", lambda sites: sites[1]["freshness"] == "stale")
+    assert (after[1]["site"], after[1]["online"]) == ("gw-2", False)
+    assert sum(kind == "sites" for kind, _ in stream.seen) == 2
+
+
+def test_where_layers_stand_is_sent(console: Any, events: Any) -> None:
+    stream = events(f"{console.address}/api/map/events")
+    stream.wait("layers", lambda layers: layers["free"]["status"] == "running")
+    starting = QueryStatus.STARTING
+    console.do(lambda: console.coordinator.set_status("map-free", starting, "", "static"))
+    stream.wait(
+        "layers",
+        lambda layers: (
+            layers["free"] == {"status": "starting", "error": "", "waiting_for": ["static"]}
+        ),
+    )
+
+
+def test_a_stopped_layer_is_emptied_and_comes_back(console: Any, events: Any) -> None:
+    console.push("map-lights", (1, ("L101", "open")))
+    stream = events(f"{console.address}/api/map/events")
+    stream.wait("layer", of("lights", snapshot=True))
+    httpx.delete(f"{console.address}/api/queries/map-lights", trust_env=False)
+    stream.wait("layer", lambda v: v["layer"] == "lights" and v["snapshot"] and not v["changes"])
+    console.push("map-lights", (1, ("L102", "open")))
+    stream.wait(
+        "layer",
+        lambda v: v["layer"] == "lights" and any(c["row"]["rid"] == "L102" for c in v["changes"]),
+    )
+
+
+def test_a_trace_has_one_layer(trace_console: Any, events: Any) -> None:
+    stream = events(f"{trace_console.address}/api/map/events")
+    assert list(stream.wait("layers")) == ["links"]

@@ -1,0 +1,180 @@
+"""The query console, and the other pages, in a real browser."""
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SEATS = "SELECT mid, weightLevel FROM SeatSensor"
+
+
+@pytest.fixture
+def query_page(console: Any, page: Any) -> Any:
+    """The query console with an empty editor."""
+    page.goto(f"{console.address}/queries")
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    return page
+
+
+def write(page: Any, text: str) -> None:
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def user_query(console: Any) -> Any:
+    queries = console.do(lambda: console.coordinator.queries("user"))
+    return queries[-1] if queries else None
+
+
+def rows(page: Any) -> Any:
+    return page.locator("#rows tbody tr:not(.out)")
+
+
+def test_rows_appear_change_and_disappear_live(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    write(query_page, SEATS)
+    query_page.get_by_role("button", name="Run").click()
+    query = wait_for(lambda: user_query(console))
+    expect(query_page.locator("#title")).to_have_text(query.id)
+    expect(query_page.locator("#none")).to_contain_text("No rows at present")
+    console.push(query.id, (1, ("m2", 0.5)), (1, ("m10", 70.0)))
+    expect(rows(query_page)).to_have_count(2)
+    # Sorted as people count.
+    assert rows(query_page).all_inner_texts() == ["m2\t0.5", "m10\t70"]
+    expect(query_page.locator("#rows tr.in")).to_have_count(2)
+    console.push(query.id, (-1, ("m2", 0.5)), (1, ("m2", 66.0)))
+    expect(rows(query_page).first).to_have_text("m266")
+    console.push(query.id, (-1, ("m10", 70.0)))
+    expect(query_page.locator("#rows tr.out")).to_have_count(1)
+    expect(rows(query_page)).to_have_count(1)
+    expect(query_page.locator("#rows tr.out")).to_have_count(0)
+    query_page.get_by_role("tab", name="Changes").click()
+    signs = query_page.locator("#changes li").all_inner_texts()
+    assert sum("+" in line for line in signs) == 3
+    assert sum("- m" in line for line in signs) == 2
+    query_page.get_by_role("tab", name="Plan").click()
+    expect(query_page.locator("#plan")).to_contain_text("Fragment of")
+
+
+def test_columns_sort(query_page: Any, console: Any, expect: Any, wait_for: Any) -> None:
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    console.push(query.id, (1, ("a", 9.0)), (1, ("b", 10.0)), (1, ("c", 1.0)))
+    expect(rows(query_page)).to_have_count(3)
+    query_page.locator("th button", has_text="weightlevel").click()
+    assert [t.split("\t")[0] for t in rows(query_page).all_inner_texts()] == ["c", "a", "b"]
+    query_page.locator("th button", has_text="weightlevel").click()
+    assert [t.split("\t")[0] for t in rows(query_page).all_inner_texts()] == ["b", "a", "c"]
+    console.push(query.id, (1, ("d", 9.5)))
+    expect(rows(query_page)).to_have_count(4)
+    assert [t.split("\t")[0] for t in rows(query_page).all_inner_texts()] == ["b", "d", "a", "c"]
+
+
+def test_duplicates_count_and_a_fresh_snapshot_replaces_everything(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    console.push(query.id, (2, ("m1", 1.0)))
+    expect(rows(query_page)).to_have_count(1)
+    console.push(query.id, (-1, ("m1", 1.0)))
+    query_page.wait_for_timeout(300)
+    expect(rows(query_page)).to_have_count(1)
+    # More changes than may wait for a reader: it gets a snapshot instead.
+    console.do(
+        lambda: [
+            console.coordinator.push(query.id, (1, (f"n{n}", 0.0)), (-1, (f"n{n}", 0.0)))
+            for n in range(1500)
+        ]
+    )
+    console.push(query.id, (-1, ("m1", 1.0)), (1, ("m7", 7.0)))
+    expect(rows(query_page)).to_have_count(1)
+    expect(rows(query_page)).to_contain_text("m7")
+
+
+def test_a_wrong_query_is_underlined_while_typing_and_explained_when_run(
+    query_page: Any, expect: Any
+) -> None:
+    write(query_page, "SELECT mid,\n  wieghtLevel FROM SeatSensor")
+    expect(query_page.locator(".cm-lintRange-error")).to_have_text("wieghtLevel")
+    query_page.get_by_role("button", name="Run").click()
+    problem = query_page.locator("#problem")
+    expect(problem).to_contain_text("line 2, column 3: wieghtLevel")
+    expect(problem).to_contain_text("weightlevel")
+    write(query_page, SEATS)
+    query_page.get_by_role("button", name="Run").click()
+    expect(problem).to_be_hidden()
+
+
+def test_relations_and_columns_are_completed(query_page: Any, expect: Any) -> None:
+    query_page.locator(".cm-content").click()
+    query_page.keyboard.type("SELECT * FROM seats")
+    expect(query_page.locator(".cm-tooltip-autocomplete")).to_contain_text("seatsensor")
+
+
+def test_examples_fill_the_editor_and_are_explained(query_page: Any, expect: Any) -> None:
+    query_page.select_option("#examples", label="Which motes reach which")
+    expect(query_page.locator(".cm-content")).to_contain_text("WITH RECURSIVE reachable")
+    query_page.get_by_role("button", name="Explain").click()
+    expect(query_page.locator("#plan")).to_contain_text("Fragment f0")
+
+
+def test_queries_are_listed_chosen_and_stopped(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    first = wait_for(lambda: user_query(console))
+    write(query_page, "SELECT rid, status FROM RoomSensor")
+    query_page.keyboard.press("Control+Enter")
+    expect(query_page.locator("#queries button")).to_have_count(2)
+    query_page.locator("#queries button", has_text=first.id).click()
+    expect(query_page.locator("#title")).to_have_text(first.id)
+    query_page.get_by_role("button", name="Stop").click()
+    expect(query_page.locator("#queries button")).to_have_count(1)
+    assert first.id not in console.coordinator.running
+
+
+def test_what_a_query_waits_for_is_said(
+    query_page: Any, console: Any, expect: Any, starting: Any
+) -> None:
+    console.coordinator.status, console.coordinator.waiting_for = starting, ("static",)
+    write(query_page, "SELECT mid FROM Machines")
+    query_page.keyboard.press("Control+Enter")
+    expect(query_page.locator("#waiting")).to_contain_text("Spark is warming up")
+
+
+def test_values_are_text_never_markup(
+    query_page: Any, console: Any, expect: Any, wait_for: Any, problems: Any
+) -> None:
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    console.push(query.id, (1, ("<img src=x onerror=alert(1)>", None)))
+    expect(rows(query_page)).to_contain_text("<img src=x onerror=alert(1)>NULL")
+    assert problems == []
+
+
+def test_the_gateways_page_follows(console: Any, page: Any, expect: Any) -> None:
+    page.goto(f"{console.address}/gateways")
+    expect(page.locator("#sites tbody tr")).to_have_count(3)
+    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("online")
+    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("1 errors (odd)")
+    console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
+    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("offline")
+    expect(page.locator("#status")).to_contain_text("2 of 3 gateways online")
+
+
+def test_the_data_page_shows_columns_and_texts(console: Any, page: Any, expect: Any) -> None:
+    page.goto(f"{console.address}/data")
+    entry = page.locator("details", has_text="freemachines").first
+    expect(entry).to_contain_text("mid, rid, host")
+    entry.locator("summary").click()
+    expect(entry.locator("pre")).to_be_visible()
