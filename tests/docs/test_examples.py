@@ -1,0 +1,105 @@
+"""Every SQL example of the documentation works as the text around it says.
+
+    ```sql            bound against the sample building; definitions hold until the block ends
+    ```sql local      run by a local session; a ```text block right below is its printed answer
+    ```sql refused    every statement is refused, with a place and a hint
+"""
+
+import contextlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from deploy.session import LocalSession
+from deploy.session.render import print_result
+from streamsql.binder import bind_query, define
+from streamsql.catalog.catalog import Catalog
+from streamsql.errors import QueryError
+from streamsql.syntax import (
+    CreateSource,
+    CreateView,
+    Explain,
+    Query,
+    Statement,
+    Subscribe,
+    parse_script,
+)
+from tests.docs.markdown import ROOT, Block, blocks, pages
+
+EXAMPLES = [block for page in pages() for block in blocks(page, "sql")]
+SCRIPTS = sorted((ROOT / "docs" / "examples").glob("*.sql"))
+
+
+def _with_note(note: str) -> list[Block]:
+    return [block for block in EXAMPLES if block.note == note]
+
+
+def _bind(statement: Statement, catalog: Catalog) -> None:
+    match statement:
+        case CreateSource() | CreateView():
+            catalog.define(define(statement, catalog), replace=True)
+        case Explain(inner=inner) | Subscribe(inner=inner):
+            _bind(inner, catalog)
+        case Query():
+            bind_query(statement, catalog)
+        case _:
+            pytest.fail(f"{type(statement).__name__} belongs into a block marked `sql local`")
+
+
+def _printed(text: str, engine: str, sites: int) -> str:
+    output = io.StringIO()
+    console = Console(file=output, width=200)
+    with contextlib.closing(LocalSession(engine, sites)) as session:
+        for statement in parse_script(text):
+            print_result(session.execute(statement), "csv", console)
+    return output.getvalue()
+
+
+def test_there_are_examples_of_every_kind() -> None:
+    assert {block.note for block in EXAMPLES} == {"", "local", "refused"}
+    assert len(_with_note("")) >= 10
+    assert len(_with_note("local")) >= 4
+    assert SCRIPTS
+
+
+@pytest.mark.parametrize("block", _with_note(""), ids=str)
+def test_example_binds_in_the_building(block: Block, building: Catalog) -> None:
+    statements = parse_script(block.text)
+    assert statements, "an empty example"
+    for statement in statements:
+        _bind(statement, building)
+
+
+@pytest.mark.parametrize("block", _with_note("local"), ids=str)
+@pytest.mark.parametrize(("engine", "sites"), [("stream", 1), ("stream", 3), ("reference", 1)])
+def test_local_example_prints_what_is_shown(
+    block: Block, engine: str, sites: int, in_folder: Callable[[], Path]
+) -> None:
+    in_folder()
+    printed = _printed(block.text, engine, sites)
+    if block.answer:
+        assert printed == block.answer
+
+
+@pytest.mark.parametrize("block", _with_note("refused"), ids=str)
+def test_refused_example_is_refused_with_a_hint(block: Block, building: Catalog) -> None:
+    for line in block.text.splitlines():
+        with pytest.raises(QueryError) as refusal:
+            _bind(parse_script(line)[0], building)
+        assert refusal.value.span is not None, line
+        assert refusal.value.hint, line
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_example_script_runs_and_all_engines_agree(
+    script: Path, in_folder: Callable[[], Path]
+) -> None:
+    text = script.read_text(encoding="utf-8")
+    in_folder()
+    expected = _printed(text, "reference", 1)
+    assert expected
+    assert _printed(text, "stream", 1) == expected
+    assert _printed(text, "stream", 3) == expected
