@@ -122,6 +122,19 @@ def start_session(settings: SessionSettings, progress: Callable[[str], None]) ->
     return running
 
 
+def error_text(error: BaseException, limit: int = 400) -> str:
+    """Return the first lines of an error, without Java's stack trace.
+
+    The text of an error in the JVM is in the JVM, which may be gone.
+    """
+    try:
+        text = str(error).strip()
+    except (Py4JError, OSError):
+        return f"{type(error).__name__}; the JVM has ended, see its log"
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
+    return " ".join(lines[:2])[:limit] or type(error).__name__
+
+
 def _start_own(settings: SessionSettings, progress: Callable[[str], None]) -> RunningSpark:
     if settings.is_local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -139,7 +152,7 @@ def _start_own(settings: SessionSettings, progress: Callable[[str], None]) -> Ru
     except (PySparkException, Py4JError, OSError) as error:
         _forget_gateway()
         jvm.stop(timeout=5)
-        message = f"Spark gave no session on {settings.master}: {str(error)[:400]}"
+        message = f"Spark gave no session on {settings.master}: {error_text(error)}"
         raise SparkStartError(message, hint="is the master's address right?") from error
     finally:
         for name in gateway:
@@ -159,7 +172,7 @@ def _build(settings: SessionSettings) -> SparkSession:
         message = f"Spark Connect is not installed: {error}"
         raise SparkStartError(message, hint='pip install "pyspark[connect]"') from error
     except (PySparkException, Py4JError, OSError) as error:
-        message = f"Spark gave no session on {settings.master}: {str(error)[:400]}"
+        message = f"Spark gave no session on {settings.master}: {error_text(error)}"
         raise SparkStartError(message, hint="is the master's address right?") from error
 
 

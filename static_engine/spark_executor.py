@@ -7,12 +7,11 @@ from pyspark.sql import DataFrame
 
 from static_engine.executor import EngineLostError, EvaluationError, check_size, refuse_streams
 from static_engine.lowering.relations import lower_plan
-from static_engine.session import RunningSpark
+from static_engine.session import RunningSpark, error_text
 from static_engine.tables import StoredTable, TableStore
 from streamsql.algebra.operators import Plan, Scan
 from streamsql.data.delta import Delta
 
-_SHOWN = 300
 _PATIENCE_SECONDS = 3.0  # a service that is told to stop should not take longer
 
 
@@ -51,8 +50,8 @@ class SparkExecutor:
             result = frame.toArrow()
         except (PySparkException, Py4JError, OSError) as error:
             if not self._spark.usable():
-                raise EngineLostError(f"Spark has ended: {_first_lines(error)}") from error
-            raise EvaluationError(f"Spark: {_first_lines(error)}") from error
+                raise EngineLostError(f"Spark has ended: {error_text(error)}") from error
+            raise EvaluationError(f"Spark: {error_text(error)}") from error
         check_size(result.num_rows, self._max_result_rows)
         rows: Delta = {}
         columns = [column.to_pylist() for column in result.columns]
@@ -81,9 +80,3 @@ class SparkExecutor:
             return self._spark.session.read.parquet(path)
         # Workers elsewhere do not see our folder.
         return self._spark.session.createDataFrame(pq.read_table(path))
-
-
-def _first_lines(error: Exception) -> str:
-    text = str(error).strip()
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
-    return " ".join(lines[:2])[:_SHOWN] or type(error).__name__
