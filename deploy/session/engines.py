@@ -9,7 +9,15 @@ from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
 from static_engine.executor import StaticExecutor
 from stream_engine.site import SiteEngine
-from streamsql.algebra.operators import Plan, Scan, Values, Window, with_inputs
+from streamsql.algebra.operators import (
+    Plan,
+    Scan,
+    SourceKind,
+    Values,
+    Window,
+    WindowKind,
+    with_inputs,
+)
 from streamsql.binder import BoundQuery
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -73,13 +81,27 @@ class StreamExecutor:
         sites = tuple(f"site-{number}" for number in range(1, self.sites + 1))
         run = _Run(bundle, sites, catalog)
         run.settle(0)
-        for moment in history.moments:
+        for moment in history.without_withdrawn(_counted_logs(bound.plan)):
             run.ingest(moment)
             run.settle(moment.now)
         return run.result()
 
     def close(self) -> None:
         """Nothing is held between answers."""
+
+
+def _counted_logs(plan: Plan) -> frozenset[str]:
+    """Return the logs that a window by count stands on.
+
+    The engine keeps no more of a log than the window holds, so a row that a withdrawal would bring
+    back is gone. No device withdraws from a log; a script may.
+    """
+    found = frozenset[str]().union(*map(_counted_logs, plan.inputs))
+    if isinstance(plan, Window) and plan.kind == WindowKind.ROWS:
+        scan = plan.input
+        if scan.kind == SourceKind.STREAM and not scan.key and scan.ttl is None:
+            return found | {scan.source}
+    return found
 
 
 class _Run:

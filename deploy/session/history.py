@@ -1,8 +1,11 @@
 """What happened in a local session, in order, so that any engine can live through it."""
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
 from streamsql.reference.database import Database
 
 
@@ -36,7 +39,37 @@ class History:
         self.moments.append(Moment(self.now, source, events))
         self.database.append(source, list(events))
 
+    def without_withdrawn(self, sources: frozenset[str]) -> list[Moment]:
+        """Return the moments as if rows withdrawn from these bags had never come."""
+        gone = Counter(
+            (moment.source, event.ts, event.row)
+            for moment in self.moments
+            if moment.source in sources
+            for event in moment.events
+            if event.delete
+        )
+        if not gone:
+            return self.moments
+        kept = []
+        for moment in self.moments:
+            if moment.source in sources:
+                moment = replace(moment, events=tuple(_remaining(moment, gone)))  # noqa: PLW2901
+            kept.append(moment)
+        return kept
+
     def advance(self, to: int) -> None:
         """Let time pass; it never goes back."""
         self.now = max(self.now, to)
         self.moments.append(Moment(self.now))
+
+
+def _remaining(moment: Moment, gone: Counter[tuple[str, int, Row]]) -> Iterator[SourceEvent]:
+    """Yield a moment's arrivals but the withdrawn ones, which are counted down in `gone`."""
+    for event in moment.events:
+        named = (moment.source, event.ts, event.row)
+        if event.delete:
+            continue
+        if gone[named]:
+            gone[named] -= 1
+        else:
+            yield event

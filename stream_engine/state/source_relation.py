@@ -47,7 +47,7 @@ class SourceRelation:
 
     * Keyed: the newest row per key. A row older than the current one is ignored; of equal times
       the later arrival wins. A withdrawal removes the key's row.
-    * Bag: every row; a withdrawal removes the oldest copy that is alive.
+    * Bag: every row; a withdrawal removes the copy of its event time, else the oldest alive.
     * With a ttl a row lives while `ts + ttl > now`; one that arrives too late never enters.
     * A bag of kind STREAM without ttl is a log: it is forwarded and not kept, so a query installed
       later starts from nothing, and a withdrawal is trusted to name a row that was sent.
@@ -134,7 +134,7 @@ class SourceRelation:
             if event.delete:
                 if times is None:
                     continue
-                ts = min(times)
+                ts = ts if ts in times else min(times)
                 weight = -1
             elif ttl is not None and ts + ttl <= now:
                 continue

@@ -10,7 +10,8 @@ class SourceEvent(msgspec.Struct, frozen=True, array_like=True):
 
     For a keyed source an arrival replaces the row of the same key unless that one has a later event
     time (the later arrival wins a tie); a withdrawal removes the key's row whatever its other
-    columns say. For a bag a withdrawal removes one copy of exactly that row.
+    columns say. For a bag a withdrawal removes one copy of exactly that row: the one of its
+    event time if there is one, else the oldest.
 
     Attributes:
         row: The row in the source's schema.

@@ -54,13 +54,14 @@ def _newest_per_key(scan: Scan, events: list[SourceEvent]) -> list[TimedRow]:
 
 
 def _bag(events: list[SourceEvent]) -> list[TimedRow]:
-    """Withdrawals take away the oldest copy of their row."""
+    """Withdrawals take away the copy of their event time, else the oldest."""
     rows: list[TimedRow] = []
     for event in events:
         if event.delete:
             copies = [timed for timed in rows if timed[1] == event.row]
             if copies:
-                rows.remove(min(copies))
+                named = (event.ts, event.row)
+                rows.remove(named if named in copies else min(copies))
         else:
             rows.append((event.ts, event.row))
     return rows

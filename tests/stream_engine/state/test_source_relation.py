@@ -69,12 +69,13 @@ def test_renewal_postpones_expiry() -> None:
     assert keyed.next_expiry() == 22
 
 
-def test_a_bag_keeps_copies_and_withdraws_the_oldest() -> None:
+def test_a_bag_keeps_copies_and_withdraws_the_named_one_else_the_oldest() -> None:
     bag = relation(ttl=100)
     bag.apply([at(5, "a", 1), at(3, "a", 1), at(5, "a", 1)], 6)
     assert bag.snapshot() == {(5, ("a", 1)): 2, (3, ("a", 1)): 1}
-    assert bag.apply([at(5, "a", 1, delete=True)], 6) == {(3, ("a", 1)): -1}
-    assert bag.apply([at(6, "a", 1, delete=True)] * 3, 6) == {(5, ("a", 1)): -2}
+    assert bag.apply([at(5, "a", 1, delete=True)], 6) == {(5, ("a", 1)): -1}
+    assert bag.apply([at(6, "a", 1, delete=True)], 6) == {(3, ("a", 1)): -1}
+    assert bag.apply([at(6, "a", 1, delete=True)] * 3, 6) == {(5, ("a", 1)): -1}
     assert len(bag) == 0
     assert bag.next_expiry() is None
 
