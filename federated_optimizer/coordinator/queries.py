@@ -10,7 +10,7 @@ from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
 from federated_optimizer.coordinator.planner import Planned, Planner
 from federated_optimizer.coordinator.results import QueryResult
-from federated_optimizer.coordinator.running import FATAL, RunningQuery
+from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
 from streamsql.errors import BindingError, FederationError
@@ -126,6 +126,8 @@ class Queries:
         query.bundle, query.warnings = planned.bundle, planned.warnings
         query.result.redeploy(planned.bundle)
         query.flows.clear()
+        for site in query.problems:
+            self._deployment.clear_problem(query.id, site)
         query.problems.clear()
         query.started = False
         query.deployed_at = self._clock()
@@ -181,10 +183,7 @@ class Queries:
             self.refresh(query)
 
     def hear_problem(self, query_id: str, site: str, problem: QueryProblem | None) -> None:
-        """Take in what keeps a site from answering; None when it is over.
-
-        A fatal problem of this version stays until the query is redeployed or stopped.
-        """
+        """Take in what keeps a site from answering; None when it is over."""
         query = self._running.get(query_id)
         if query is None:
             if problem is not None and self._may_ask(query_id, site):
@@ -192,9 +191,15 @@ class Queries:
             return
         if problem is not None:
             query.problems[site] = problem
-        elif site in query.problems and query.problems[site].code not in FATAL:
-            del query.problems[site]
+        else:
+            query.problems.pop(site, None)
         self.refresh(query)
+
+    def site_restarted(self, site: str) -> None:
+        """Forget what a site's former life has complained about; the new one tries again."""
+        for query in self.all():
+            if query.problems.pop(site, None) is not None:
+                self._deployment.clear_problem(query.id, site)
 
     def refresh(self, query: RunningQuery) -> None:
         """Release a held result when it is time, and tell readers about a new status."""

@@ -122,7 +122,11 @@ class Receiver:
         state = decode_json(payload, SiteState)
         if site == self._host:
             self._on_own_state(state)
-        elif self._membership.hear_state(site, state, self._clock()):
+            return
+        before = self._membership.epoch(site)
+        if self._membership.hear_state(site, state, self._clock()):
+            if -1 < before < state.epoch:
+                self._queries.site_restarted(site)
             self._on_sites()
 
     def _birth(self, site: str, payload: bytes) -> None:

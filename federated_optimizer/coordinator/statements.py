@@ -14,7 +14,7 @@ from federated_optimizer.coordinator.running import RunningQuery
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
-from streamsql.errors import BindingError, UnsupportedError
+from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.syntax import (
     AdvanceTime,
     CreateSource,
@@ -109,12 +109,16 @@ class StatementRunner:
         )
         if origin != "session":
             await asyncio.to_thread(self._store.put_query, stored)
-        running = self._queries.start(
-            Planned(bundle, tuple(bound.warnings)),
-            name=stored.name,
-            origin=origin,
-            created=stored.created,
-        )
+        try:
+            running = self._queries.start(
+                Planned(bundle, tuple(bound.warnings)),
+                name=stored.name,
+                origin=origin,
+                created=stored.created,
+            )
+        except FederationError:
+            await asyncio.to_thread(self._store.drop_query, query_id)
+            raise
         return self._query_result(running, f"query {running.name} started")
 
     async def stop(self, query: RunningQuery) -> StatementResult:

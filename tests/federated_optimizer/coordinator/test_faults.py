@@ -1,0 +1,142 @@
+"""Things that go wrong in the network and at sites, and end well."""
+
+from typing import Any
+
+import pytest
+
+from federated_optimizer.coordinator.model import QueryStatus
+from messaging import QueueFull
+from messaging.in_memory import Faults
+from streamsql.wire.codec import encode_json
+from streamsql.wire.messages import QueryProblem
+
+ROOMS = "SELECT rid, status FROM RoomSensor"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_network_that_repeats_reorders_and_loses(harness: Any, seed: int) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        federation.broker.faults = Faults(reorder=True, duplicate=0.3, lose=0.1)
+        query = await harness.start_query(coordinator, ROOMS, name=f"seed-{seed}")
+        for number in range(30):
+            gateway = federation.sites[f"gw-{1 + number % 2}"]
+            gateway.put("roomsensor", (f"r{number % 10}", f"status {number}"))
+            await harness.until(lambda: True)
+        federation.broker.faults = Faults()
+        # A lost last batch is noticed by what comes after it.
+        for name in ("gw-1", "gw-2"):
+            federation.sites[name].put("roomsensor", (name, "last"))
+        expected = [("gw-1", "last"), ("gw-2", "last")]
+        expected += [(f"r{n}", f"status {20 + n}") for n in range(10)]
+        await harness.until_rows(coordinator, query, expected)
+
+    harness.run(scenario)
+
+
+def test_a_second_base_site_shares_the_work(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(
+            coordinator,
+            "SELECT m.mid, s.weightLevel FROM SeatSensor s JOIN Machines m ON m.mid = s.mid",
+        )
+        federation.sites["gw-1"].put("seatsensor", ("m1", "r1", 1.0), ("m3", "r1", 3.0))
+        federation.sites["gw-2"].put("seatsensor", ("m2", "r2", 2.0))
+        rows = [("m1", 1.0), ("m2", 2.0), ("m3", 3.0)]
+        await harness.until_rows(coordinator, query, rows)
+        await federation.site("base-2", "base")
+        await harness.until(lambda: coordinator.query(query).version == 2)
+        await harness.until_rows(coordinator, query, rows)
+        await harness.until(lambda: coordinator.query(query).settled, "settled")
+        assert "BASE x 2: base, base-2" in coordinator.explain(query).text
+        federation.sites["gw-2"].put("seatsensor", ("m2", "r2", 9.0))
+        await harness.until_rows(coordinator, query, [("m1", 1.0), ("m2", 9.0), ("m3", 3.0)])
+
+    harness.run(scenario)
+
+
+def test_a_gateway_removed_for_good_leaves_the_plans(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 4)
+        query = await harness.start_query(coordinator, ROOMS)
+        assert (query, "gw-2") in await until_published(harness, federation, query)
+        await federation.sites.pop("gw-2").stop()
+        cleaner = federation.broker.client("cleaner")
+        await cleaner.connect()
+        for topic in (federation.topics.state("gw-2"), federation.topics.birth("gw-2")):
+            cleaner.publish(topic, b"", retain=True)
+        await harness.until(lambda: (query, "gw-2") not in federation.fragments())
+        assert [s.site for s in coordinator.sites()] == ["base", "gw-1", "static"]
+        await cleaner.close()
+
+    harness.run(scenario)
+
+
+async def until_published(harness: Any, federation: Any, query: str) -> Any:
+    await harness.until(lambda: any(q == query for q, _ in federation.fragments()))
+    return federation.fragments()
+
+
+def test_a_problem_that_passes_degrades_and_heals(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, "SELECT mid FROM Machines")
+        await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+        reader = coordinator.subscribe(query, snapshot=False).__aiter__()
+        client = federation.sites["static"].client
+        problem = QueryProblem("deployment_error", "m.csv is gone", "put it back", 0, "static")
+        topic = federation.topics.error(query, "static")
+        client.publish(topic, encode_json(problem), retain=True)
+        batch = await harness.next_batch(reader)
+        assert batch.status == QueryStatus.DEGRADED
+        assert batch.error == "static: m.csv is gone (put it back)"
+        assert len(coordinator.relation(query)) == 3  # the last rows stay
+        client.publish(topic, b"", retain=True)
+        assert (await harness.next_batch(reader)).status == QueryStatus.RUNNING
+
+    harness.run(scenario)
+
+
+def test_a_new_life_of_a_site_is_not_blamed_for_the_old_one(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS)
+        old = federation.sites["gw-1"]
+        old.put("roomsensor", ("r1", "open"))
+        await harness.until_rows(coordinator, query, [("r1", "open")])
+        problem = QueryProblem("internal_error", "broken", "", 0, "gw-1")
+        topic = federation.topics.error(query, "gw-1")
+        old.client.publish(topic, encode_json(problem), retain=True)
+        await harness.until_status(coordinator, query, QueryStatus.FAILED)
+        federation.broker.cut("gw-1")
+        await old.stop()
+        new = await federation.site("gw-1", epoch=2)
+        new.put("roomsensor", ("r1", "closed"))
+        await harness.until_rows(coordinator, query, [("r1", "closed")])
+        await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+        assert topic not in federation.broker.retained
+
+    harness.run(scenario)
+
+
+def test_a_query_that_cannot_be_sent_is_not_kept(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+
+        def full(*_: object, **__: object) -> None:
+            raise QueueFull("too many messages wait")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(coordinator._client, "publish", full)
+            with pytest.raises(QueueFull):
+                await coordinator.execute(ROOMS)
+        assert coordinator.queries() == ()
+        await coordinator.close()
+        again = await federation.coordinator()
+        assert again.queries() == ()
+
+    harness.run(scenario)

@@ -1,0 +1,144 @@
+"""The driver of rules, and single decisions of the placement that random plans rarely meet."""
+
+import pytest
+
+from federated_optimizer.placement import (
+    Topology,
+    direct_scans,
+    explain_bundle,
+    group_joins,
+    place,
+)
+from federated_optimizer.rules import Rule, run_rules
+from federated_optimizer.testing import HEAT, MACHINES, NOISE, NOW, ROOM, SEAT, TOPOLOGY
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    AggregateFunction,
+    Distinct,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    Window,
+    WindowKind,
+    walk_plan,
+)
+from streamsql.data.types import DataType
+from streamsql.errors import InternalError, UnsupportedError
+from streamsql.wire.fragments import Engine
+
+COUNT = (AggregateCall(AggregateFunction.COUNT_ALL, (), "n"),)
+
+
+def test_a_rule_that_changes_the_schema_is_named() -> None:
+    def drop_column(plan: Plan) -> Plan:
+        return Project(plan, (Column(0, "mid", DataType.TEXT),), ("mid",))
+
+    with pytest.raises(InternalError, match="rule careless changed the schema"):
+        run_rules(SEAT, [Rule("careless", drop_column)])
+
+
+def test_rules_that_never_rest_are_named() -> None:
+    def grow(plan: Plan) -> Plan:
+        return Distinct(plan)
+
+    with pytest.raises(InternalError, match="rules restless still change"):
+        run_rules(SEAT, [Rule("restless", grow)])
+
+
+def test_the_observer_hears_of_changes_only() -> None:
+    heard: list[str] = []
+
+    def once(plan: Plan) -> Plan:
+        return plan if isinstance(plan, Distinct) else Distinct(plan)
+
+    rules = [Rule("once", once), Rule("never", lambda plan: plan)]
+    run_rules(SEAT, rules, observe=lambda name, _: heard.append(name))
+    assert heard == ["once"]
+
+
+def engine_of(plan: Plan, kind: type[Plan], topology: Topology = TOPOLOGY) -> Engine:
+    """Where the operator of a kind was placed."""
+    for fragment in place(plan, topology, query="q").fragments:
+        if any(isinstance(node, kind) for node in walk_plan(fragment.plan)):
+            return fragment.engine
+    raise AssertionError(f"no {kind.__name__} anywhere")
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "expected"),
+    [
+        (JoinKind.INNER, 3, Engine.GATEWAY),
+        (JoinKind.INNER, 1, Engine.GATEWAY),
+        (JoinKind.LEFT, 1, Engine.GATEWAY),
+        # Padding makes NULLs at every gateway, so the right column no longer tells one.
+        (JoinKind.LEFT, 3, Engine.BASE),
+    ],
+)
+def test_groups_of_a_join(kind: JoinKind, group: int, expected: Engine) -> None:
+    joined = Join(SEAT, ROOM, kind, ((1, 0),))
+    assert engine_of(Aggregate(joined, (group,), COUNT), Aggregate) == expected
+
+
+@pytest.mark.parametrize(
+    ("plan", "kind", "expected"),
+    [
+        (Aggregate(HEAT, (1,), COUNT), Aggregate, Engine.GATEWAY),
+        (Aggregate(HEAT, (0,), COUNT), Aggregate, Engine.BASE),
+        (Aggregate(HEAT, (), COUNT), Aggregate, Engine.BASE),
+        (Aggregate(SEAT, (0,), COUNT), Aggregate, Engine.GATEWAY),
+        (Distinct(HEAT), Distinct, Engine.GATEWAY),
+        (Distinct(NOISE), Distinct, Engine.BASE),
+        (Join(SEAT, ROOM, JoinKind.INNER), Join, Engine.BASE),
+        (Join(SEAT, NOISE, JoinKind.INNER, ((1, 0),)), Join, Engine.BASE),
+        (Join(SEAT, SEAT, JoinKind.INNER, ((0, 0),)), Join, Engine.GATEWAY),
+        (Join(SEAT, MACHINES, JoinKind.INNER, ((0, 0),)), Join, Engine.BASE),
+        (Join(MACHINES, MACHINES, JoinKind.INNER, ((0, 0),)), Join, Engine.STATIC),
+        (Join(MACHINES, MACHINES, JoinKind.INNER), Join, Engine.BASE),
+        # One gateway lacks the right side.
+        (Join(HEAT, ROOM, JoinKind.LEFT, ((1, 0),)), Join, Engine.BASE),
+        (Join(HEAT, ROOM, JoinKind.INNER, ((1, 0),)), Join, Engine.GATEWAY),
+        (Window(HEAT, WindowKind.ROWS, 3), Window, Engine.BASE),
+        (Window(HEAT, WindowKind.ROWS, 3, partition=(1,)), Window, Engine.GATEWAY),
+        (Window(HEAT, WindowKind.RANGE, NOW), Window, Engine.GATEWAY),
+    ],
+)
+def test_where_an_operator_runs(plan: Plan, kind: type[Plan], expected: Engine) -> None:
+    assert engine_of(plan, kind) == expected
+
+
+def test_everything_stateful_may_run_at_the_only_gateway() -> None:
+    alone = Topology({"gw-1": frozenset({"heat", "noise"})})
+    assert engine_of(Window(HEAT, WindowKind.ROWS, 3), Window, alone) == Engine.GATEWAY
+    assert engine_of(Distinct(NOISE), Distinct, alone) == Engine.GATEWAY
+
+
+def test_a_scan_at_the_base_is_announced() -> None:
+    bundle = place(Window(HEAT, WindowKind.ROWS, 3), TOPOLOGY, query="q")
+    assert direct_scans(bundle) == {"heat": ("base",)}
+    assert direct_scans(place(HEAT, TOPOLOGY, query="q")) == {}
+
+
+def test_inputs_that_equal_a_third_are_joined_directly() -> None:
+    # seat.rid = machines.rid and room.rid = machines.rid, so seat and room meet in the network.
+    first = Join(SEAT, MACHINES, JoinKind.INNER, ((1, 1),))
+    plan = Join(first, ROOM, JoinKind.INNER, ((4, 0),))
+    grouped = group_joins(plan, TOPOLOGY)
+    assert grouped.schema == plan.schema
+    fragments = place(grouped, TOPOLOGY, query="q").fragments
+    (network,) = [f for f in fragments if f.engine == Engine.GATEWAY]
+    assert network.sites == ("gw-1", "gw-2")
+    assert isinstance(network.plan, Join)
+
+
+def test_an_unknown_format_of_explain() -> None:
+
+    with pytest.raises(UnsupportedError, match="no format 'dot'"):
+        explain_bundle(place(SEAT, TOPOLOGY, query="q"), "dot")
+
+
+def test_a_federation_needs_a_base() -> None:
+    with pytest.raises(ValueError, match="at least one base"):
+        Topology({}, bases=())
