@@ -74,16 +74,19 @@ class TellingWrapper:
     def __init__(self) -> None:
         self.context: WrapperContext | None = None
         self.started = 0
-        self.fail: Exception | None = None
+        self._failure: asyncio.Future[None] | None = None
 
     async def run(self, context: WrapperContext) -> None:
         """Be ready until cancelled, or fail as told."""
         self.started += 1
         self.context = context
-        while self.fail is None:
-            await asyncio.sleep(0.01)
-        failure, self.fail = self.fail, None
-        raise failure
+        self._failure = asyncio.get_running_loop().create_future()
+        await self._failure
+
+    def fail(self, error: Exception) -> None:
+        """Let `run` raise."""
+        assert self._failure is not None  # noqa: S101
+        self._failure.set_exception(error)
 
     def emit(self, *readings: Reading) -> None:
         """Emit readings."""

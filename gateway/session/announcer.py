@@ -5,6 +5,7 @@ that nobody looks at figures of an hour ago.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 
@@ -66,10 +67,9 @@ class Announcer:
                 self.publish_state(self._state())
                 state_due = now + STATE_SECONDS
             self._wake.clear()
-            try:
-                await asyncio.wait_for(self._wake.wait(), LOOK_SECONDS)
-            except TimeoutError:
-                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._wake.wait()
 
     def publish_state(self, state: SiteState) -> bool:
         """Publish a state; False when too much waits for the broker."""

@@ -6,6 +6,7 @@ a snapshot, which the receivers turn into the exact difference.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -148,10 +149,10 @@ class SiteHost:
         seconds = self._seconds_to_next()
         if seconds <= 0 or self._wake.is_set():
             return
-        try:
-            await asyncio.wait_for(self._wake.wait(), seconds)
-        except TimeoutError:
-            return
+        # Not asyncio.wait_for: it loses a cancellation that meets the event.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
 
     def _seconds_to_next(self) -> float:
         now = time.monotonic()

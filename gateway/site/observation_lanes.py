@@ -1,6 +1,7 @@
 """Keeps the subscriptions to observation lanes equal to the streams that are wanted."""
 
 import asyncio
+import contextlib
 import logging
 
 from messaging import MessageClient, SubscribeRefused
@@ -37,10 +38,9 @@ class ObservationLanes:
             except SubscribeRefused as error:
                 log.warning("windows over all gateways stay empty: %s", error)
                 pause = RETRY_SECONDS
-            try:
-                await asyncio.wait_for(self._changed.wait(), pause)
-            except TimeoutError:
-                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._changed.wait()
 
     async def _reconcile(self) -> None:
         wanted = set(self._wanted)

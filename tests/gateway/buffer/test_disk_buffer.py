@@ -182,14 +182,19 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
+def fill(path: Path) -> None:
+    with path.open("wb", buffering=0) as file:
+        for _ in range(1_000_000):
+            file.write(bytes(1_000))
+
+
 def test_a_real_disk_that_fills_and_is_cleared(small_disk: Path, clock: Clock) -> None:
     other = small_disk / "other"
     buffer = DiskBuffer(small_disk / "buffer.sqlite", BufferSettings(), clock)
     numbers = [buffer.append("s", bytes(1_000)) for _ in range(10)]
     assert None not in numbers
-    with pytest.raises(OSError, match="No space"), other.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(1_000))
+    with pytest.raises(OSError, match="No space"):
+        fill(other)
     refused = [buffer.append("s", bytes(30_000)) for _ in range(5)]
     assert refused == [None] * 5
     assert "readings pass unbuffered" in buffer.problem

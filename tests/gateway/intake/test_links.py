@@ -49,9 +49,9 @@ class Field:
     def retained(self) -> dict[tuple[str, str], LinkMessage]:
         found = {}
         for topic, message in self.broker.retained.items():
-            match TOPICS.parts(topic):
-                case ["gw", "gw-1", "link", source, target]:
-                    found[source, target] = decode_json(message.payload, LinkMessage)
+            _, _, kind, *ends = TOPICS.parts(topic)
+            if kind == "link":
+                found[ends[0], ends[1]] = decode_json(message.payload, LinkMessage)
         return found
 
     def rows(self) -> dict[tuple[str, str], LinkMessage]:

@@ -1,5 +1,7 @@
 """Who is asked for a snapshot: at once, then with growing pauses, until it has come."""
 
+from itertools import pairwise
+
 from gateway.site.resync_requests import FIRST_PAUSE, LONGEST_PAUSE, ResyncRequests
 
 CHANNEL = ("q", "gw-1")
@@ -8,7 +10,7 @@ CHANNEL = ("q", "gw-1")
 def test_a_waiting_channel_is_asked_for_at_once_and_again_with_growing_pauses() -> None:
     requests = ResyncRequests()
     asked = [now / 10 for now in range(600) if requests.due([CHANNEL], now / 10)]
-    pauses = [round(b - a, 6) for a, b in zip(asked, asked[1:], strict=False)]
+    pauses = [round(b - a, 6) for a, b in pairwise(asked)]
     assert asked[0] == 0.0
     assert pauses == [FIRST_PAUSE, 2.0, 4.0, 8.0] + [LONGEST_PAUSE] * len(pauses[4:])
     assert len(pauses) > 5
