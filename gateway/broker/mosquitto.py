@@ -35,6 +35,7 @@ def mosquitto_configuration(port: int, persistence: Path | None = None) -> str:
         "# Written by gateway.broker.mosquitto at every start; changes are lost.",
         f"listener {port} 127.0.0.1",
         "allow_anonymous true",
+        "connection_messages false",
         "set_tcp_nodelay true",
         "max_inflight_messages 256",
         "max_queued_messages 100000",
