@@ -2,10 +2,13 @@
 
 import argparse
 import asyncio
+import contextlib
 import logging
+import signal
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import uvicorn
@@ -13,6 +16,7 @@ import uvicorn
 from federated_optimizer.coordinator.service import Coordinator
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from messaging import MessageClient, Will, open_client
+from messaging.address import parse_address
 from streamsql.errors import DeploymentError, FederationError
 from ui.app import create_app
 from ui.schema import apply_schema
@@ -37,6 +41,10 @@ def _coordinator(settings: ConsoleSettings) -> Coordinator:
     def client(will: Will) -> MessageClient:
         return open_client(settings.broker, CLIENT_ID, will=will, keepalive=KEEPALIVE)
 
+    try:
+        parse_address(settings.broker)
+    except ValueError as error:
+        raise DeploymentError(f"settings: {error}") from error
     options = CoordinatorSettings(site=settings.site, database=url, grace=settings.grace_seconds)
     return Coordinator(options, client, _clock)
 
@@ -73,6 +81,18 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
         super().__init__(config)
         self._closing = closing
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on SIGINT and SIGTERM without dying of them, so that the coordinator closes too."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop serving."""

@@ -14,7 +14,8 @@ async function look() {
     else if (!sites.some((s) => s.role === "static" && s.online)) parts.push("static engine not up yet");
     if (offline.length) parts.push(`offline: ${offline.join(", ")}`);
     const colour = offline.length ? "bad" : parts.length > 1 ? "warn" : "good";
-    line.replaceChildren(make("span", { class: `dot ${colour}` }), parts.join(" · "));
+    line.title = parts.join(" · ");
+    line.replaceChildren(make("span", { class: `dot ${colour}` }), line.title);
   } catch (problem) {
     line.replaceChildren(make("span", { class: "dot bad" }), problem.message);
   }

@@ -1,0 +1,62 @@
+"""Applying a site's script to the catalog."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from streamsql.errors import BindingError, QuerySyntaxError
+from ui.schema import apply_schema
+
+SEAT = "CREATE SOURCE Chair (mid TEXT, weight DOUBLE, KEY (mid));"
+VIEW = "CREATE VIEW TakenChair AS SELECT mid FROM Chair WHERE weight > 5.0;"
+
+
+def apply(coordinator: Any, script: str) -> int:
+    return asyncio.run(apply_schema(coordinator, script))
+
+
+def text_of(coordinator: Any, name: str) -> str:
+    return str(next(d.text for d in coordinator.definitions() if d.name.lower() == name.lower()))
+
+
+def test_what_is_unknown_is_defined_once(coordinator: Any) -> None:
+    assert apply(coordinator, SEAT + VIEW) == 2
+    assert apply(coordinator, SEAT + VIEW) == 0
+    assert "weight > 5.0" in text_of(coordinator, "TakenChair")
+
+
+def test_what_has_changed_is_replaced(coordinator: Any) -> None:
+    apply(coordinator, SEAT + VIEW)
+    assert apply(coordinator, SEAT + VIEW.replace("5.0", "7.0")) == 1
+    assert "weight > 7.0" in text_of(coordinator, "TakenChair")
+
+
+def test_what_is_in_use_is_kept_with_a_warning(
+    coordinator: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply(coordinator, SEAT + VIEW)
+    execute = coordinator.execute
+
+    async def refusing(text: str, **options: Any) -> Any:
+        if text.startswith("DROP"):
+            raise BindingError("query q1 uses it")
+        return await execute(text, **options)
+
+    monkeypatch.setattr(coordinator, "execute", refusing)
+    with caplog.at_level(logging.WARNING):
+        assert apply(coordinator, SEAT + VIEW.replace("5.0", "7.0")) == 0
+    assert "query q1 uses it" in caplog.text
+    assert "weight > 5.0" in text_of(coordinator, "TakenChair")
+
+
+def test_other_statements_are_not_run(coordinator: Any) -> None:
+    assert apply(coordinator, "SELECT mid FROM SeatSensor; DROP VIEW FreeMachines") == 0
+    assert text_of(coordinator, "FreeMachines")
+
+
+def test_a_broken_script_is_refused_as_a_whole(coordinator: Any) -> None:
+    with pytest.raises(QuerySyntaxError):
+        apply(coordinator, SEAT + "CREATE CHAIR")
+    assert not any(d.name == "chair" for d in coordinator.definitions())

@@ -1,0 +1,32 @@
+"""Settings: a file, and the environment above it."""
+
+from pathlib import Path
+
+import pytest
+
+from streamsql.errors import DeploymentError
+from ui.settings import load_settings
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "console.json"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_fills_in_what_it_names(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"broker": "mqtt://b:1", "data_dir": "d", "port": 99}')
+    settings = load_settings(path, {})
+    assert (settings.broker, settings.port, settings.host) == ("mqtt://b:1", 99, "127.0.0.1")
+
+
+def test_the_environment_wins_where_it_says_something(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"broker": "mqtt://b:1", "data_dir": "d"}')
+    settings = load_settings(path, {"PANDO_BROKER": "mqtt://c:2", "PANDO_SITE": ""})
+    assert (settings.broker, settings.site) == ("mqtt://c:2", "demo")
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"broker": 3, "data_dir": "d"}', '{"data_dir": "d"}'])
+def test_wrong_files_are_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DeploymentError, match=r"console\.json"):
+        load_settings(write(tmp_path, text), {})
