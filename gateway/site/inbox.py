@@ -25,6 +25,9 @@ from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
 
+MAX_SMALL = 256_000
+"""Bytes of a state or a command: larger ones are not even looked at."""
+
 
 class Host(Protocol):
     """What the inbox needs of the site's host."""
@@ -96,7 +99,7 @@ class SiteInbox:
             case ["gw", site, "state"]:
                 self._state(site, message)
             case ["gw", site, "cmd", verb] if site == me:
-                self._command(verb, decode_json(payload, Command))
+                self._command(verb, decode_json(payload, Command, limit=MAX_SMALL))
             case ["gw", site, "link", source, target] if site == me:
                 if message.retain and self._on_own_link is not None:
                     self._on_own_link(source, target)
@@ -134,7 +137,7 @@ class SiteInbox:
         if not message.payload:
             host.membership.removed(site, now)
             return
-        state = decode_json(message.payload, SiteState)
+        state = decode_json(message.payload, SiteState, limit=MAX_SMALL)
         if site != host.engine.site:
             host.membership.heard(site, state, now, retained=message.retain)
         elif self._on_own_state is not None:

@@ -16,6 +16,7 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import ObservationPack
 
 MAX_LANES = 10_000
+MAX_PACK = 2_000_000
 REMEMBERED = 1_024
 """Packs remembered per gateway and stream: far more than can be sent and not yet acknowledged."""
 
@@ -59,7 +60,7 @@ class ObservationReader:
         scan = next((s[stream] for s in self._wanted.values() if stream in s), None)
         if scan is None:
             return []
-        pack = decode_json(payload, ObservationPack)
+        pack = decode_json(payload, ObservationPack, limit=MAX_PACK)
         try:
             events = [
                 SourceEvent(row_from(values, scan.columns), microseconds(seconds))

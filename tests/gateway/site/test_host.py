@@ -409,7 +409,7 @@ def test_a_bundle_that_cannot_be_run_is_a_problem_of_its_query() -> None:
 
 
 def test_a_query_whose_rows_cannot_be_sent_stops_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    encode = host.encode_packed
+    encode = encode_packed
 
     def refusing(message: object) -> bytes:
         if isinstance(message, DeltaBatch) and any("bad" in row.row for row in message.deltas):
@@ -457,8 +457,8 @@ def test_a_defect_met_by_a_message_is_a_dead_letter_and_is_logged(
         await two_gateways(federation, TOPICS.dead())
         site = federation.sites[ME]
 
-        def broken(_query: str, _destination: str) -> bool:
-            raise KeyError("a defect")
+        def broken(query: str, destination: str) -> bool:
+            raise KeyError(f"a defect, {query} {destination}")
 
         site.engine.resync = broken  # type: ignore[method-assign]
         command = encode_json(Command(query="q1", channel="base"))
