@@ -8,6 +8,7 @@ of a sender becomes a retraction. Correct whatever the broker loses, repeats or 
 
 import enum
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from streamsql.data.delta import Delta, accumulate, difference, negated
 from streamsql.wire.messages import MAX_PAYLOAD_BYTES, MAX_ROWS_PER_BATCH, DeltaBatch, WeightedRow
@@ -44,19 +45,26 @@ class SendingChannel:
         if not delta:
             return
         accumulate(self.contents.setdefault(port, {}), delta)
-        for chunk in _chunks(delta):
-            yield self._batch(port, chunk, reset=False, now=now, ts=ts)
+        for chunk, more in _chunks(delta):
+            yield self._batch(port, chunk, more=more, now=now, ts=ts)
 
     def snapshot(self, *, now: int) -> Iterator[DeltaBatch]:
         """Yield batches that replace everything the receiver has of this channel."""
         for port, contents in self.contents.items():
             reset = True
-            for chunk in _chunks(contents) if contents else ((),):
-                yield self._batch(port, chunk, reset=reset, now=now, ts=None)
+            for chunk, more in _chunks(contents):
+                yield self._batch(port, chunk, reset=reset, more=more, now=now)
                 reset = False
 
-    def _batch(
-        self, port: str, rows: tuple[WeightedRow, ...], *, reset: bool, now: int, ts: int | None
+    def _batch(  # noqa: PLR0913  (the parts of a batch)
+        self,
+        port: str,
+        rows: tuple[WeightedRow, ...],
+        *,
+        more: bool,
+        now: int,
+        reset: bool = False,
+        ts: int | None = None,
     ) -> DeltaBatch:
         batch = DeltaBatch(
             version=self.version,
@@ -65,6 +73,7 @@ class SendingChannel:
             port=port,
             deltas=rows,
             reset=reset,
+            more=more,
             now=now,
             ts=ts,
         )
@@ -81,10 +90,21 @@ class Reception(enum.Enum):
     GAP = "gap"
 
 
+@dataclass(slots=True)
+class _Unfinished:
+    """A change whose last batch has not come yet."""
+
+    port: str
+    reset: bool
+    rows: Delta
+
+
 class ReceivingChannel:
     """The receiving end of one channel.
 
     After GAP the receiver asks the sender to resynchronise and drops everything until the snapshot.
+    What takes several batches counts only as a whole: half a snapshot would look as if all other
+    rows were gone.
 
     A snapshot of several ports is several batches. Out of sequence only its beginning may be taken
     in, or the loss of the beginning would go unnoticed: the receiver of such a channel names the
@@ -100,6 +120,13 @@ class ReceivingChannel:
         self.contents: dict[str, Delta] = {}
         self.duplicates = 0
         self.gaps = 0
+        self._unfinished: _Unfinished | None = None
+
+    @property
+    def size(self) -> int:
+        """How many different rows are kept here."""
+        unfinished = len(self._unfinished.rows) if self._unfinished is not None else 0
+        return unfinished + sum(map(len, self.contents.values()))
 
     def accept(self, batch: DeltaBatch) -> tuple[Reception, Delta]:
         """Judge a batch; return what became of it and the delta to apply at its port."""
@@ -107,49 +134,64 @@ class ReceivingChannel:
             return (Reception.STALE, {})
         if self.epoch is not None and batch.epoch < self.epoch:
             return (Reception.STALE, {})
-        new_session = self.epoch is None or batch.epoch > self.epoch
-        if new_session:
+        if self.epoch is None or batch.epoch > self.epoch:
             self.epoch, self.expected, self.synchronised = batch.epoch, batch.seq, False
         if batch.seq < self.expected:
             self.duplicates += 1
             return (Reception.DUPLICATE, {})
-        in_sequence = self.synchronised and batch.seq == self.expected
-        if batch.reset and (in_sequence or self.first_port in (None, batch.port)):
-            return (Reception.ACCEPTED, self._replace(batch))
-        if not in_sequence:
+        if not self._fits(batch):
             self.gaps += self.synchronised
             self.synchronised = False
+            self._unfinished = None
             return (Reception.GAP, {})
         self.expected = batch.seq + 1
-        delta = {row.row: row.weight for row in batch.deltas}
-        accumulate(self.contents.setdefault(batch.port, {}), delta)
-        return (Reception.ACCEPTED, delta)
+        self.synchronised = True
+        return (Reception.ACCEPTED, self._taken(batch))
 
     def lose_sender(self) -> dict[str, Delta]:
         """Forget the sender; return per port the delta that retracts all it had sent."""
         retractions = {port: negated(rows) for port, rows in self.contents.items() if rows}
         self.contents = {}
         self.synchronised = False
+        self._unfinished = None
         return retractions
 
-    def _replace(self, batch: DeltaBatch) -> Delta:
-        self.expected = batch.seq + 1
-        self.synchronised = True
-        new = {row.row: row.weight for row in batch.deltas}
-        delta = difference(new, self.contents.get(batch.port, {}))
-        self.contents[batch.port] = new
-        return delta
+    def _fits(self, batch: DeltaBatch) -> bool:
+        """Whether a batch can be taken in without what is missing before it."""
+        in_sequence = self.synchronised and batch.seq == self.expected
+        if batch.reset:
+            return in_sequence or self.first_port in (None, batch.port)
+        unfinished = self._unfinished
+        return in_sequence and (unfinished is None or unfinished.port == batch.port)
+
+    def _taken(self, batch: DeltaBatch) -> Delta:
+        """Add a batch to what it belongs to; return the change if it is whole now."""
+        rows = {row.row: row.weight for row in batch.deltas}
+        change = self._unfinished
+        if change is None or batch.reset:
+            change = self._unfinished = _Unfinished(batch.port, batch.reset, rows)
+        else:
+            accumulate(change.rows, rows)
+        if batch.more:
+            return {}
+        self._unfinished = None
+        if change.reset:
+            delta = difference(change.rows, self.contents.get(batch.port, {}))
+            self.contents[batch.port] = change.rows
+            return delta
+        accumulate(self.contents.setdefault(batch.port, {}), change.rows)
+        return change.rows
 
 
-def _chunks(delta: Delta) -> Iterator[tuple[WeightedRow, ...]]:
+def _chunks(delta: Delta) -> Iterator[tuple[tuple[WeightedRow, ...], bool]]:
+    """Yield parts of bounded size, at least one, and whether another one follows."""
     chunk: list[WeightedRow] = []
     size = 0
     for row, weight in delta.items():
-        chunk.append(WeightedRow(row, weight))
-        size += sum(_TEXT_BYTES * len(v) + 16 if isinstance(v, str) else 16 for v in row)
         if len(chunk) == CHUNK_ROWS or size >= CHUNK_BYTES:
-            yield tuple(chunk)
+            yield (tuple(chunk), True)
             chunk = []
             size = 0
-    if chunk:
-        yield tuple(chunk)
+        chunk.append(WeightedRow(row, weight))
+        size += sum(_TEXT_BYTES * len(v) + 16 if isinstance(v, str) else 16 for v in row)
+    yield (tuple(chunk), False)

@@ -149,7 +149,8 @@ class DeltaBatch(msgspec.Struct, frozen=True):
         epoch: Of the sending site; grows with every restart.
         seq: 0, 1, 2, … per channel and epoch.
         port: Sending fragment's id; inside a recursion the fixpoint's port.
-        reset: The batch is a full snapshot that replaces all rows of this sender and port.
+        reset: The batch begins a full snapshot that replaces all rows of this sender and port.
+        more: The change or snapshot goes on in the next batch; it counts as a whole, with its last.
         annotated: Rows inside a recursion.
         kills: Tokens of dead base tuples, inside a recursion.
         watermark: Event time up to which the sender is complete, or None.
@@ -163,6 +164,7 @@ class DeltaBatch(msgspec.Struct, frozen=True):
     port: str
     deltas: tuple[WeightedRow, ...] = ()
     reset: bool = False
+    more: bool = False
     annotated: tuple[AnnotatedRow, ...] = ()
     kills: tuple[int, ...] = ()
     watermark: int | None = None

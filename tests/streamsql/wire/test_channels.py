@@ -93,3 +93,55 @@ def test_large_snapshots_travel_in_chunks_and_arrive_whole() -> None:
     for batch in sender.snapshot(now=0):
         assert receiver.accept(batch)[0] == Reception.ACCEPTED
     assert receiver.contents["p"] == large
+
+
+LARGE: Delta = {(number,): 1 for number in range(CHUNK_ROWS * 2 + 1)}
+
+
+def synchronised(*ports: str) -> tuple[SendingChannel, ReceivingChannel]:
+    """Both ends of a channel whose first port has a large change behind it."""
+    sender = SendingChannel(version=1, epoch=1, ports=ports)
+    receiver = ReceivingChannel(version=1, first_port=ports[0])
+    for batch in [*sender.snapshot(now=0), *sender.push(ports[0], LARGE, now=0)]:
+        assert receiver.accept(batch)[0] == Reception.ACCEPTED
+    assert receiver.contents[ports[0]] == LARGE
+    return (sender, receiver)
+
+
+def test_a_large_snapshot_never_looks_like_a_retraction() -> None:
+    sender, receiver = synchronised("p")
+    list(sender.push("p", {(0,): -1, (-1,): 1}, now=0))  # lost
+    *first, last = [receiver.accept(batch)[1] for batch in sender.snapshot(now=0)]
+    assert first == [{}, {}]
+    assert last == {(0,): -1, (-1,): 1}
+    assert receiver.contents["p"] == sender.contents["p"]
+
+
+def test_a_change_of_several_batches_counts_as_a_whole() -> None:
+    sender, receiver = synchronised("p")
+    replaced: Delta = {(number,): -1 for number in range(CHUNK_ROWS)}
+    replaced |= {(-number,): 1 for number in range(1, CHUNK_ROWS)}
+    parts = [receiver.accept(batch)[1] for batch in sender.push("p", replaced, now=0)]
+    assert parts == [{}, replaced]
+    assert receiver.contents["p"] == sender.contents["p"]
+
+
+def test_what_was_interrupted_is_forgotten_with_the_next_snapshot() -> None:
+    sender, receiver = synchronised("p", "q")
+    for batches in (sender.push("q", LARGE, now=0), sender.snapshot(now=0)):
+        receiver.accept(next(iter(batches)))  # the sender gave up after the first one
+        assert receiver.contents == {"p": LARGE, "q": {}}
+        assert receiver.size > len(LARGE)
+    for batch in sender.snapshot(now=0):
+        assert receiver.accept(batch)[0] == Reception.ACCEPTED
+    assert receiver.contents == sender.contents
+    assert receiver.size == 2 * len(LARGE)
+
+
+def test_a_lost_middle_is_a_gap_and_leaves_the_old_rows() -> None:
+    sender, receiver = synchronised("p")
+    first, _lost, last = sender.snapshot(now=0)
+    assert receiver.accept(first)[0] == Reception.ACCEPTED
+    assert receiver.accept(last) == (Reception.GAP, {})
+    assert receiver.contents["p"] == LARGE
+    assert receiver.size == len(LARGE)
