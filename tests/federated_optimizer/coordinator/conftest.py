@@ -159,7 +159,9 @@ class Federation:
         static.put("machinesoftware", ("m1", "Word"), ("m2", "Word"), ("m3", "LaTeX"))
         for number in range(1, gateways + 1):
             await self.site(f"gw-{number}")
-        return await self.coordinator(define_schema=True)
+        made = await self.coordinator(define_schema=True)
+        await until(lambda: sum(site.online for site in made.sites()) == gateways + 2)
+        return made
 
     async def close(self) -> None:
         """Stop everything."""
