@@ -1,8 +1,8 @@
 """Every SQL example of the documentation works as the text around it says.
 
-    ```sql            bound against the sample building; definitions hold until the block ends
-    ```sql local      run by a local session; a ```text block right below is its printed answer
-    ```sql refused    every statement is refused, with a place and a hint
+A block marked `sql` is bound against the sample building; its definitions hold until it ends. One
+marked `sql local` is run by a local session, and a `text` block right below is its printed answer.
+Every line of one marked `sql refused` is refused, with a place and a hint.
 """
 
 import contextlib
@@ -31,6 +31,7 @@ from tests.docs.markdown import ROOT, Block, blocks, pages
 
 EXAMPLES = [block for page in pages() for block in blocks(page, "sql")]
 SCRIPTS = sorted((ROOT / "docs" / "examples").glob("*.sql"))
+LOCAL = [script for script in SCRIPTS if "--local" in script.read_text().splitlines()[0]]
 
 
 def _with_note(note: str) -> list[Block]:
@@ -62,7 +63,8 @@ def test_there_are_examples_of_every_kind() -> None:
     assert {block.note for block in EXAMPLES} == {"", "local", "refused"}
     assert len(_with_note("")) >= 10
     assert len(_with_note("local")) >= 4
-    assert SCRIPTS
+    assert LOCAL
+    assert set(SCRIPTS) - set(LOCAL)
 
 
 @pytest.mark.parametrize("block", _with_note(""), ids=str)
@@ -93,7 +95,14 @@ def test_refused_example_is_refused_with_a_hint(block: Block, building: Catalog)
         assert refusal.value.hint, line
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("script", set(SCRIPTS) - set(LOCAL), ids=lambda path: path.name)
+def test_example_script_binds_in_the_building(script: Path, building: Catalog) -> None:
+    assert "make up" in script.read_text(encoding="utf-8").splitlines()[0]
+    for statement in parse_script(script.read_text(encoding="utf-8")):
+        _bind(statement, building)
+
+
+@pytest.mark.parametrize("script", LOCAL, ids=lambda path: path.name)
 def test_example_script_runs_and_all_engines_agree(
     script: Path, in_folder: Callable[[], Path]
 ) -> None:
