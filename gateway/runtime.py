@@ -111,6 +111,7 @@ class Gateway:
         )
         self._connections = 0
         self._connected = asyncio.Event()
+        self._others_run = False
         self._end: asyncio.Future[DeploymentError] | None = None
 
     async def run(self) -> None:
@@ -142,8 +143,7 @@ class Gateway:
             await self._stop()
 
     async def _stop(self) -> None:
-        ended = self._end is not None and self._end.done()
-        if not ended:
+        if not self._others_run:
             self.lane.flush()
             self.announcer.publish_state(ended_state(self.settings, self.session, "stopped"))
         await self.client.close()
@@ -261,6 +261,7 @@ class Gateway:
             )
 
     def _finish(self, reason: DeploymentError) -> None:
+        self._others_run = True
         if self._end is not None and not self._end.done():
             self._end.set_result(reason)
 
