@@ -6,6 +6,7 @@ co-located and not, links, and two stored tables. Values are few, so that rows m
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hypothesis import strategies as st
 
@@ -203,6 +204,7 @@ def _owner(draw: st.DrawFn, scan: Scan, row: Row, owners: tuple[str, ...]) -> st
     return draw(st.sampled_from(owners))
 
 
+@lru_cache
 def _rows(scan: Scan) -> st.SearchStrategy[Row]:
     columns: list[st.SearchStrategy[Value]] = [
         _NAMES if f.dtype == TEXT else _NUMBERS for f in scan.schema.fields
@@ -215,6 +217,7 @@ def _rows(scan: Scan) -> st.SearchStrategy[Row]:
     return st.tuples(*columns)
 
 
+@lru_cache
 def _events(scan: Scan) -> st.SearchStrategy[tuple[Row, int, bool]]:
     # A reading is withdrawn where it came from; rows of NOISE do not tell where that was.
     deleted = st.just(value=False) if scan is NOISE else st.sampled_from([False, False, True])
@@ -273,13 +276,18 @@ def _key_pairs(left: Plan, right: Plan) -> list[tuple[int, int]]:
 
 @st.composite
 def _plan(draw: st.DrawFn, depth: int) -> Plan:
-    if depth == 0:
-        leaf: Plan = draw(_leaf())
-        return leaf
-    shapes = [_leaf(), _filter(depth), _project(depth), _join(depth), _join(depth)]
-    shapes += [_aggregate(depth), _distinct(depth), _union(depth), _fixpoint(depth)]
-    plan: Plan = draw(st.one_of(*shapes))
+    plan: Plan = draw(_shapes(depth))
     return plan
+
+
+@lru_cache
+def _shapes(depth: int) -> st.SearchStrategy[Plan]:
+    """Return the plans of a depth; made once, because making strategies costs more than using."""
+    if depth == 0:
+        return _leaf()
+    joins = [_join(depth), _join(depth)]
+    others = [_aggregate(depth), _distinct(depth), _union(depth), _fixpoint(depth)]
+    return st.one_of(_leaf(), _filter(depth), _project(depth), *joins, *others)
 
 
 @st.composite

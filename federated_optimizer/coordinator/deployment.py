@@ -25,18 +25,17 @@ class Deployment:
             UnsupportedError: The bundle is too large for a message.
             MessagingError: The message queue is full or closed.
         """
-        payload = encode_packed(bundle)
-        if len(payload) > MAX_PAYLOAD_BYTES:
-            raise UnsupportedError(
-                f"the plan takes {len(payload)} bytes, at most {MAX_PAYLOAD_BYTES} can be sent",
-                hint="split the statement into views that run as queries of their own",
-            )
+        payload = _payload(bundle)
         sites = sites_of(bundle)
         for site in sites:
             self._retain(self._topics.fragment(bundle.query, site), payload)
         gone = set(sites_of(previous)) - set(sites) if previous is not None else set()
         for site in sorted(gone):
             self.withdraw_from(bundle.query, site)
+
+    def publish_to(self, site: str, bundle: FragmentBundle) -> None:
+        """Give one site the bundle again."""
+        self._retain(self._topics.fragment(bundle.query, site), _payload(bundle))
 
     def withdraw(self, bundle: FragmentBundle) -> None:
         """Stop a query at all its sites and clear what they said went wrong."""
@@ -66,8 +65,12 @@ class Deployment:
 
     def request_result(self, query: str, site: str) -> None:
         """Ask a result site for a snapshot."""
-        payload = encode_json(Command(query=query, channel="out"))
-        self._client.publish(self._topics.command(site, "resync"), payload)
+        self.request_snapshot(query, site, "")
+
+    def request_snapshot(self, query: str, sender: str, to: str) -> None:
+        """Ask a site to send a channel's contents again; "" is the result."""
+        payload = encode_json(Command(query=query, channel=to or "out"))
+        self._client.publish(self._topics.command(sender, "resync"), payload)
 
     def request_flow(self, site: str) -> None:
         """Ask a site to report its counts again."""
@@ -75,3 +78,13 @@ class Deployment:
 
     def _retain(self, topic: str, payload: bytes) -> None:
         self._client.publish(topic, payload, retain=True)
+
+
+def _payload(bundle: FragmentBundle) -> bytes:
+    payload = encode_packed(bundle)
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise UnsupportedError(
+            f"the plan takes {len(payload)} bytes, at most {MAX_PAYLOAD_BYTES} can be sent",
+            hint="split the statement into views that run as queries of their own",
+        )
+    return payload

@@ -7,7 +7,7 @@ that agree by stale reports differ again as soon as the newer report comes, so a
 by one report, never wrong for long.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import FlowReport
@@ -17,15 +17,25 @@ OUTPUT = ""
 
 
 class FlowReports:
-    """The newest report of every site for one query."""
+    """The newest report of every site for one query.
+
+    Attributes:
+        later: Sites that run a later version than the query's: they know it from another catalog.
+    """
 
     def __init__(self) -> None:
         self._reports: dict[str, FlowReport] = {}
+        self.later: set[str] = set()
 
     def hear(self, site: str, report: FlowReport, bundle: FragmentBundle) -> bool:
         """Take in a report of a site of the bundle; return whether it was of use."""
-        if report.version != bundle.version or site not in sites_of(bundle):
+        if site not in sites_of(bundle):
             return False
+        if report.version != bundle.version:
+            if report.version > bundle.version:
+                self.later.add(site)
+            return False
+        self.later.discard(site)
         known = self._reports.get(site)
         if known is not None and report.epoch < known.epoch:
             return False
@@ -35,6 +45,7 @@ class FlowReports:
     def clear(self) -> None:
         """Forget all reports, after a redeployment."""
         self._reports = {}
+        self.later = set()
 
     def heard_from(self) -> frozenset[str]:
         """Return the sites that have reported."""
@@ -52,6 +63,30 @@ class FlowReports:
             return (0, 0)
         return (sum(report.sent.values()), sum(report.received.values()))
 
+    def disagreements(self, received: Mapping[str, int]) -> Iterator[tuple[str, str, int, int]]:
+        """Yield (sender, receiver, sent, arrived) of the channels whose ends count differently.
+
+        A receiver that waits for a snapshot, or has never reported, is left out.
+
+        Args:
+            received: Next sequence number expected here from every result site.
+        """
+        for sender, report in tuple(self._reports.items()):
+            for to, sent in report.sent.items():
+                arrived = self._arrived(sender, to, received)
+                if arrived is not None and arrived != sent:
+                    yield (sender, to, sent, arrived)
+
+    def without_input(self, sites: Iterable[str]) -> set[str]:
+        """Return the senders among these sites that a receiver among them has not heard yet."""
+        present, reports = frozenset(sites), self._reports
+        return {
+            sender
+            for sender in present & reports.keys()
+            for to in reports[sender].sent
+            if to in present and self._arrived(sender, to, {}) is None
+        }
+
     def is_settled(self, bundle: FragmentBundle, received: Mapping[str, int]) -> bool:
         """Whether nothing is on its way.
 
@@ -65,15 +100,14 @@ class FlowReports:
         return all(self._both_ends_agree(site, received) for site in sites)
 
     def _both_ends_agree(self, sender: str, received: Mapping[str, int]) -> bool:
-        for to, count in self._reports[sender].sent.items():
-            if to == OUTPUT:
-                arrived = received.get(sender)
-            else:
-                receiver = self._reports.get(to)
-                arrived = receiver.received.get(sender) if receiver is not None else None
-            if arrived != count:
-                return False
-        return True
+        sent = self._reports[sender].sent
+        return all(self._arrived(sender, to, received) == n for to, n in sent.items())
+
+    def _arrived(self, sender: str, to: str, received: Mapping[str, int]) -> int | None:
+        if to == OUTPUT:
+            return received.get(sender)
+        receiver = self._reports.get(to)
+        return receiver.received.get(sender) if receiver is not None else None
 
 
 def sites_of(bundle: FragmentBundle) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from federated_optimizer.coordinator.deployment import Deployment
+from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.flows import sites_of
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
@@ -43,6 +44,7 @@ class Queries:
         self._clock = clock
         self._running: dict[str, RunningQuery] = {}
         self._asked: dict[tuple[str, str], int] = {}
+        self._owed: dict[str, None] = {}
 
     def __contains__(self, query_id: str) -> bool:
         """Whether a query of that id runs."""
@@ -104,8 +106,7 @@ class Queries:
             bundle=bundle,
             result=result,
             warnings=planned.warnings,
-            deployed_at=self._clock(),
-            unread_since=self._clock() if origin == "session" else None,
+            unread_since=elapsed() if origin == "session" else None,
         )
         if deploy:
             self._deployment.publish(bundle)
@@ -130,7 +131,6 @@ class Queries:
             self._deployment.clear_problem(query.id, site)
         query.problems.clear()
         query.started = False
-        query.deployed_at = self._clock()
 
     def changed_plans(self) -> list[tuple[RunningQuery, Planned]]:
         """Return the queries whose fragments would be others by now, with the new plan."""
@@ -150,14 +150,26 @@ class Queries:
         return changed
 
     def publish_all(self) -> None:
-        """Publish every bundle and ask for every result, after the broker was away."""
-        for query in self.all():
-            self._deployment.publish(query.bundle)
-            for site in query.bundle.result_sites:
-                self.request_result(query, site)
-        sites = {site for query in self.all() for site in sites_of(query.bundle)}
-        for site in sorted(sites):
-            self._deployment.request_flow(site)
+        """Owe the sites every bundle, and ask for every result, after the broker was away."""
+        self._owed = dict.fromkeys(self._running)
+
+    def publish_owed(self) -> None:
+        """Publish what is owed, as far as the message queue has room for it.
+
+        Raises:
+            MessagingError: The queue is full; call again when it has drained.
+        """
+        while self._owed:
+            query = self._running.get(next(iter(self._owed)))
+            # One that was stopped for the size of its result stays stopped.
+            if query is not None and self._settings.host not in query.problems:
+                self._deployment.publish(query.bundle)
+                for site in query.bundle.result_sites:
+                    self.request_result(query, site)
+            del self._owed[next(iter(self._owed))]
+            if not self._owed:
+                for site in sorted({s for q in self.all() for s in sites_of(q.bundle)}):
+                    self._deployment.request_flow(site)
 
     # --- what sites say ----------------------------------------------------------------------
 
@@ -232,13 +244,13 @@ class Queries:
         def closed(reader: ResultSubscription) -> None:
             query.result.readers.discard(reader)
             if not query.result.readers and query.origin == "session":
-                query.unread_since = self._clock()
+                query.unread_since = elapsed()
 
         return query.result.subscribe(closed, snapshot=snapshot)
 
     def abandoned(self) -> list[RunningQuery]:
         """Return the session queries that nobody reads any more."""
-        now = self._clock()
+        now = elapsed()
         settings = self._settings
         return [
             query
@@ -251,15 +263,15 @@ class Queries:
     def _may_release(self, query: RunningQuery) -> bool:
         if not query.result.is_synchronised:
             return False
-        waited = self._clock() - query.deployed_at >= self._settings.switch * 1_000_000
+        waited = elapsed() - query.result.held_since >= self._settings.switch * 1_000_000
         settled = query.flows.is_settled(query.bundle, query.result.received())
         return waited or settled
 
     def _may_ask(self, query_id: str, site: str) -> bool:
         """Whether a request may be sent now; at most one a second per query and site."""
-        now = self._clock()
+        now = elapsed()
         last = self._asked.get((query_id, site))
-        if last is not None and 0 <= now - last < RESYNC_MICROSECONDS:
+        if last is not None and now - last < RESYNC_MICROSECONDS:
             return False
         if len(self._asked) > 10_000:
             self._asked.clear()

@@ -7,7 +7,7 @@ from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.queries import Queries
 from messaging import Message, MessageClient, MessagingError
-from streamsql.errors import FederationError, WireError
+from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.messages import (
     Birth,
@@ -84,6 +84,10 @@ class Receiver:
                 self._dispatch(message)
             except FederationError as error:
                 self._dead_letter(message, error)
+            except Exception as error:
+                log.exception("a defect met a message on %s", message.topic)
+                defect = InternalError(f"{type(error).__name__}: {error}")
+                self._dead_letter(message, defect)
 
     def _dispatch(self, message: Message) -> None:
         match self._topics.parts(message.topic):

@@ -3,11 +3,12 @@
 from collections import deque
 from collections.abc import Callable
 
+from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.model import Change, ChangeBatch, QueryStatus
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
 from streamsql.data.delta import Delta, accumulate, difference, sort_key
 from streamsql.data.types import Row
-from streamsql.wire.channels import CHUNK_ROWS, ReceivingChannel, Reception
+from streamsql.wire.channels import ReceivingChannel, Reception
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 
@@ -20,7 +21,8 @@ class QueryResult:
 
     State: one receiving channel per result site, as large as the result, and the relation in view.
     While `held`, changes are taken in but the view stays as it was; `release` shows the
-    difference. So a redeployment that changes nothing shows nothing.
+    difference. So a redeployment that changes nothing shows nothing, and neither does the restart
+    of a result site, which begins with an empty result.
 
     A result that is a relation is what `rows` returns. A stream has no current contents: its
     latest rows stand in for them.
@@ -45,6 +47,7 @@ class QueryResult:
         self._channels = _channels(bundle)
         self.view: Delta = {}
         self.held = False
+        self.held_since = 0
         self.changes = 0
         self.last_change: int | None = None
         self.readers: set[ResultSubscription] = set()
@@ -62,8 +65,7 @@ class QueryResult:
     @property
     def size(self) -> int:
         """How many different rows are in view or on their way into it."""
-        arrived = sum(len(p) for c in self._channels.values() for p in c.contents.values())
-        return max(len(self.view), arrived)
+        return max(len(self.view), sum(channel.size for channel in self._channels.values()))
 
     def received(self) -> dict[str, int]:
         """Return the next expected sequence number by result site."""
@@ -74,21 +76,23 @@ class QueryResult:
         channel = self._channels.get(site)
         if channel is None:
             return Reception.STALE
+        epoch = channel.epoch
         outcome, delta = channel.accept(batch)
+        if epoch not in (None, channel.epoch):
+            self._hold()
         if outcome == Reception.ACCEPTED and not self.held:
             self._show(delta, batch.ts)
-            # A full batch is a part of a snapshot of which more follows.
-            self._silent = self._silent and len(batch.deltas) >= CHUNK_ROWS
+            self._silent = self._silent and batch.more
         return outcome
 
     def redeploy(self, bundle: FragmentBundle) -> None:
         """Expect another version from now on; the view stays until `release`."""
         self._bundle = bundle
         self._channels = _channels(bundle)
-        self.held = True
+        self._hold()
 
     def release(self) -> None:
-        """Show what has arrived since the redeployment."""
+        """Show what has arrived since the redeployment or restart."""
         self.held = False
         target: Delta = {}
         for channel in self._channels.values():
@@ -132,6 +136,9 @@ class QueryResult:
         last = ChangeBatch(self._bundle.query, (), status=status, error=error)
         for reader in tuple(self.readers):
             reader.end(last)
+
+    def _hold(self) -> None:
+        self.held, self.held_since = True, elapsed()
 
     def _show(self, delta: Delta, reading_ts: int | None) -> None:
         if not delta:

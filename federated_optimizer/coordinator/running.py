@@ -22,8 +22,8 @@ class RunningQuery:
         warnings: From binding.
         started: Whether this version has once had all its inputs.
         problems: What sites say keeps them from answering, by site.
-        deployed_at: When the version was published, microseconds.
-        unread_since: When a session query lost its last reader, or was made; None while read.
+        unread_since: When a session query lost its last reader, or was made, as `elapsed` tells;
+            None while read.
         status: As last announced to readers.
     """
 
@@ -38,7 +38,6 @@ class RunningQuery:
     flows: FlowReports = field(default_factory=FlowReports)
     problems: dict[str, QueryProblem] = field(default_factory=dict)
     started: bool = False
-    deployed_at: int = 0
     unread_since: int | None = None
     ever_read: bool = False
     status: QueryStatus = QueryStatus.STARTING
@@ -49,12 +48,12 @@ class RunningQuery:
         synchronised = self.result.is_synchronised and not self.result.held
         return synchronised and self.flows.is_settled(self.bundle, self.result.received())
 
-    @property
-    def has_inputs(self) -> bool:
-        """Whether all sites that gather have what the others send first."""
-        gathering = {s for f in self.bundle.fragments if f.engine == Engine.BASE for s in f.sites}
-        ready = all(self.flows.is_idle(site) for site in gathering)
-        return ready and self.result.is_synchronised
+    def has_inputs(self, membership: Membership) -> bool:
+        """Whether every site that is not away runs and has what the others send first."""
+        present = [s for s in sites_of(self.bundle) if not membership.is_offline(s)]
+        if not all(self.flows.is_idle(site) for site in present):
+            return False
+        return self.result.is_synchronised and not self.flows.without_input(present)
 
     def waiting_for(self, membership: Membership) -> tuple[str, ...]:
         """Return the sites that are away, or from which nothing has come yet."""
@@ -64,11 +63,12 @@ class RunningQuery:
             away |= set(self.result.unsynchronised)
             silent = {site for site in sites if site not in self.flows.heard_from()}
             away |= silent or {site for site in sites if not self.flows.is_idle(site)}
+            away |= self.flows.without_input(sites)
         return tuple(sorted(away))
 
     def current_status(self, membership: Membership) -> QueryStatus:
         """Return where the query stands now."""
-        self.started = self.started or self.has_inputs
+        self.started = self.started or self.has_inputs(membership)
         if any(problem.code in FATAL for problem in self.problems.values()):
             return QueryStatus.FAILED
         away = any(membership.is_offline(site) for site in sites_of(self.bundle))

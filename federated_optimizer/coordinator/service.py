@@ -14,6 +14,7 @@ from typing import Any
 from federated_optimizer.coordinator.catalog_store import CatalogStore
 from federated_optimizer.coordinator.deployment import Deployment
 from federated_optimizer.coordinator.explaining import explain_running
+from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.flows import sites_of
 from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
@@ -27,6 +28,7 @@ from federated_optimizer.coordinator.model import (
 from federated_optimizer.coordinator.planner import Planned, Planner
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.receiver import Receiver
+from federated_optimizer.coordinator.repairs import Repairs
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.statements import StatementRunner
@@ -46,6 +48,7 @@ log = logging.getLogger(__name__)
 
 HOUSEKEEPING_SECONDS = 0.25
 SWEEP_SECONDS = 3.0
+RETRY_SECONDS = 5.0
 
 ClientFactory = Callable[[Will], MessageClient]
 
@@ -75,6 +78,8 @@ class Coordinator:
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._regroup_at: int | None = None
+        self._planned_for: object = None
+        self._owes_greeting = False
         self._taken_over = False
         self._sweeping = False
         self.epoch = 0
@@ -110,6 +115,7 @@ class Coordinator:
         self._queries = Queries(
             self._settings, self._deployment, self._planner, self._membership, self._clock
         )
+        self._repairs = Repairs(self._deployment, self._membership)
         self._statements = StatementRunner(
             self._catalog,
             self._store,
@@ -148,7 +154,7 @@ class Coordinator:
         await self._client.connect(timeout=None)
         await self._client.subscribe(*self._receiver.filters())
         # What ran before is planned again once: this release may place it better.
-        self._regroup_at = self._clock() + int(self._settings.regroup * 1_000_000)
+        self._regroup_soon(self._settings.regroup)
         self._spawn(self._housekeeping())
 
     async def close(self) -> None:
@@ -175,6 +181,7 @@ class Coordinator:
             async with self._lock:
                 self._check_in_charge()
                 results.append(await self._statements.run(statement, name=name, origin=origin))
+                self._look_at_plans()
         return tuple(results)
 
     def validate(self, text: str) -> Validation:
@@ -286,19 +293,44 @@ class Coordinator:
     def _on_connection(self, connected: bool) -> None:
         if not connected or self._taken_over:
             return
+        self._owes_greeting = True
+        self._queries.publish_all()
         try:
-            self._deployment.state(self._state(online=True))
-            self._publish_tables()
-            self._queries.publish_all()
-        except FederationError as error:
-            log.warning("cannot announce everything to the broker: %s", error.message)
+            self._announce()
+        except MessagingError as error:
+            log.warning("not everything is announced to the broker yet: %s", error.message)
         self._spawn(self._sweep())
 
+    def _announce(self) -> None:
+        """Tell the broker what it should know, as far as the message queue has room.
+
+        Raises:
+            MessagingError: It is full; the rest follows with the next call.
+        """
+        if self._owes_greeting:
+            self._deployment.state(self._state(online=True))
+            self._publish_tables()
+            self._owes_greeting = False
+        self._queries.publish_owed()
+
     def _sites_changed(self) -> None:
-        """Look at all plans again soon: other gateways may be about to announce themselves."""
-        if self._regroup_at is None:
-            self._regroup_at = self._clock() + int(self._settings.regroup * 1_000_000)
+        self._look_at_plans()
         self._queries.refresh_all()
+
+    def _look_at_plans(self) -> None:
+        """Plan again soon if sites or definitions are others than when it was done last.
+
+        Soon and not now: other gateways may be about to announce themselves.
+        """
+        if self._regroup_at is None and self._plan_inputs() != self._planned_for:
+            self._regroup_soon(self._settings.regroup)
+
+    def _plan_inputs(self) -> object:
+        """Return all that plans depend on beside their text."""
+        return (self._planner.topology(), tuple(self._catalog))
+
+    def _regroup_soon(self, seconds: float) -> None:
+        self._regroup_at = elapsed() + int(seconds * 1_000_000)
 
     def _heard_own_state(self, state: SiteState) -> None:
         if state.epoch > self.epoch:
@@ -335,23 +367,38 @@ class Coordinator:
             await asyncio.sleep(HOUSEKEEPING_SECONDS)
             if self._taken_over:
                 continue
-            try:
-                async with self._lock:
-                    await self._regroup()
-                    for query in self._queries.abandoned():
-                        await self._statements.stop(query)
-                self._queries.refresh_all()
-            except FederationError as error:
-                log.warning("housekeeping: %s", error.message)
+            for work in (self._regroup, self._stop_abandoned, self._keep_up):
+                try:
+                    async with self._lock:
+                        await work()
+                except FederationError as error:
+                    log.warning("housekeeping: %s", error.message)
+                except Exception:
+                    # Without it no result is released and no query placed anew.
+                    log.exception("housekeeping met a defect; it goes on")
+
+    async def _stop_abandoned(self) -> None:
+        for query in self._queries.abandoned():
+            await self._statements.stop(query)
+
+    async def _keep_up(self) -> None:
+        if not self._client.connected:
+            return
+        self._announce()
+        self._queries.refresh_all()
+        self._repairs.look(self._queries.all(), elapsed())
 
     async def _regroup(self) -> None:
         """Redeploy the queries that are planned otherwise with the sites there are now."""
-        if self._regroup_at is None or self._clock() < self._regroup_at:
+        if self._regroup_at is None or elapsed() < self._regroup_at:
             return
-        self._regroup_at = None
+        self._regroup_soon(RETRY_SECONDS)  # if it fails half way
+        self._planned_for = self._plan_inputs()
         for query, planned in self._queries.changed_plans():
             log.info("query %s is placed anew, version %d", query.id, planned.bundle.version)
             await self._statements.redeploy(query, planned)
+        self._regroup_at = None
+        self._look_at_plans()  # what has changed meanwhile
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

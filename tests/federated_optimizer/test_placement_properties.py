@@ -69,7 +69,7 @@ def test_the_fragments_together_compute_the_plan(
 
 
 @pytest.mark.parametrize("topology", [TOPOLOGY, SPREAD_TOPOLOGY], ids=["one base", "three bases"])
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_what_gateways_do_by_themselves_is_right(topology: Topology, data: st.DataObject) -> None:
     plan = data.draw(decisions())

@@ -1,0 +1,118 @@
+"""Finds what the network has lost although nobody noticed, and has it sent again.
+
+A receiver notices a lost batch by the next one; the last batch before a silence has no next one.
+But both ends report their counts: when those disagree and stay as they are, something is lost.
+The same goes for fragments: a site that is there and says nothing of a version never got it.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from federated_optimizer.coordinator.deployment import Deployment
+from federated_optimizer.coordinator.flows import OUTPUT, sites_of
+from federated_optimizer.coordinator.membership import Membership
+from federated_optimizer.coordinator.running import RunningQuery
+
+log = logging.getLogger(__name__)
+
+LOOK_MICROSECONDS = 1_000_000
+FIRST_PATIENCE = 3_000_000
+LONGEST_PATIENCE = 60_000_000
+
+_Key = tuple[str, int, str, str | None]
+"""Query, version, site, and to whom it sends; None for the fragment itself."""
+
+_Counts = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Doubt:
+    """Something that does not fit, since when, and how often it was asked about."""
+
+    counts: _Counts
+    since: int
+    asked: int = 0
+
+    @property
+    def patience(self) -> int:
+        return min(FIRST_PATIENCE << min(self.asked, 10), LONGEST_PATIENCE)
+
+
+class Repairs:
+    """Looks at the counts of all queries once a second.
+
+    What does not fit for a few seconds is asked about first, because a report may be what was
+    lost; what still does not fit is sent again. The pauses double.
+    """
+
+    def __init__(self, deployment: Deployment, membership: Membership) -> None:
+        self._deployment = deployment
+        self._membership = membership
+        self._doubts: dict[_Key, _Doubt] = {}
+        self._looked: int | None = None
+
+    def look(self, queries: Iterable[RunningQuery], now: int) -> None:
+        """Ask for what has been missing for long enough.
+
+        Args:
+            queries: All that should run.
+            now: Microseconds of a clock that only goes forward.
+
+        Raises:
+            MessagingError: The message queue is full; what is not asked now is asked later.
+        """
+        if self._looked is not None and now - self._looked < LOOK_MICROSECONDS:
+            return
+        self._looked = now
+        before, self._doubts = self._doubts, {}
+        due: list[tuple[RunningQuery, _Key]] = []
+        for query in queries:
+            for key, counts in self._doubtful(query):
+                known = before.get(key)
+                doubt = known if known and known.counts == counts else _Doubt(counts, now)
+                self._doubts[key] = doubt
+                if now - doubt.since >= doubt.patience:
+                    due.append((query, key))
+        self._ask(due, now)
+
+    def _ask(self, due: list[tuple[RunningQuery, _Key]], now: int) -> None:
+        sites: set[str] = set()
+        for query, key in due:
+            doubt = self._doubts[key]
+            _query, _version, site, to = key
+            sites.update(end for end in (site, to) if end)
+            if doubt.asked:
+                self._send_again(query, site, to)
+            doubt.asked, doubt.since = doubt.asked + 1, now
+        for site in sorted(sites):
+            self._deployment.request_flow(site)
+
+    def _send_again(self, query: RunningQuery, site: str, to: str | None) -> None:
+        if to is None:
+            log.warning("site %s does not run query %s; sent again", site, query.id)
+            if site in query.flows.later:
+                self._deployment.withdraw_from(query.id, site)
+            self._deployment.publish_to(site, query.bundle)
+        else:
+            receiver = to or "the coordinator"
+            log.warning("query %s: %s has sent what %s lacks", query.id, site, receiver)
+            self._deployment.request_snapshot(query.id, site, to)
+
+    def _doubtful(self, query: RunningQuery) -> Iterator[tuple[_Key, _Counts]]:
+        version = query.bundle.version
+        waiting = query.result.unsynchronised
+        for sender, to, sent, arrived in query.flows.disagreements(query.result.received()):
+            ends = (sender,) if to == OUTPUT else (sender, to)
+            if all(map(self._membership.is_online, ends)) and not (
+                to == OUTPUT and sender in waiting
+            ):
+                yield ((query.id, version, sender, to), (sent, arrived))
+        heard = query.flows.heard_from()
+        for site in sites_of(query.bundle):
+            if (
+                site not in heard
+                and site not in query.problems
+                and self._membership.is_online(site)
+            ):
+                yield ((query.id, version, site, None), (0, 0))
