@@ -14,6 +14,7 @@ from streamsql.wire.topics import Topics
 log = logging.getLogger(__name__)
 
 _STATE_SECONDS = 10.0
+_FLOW_SECONDS = 10.0
 _MAX_DEAD_KINDS = 1_000
 _MAX_DETAIL = 1_000
 
@@ -37,6 +38,7 @@ class Reporter:
         self._problems: dict[str, QueryProblem] = {}
         self._unsent: set[str] = set()
         self._flows: dict[str, FlowReport] = {}
+        self._flows_at = float("-inf")
         self._dead_kinds: set[tuple[str, str]] = set()
         self.evaluating = False
         self.bad_payloads = 0
@@ -102,15 +104,19 @@ class Reporter:
                 self._unsent.discard(query)
 
     def flows(self, current: dict[str, FlowReport]) -> None:
-        """Publish counts that changed."""
+        """Publish counts that changed, and all of them now and then: one may get lost."""
         if not self._client.connected:
             return
+        moment = time.monotonic()
+        if moment - self._flows_at >= _FLOW_SECONDS:
+            self._flows_at = moment
+            self._flows.clear()
         for query, report in current.items():
             if report != self._flows.get(query):
+                topic = self._topics.flow(query, self._site)
+                if not self._publish(topic, encode_packed(report), retain=False, qos=0):
+                    return
                 self._flows[query] = report
-                self._client.publish(
-                    self._topics.flow(query, self._site), encode_packed(report), qos=0
-                )
         for query in self._flows.keys() - current.keys():
             del self._flows[query]
 
@@ -127,9 +133,9 @@ class Reporter:
         letter = DeadLetter(message.topic, error.message, wall_clock(), cut)
         self._publish(self._topics.dead(self._site), encode_json(letter), retain=False)
 
-    def _publish(self, topic: str, payload: bytes, *, retain: bool = True) -> bool:
+    def _publish(self, topic: str, payload: bytes, *, retain: bool = True, qos: int = 1) -> bool:
         try:
-            self._client.publish(topic, payload, retain=retain)
+            self._client.publish(topic, payload, retain=retain, qos=qos)
         except QueueFull:
             log.warning("too many messages wait for the broker; %s not sent", topic)
             return False

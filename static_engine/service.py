@@ -93,8 +93,10 @@ class StaticEngine:
         try:
             while True:
                 await self._turn()
+                # Not wait_for: before Python 3.12 it may swallow a cancellation.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), self._pause())
+                    async with asyncio.timeout(self._pause()):
+                        await self._wake.wait()
                 self._wake.clear()
         finally:
             await self._stop()

@@ -53,11 +53,11 @@ def compare_on(
     """Evaluate all expressions over all rows, once by definition and once by the executor."""
     number = Schema.of(("n", INT)) + schema
     numbered = tuple((n, *row) for n, row in enumerate(rows))
-    shifted = tuple(shifted(e, 1) for e in expressions)
+    moved = tuple(shifted(e, 1) for e in expressions)
     project = Project(
         Values(numbered, number),
-        (column(0, INT), *shifted),
-        tuple(str(i) for i in range(len(shifted) + 1)),
+        (column(0, INT), *moved),
+        tuple(str(i) for i in range(len(moved) + 1)),
     )
     make = compile_row(project.expressions)
     found = {row[0]: row for row in executor.evaluate(project)}
