@@ -95,7 +95,7 @@ def test_refused_example_is_refused_with_a_hint(block: Block, building: Catalog)
         assert refusal.value.hint, line
 
 
-@pytest.mark.parametrize("script", set(SCRIPTS) - set(LOCAL), ids=lambda path: path.name)
+@pytest.mark.parametrize("script", sorted(set(SCRIPTS) - set(LOCAL)), ids=lambda path: path.name)
 def test_example_script_binds_in_the_building(script: Path, building: Catalog) -> None:
     assert "make up" in script.read_text(encoding="utf-8").splitlines()[0]
     for statement in parse_script(script.read_text(encoding="utf-8")):
