@@ -532,9 +532,13 @@ FLAGS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One headless Chromium for all tests."""
+    """One headless Chromium for a module's tests.
+
+    Not for the session: Playwright keeps an event loop running in this thread, and the tests of
+    other modules run their own.
+    """
     if not CHROMIUM.exists():
         pytest.fail("browser tests need Debian's chromium: apt-get install chromium")
     with sync_playwright() as playwright:

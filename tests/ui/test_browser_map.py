@@ -91,7 +91,7 @@ def test_seats_and_free_machines_are_told_apart(
     expect(desk(first)).to_have_class(re.compile(r"is-taken"))
     expect(desk(second)).to_have_class(re.compile(r"is-free"))
     expect(desk(third)).to_have_class(re.compile(r"is-busy"))
-    expect(map_page.locator("#counts")).to_have_text("This level: 1 machines free, 2 in use")
+    expect(map_page.locator("#counts")).to_have_text("Machines on this level: 1 free, 2 in use")
 
 
 def test_a_machine_shows_what_is_known_of_it_and_takes_orders(

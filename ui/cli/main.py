@@ -75,7 +75,6 @@ def query_run(  # noqa: PLR0913, PLR0917  (the command line contract)
 
     Examples:
       pando query run "SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0"
-
       pando query run "SELECT * FROM reachable" --until-settled --format json
     """
     with connected(console) as client:

@@ -31,6 +31,9 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** A number with its noun: "1 row", "2 rows". */
+export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
 /** A time as "12 s", "5 min", "2 h" ago. */
 export function age(iso) {
   const seconds = Math.max(0, (Date.now() - Date.parse(iso)) / 1000);

@@ -1,6 +1,6 @@
 // The query console: editor, running queries, live rows.
 import { mount } from "/static/vendor/editor.js";
-import { age, get, make, post, request } from "./api.js";
+import { age, count, get, make, post, request } from "./api.js";
 import { RowsTable } from "./rows_table.js";
 
 const byId = (id) => document.getElementById(id);
@@ -88,15 +88,16 @@ async function list() {
     make("li", {}, make("button", { type: "button", "aria-current": q.id === selected ? "true" : null, onclick: () => select(q.id), title: q.text },
       make("span", { class: `badge ${q.status}` }, q.status),
       make("span", { class: "text" }, `${q.name || q.id}  ${q.text.replace(/\s+/g, " ")}`),
-      make("span", { class: "facts", title: `${q.changes} changes` }, `${q.rows} rows · ${age(q.created)}`))));
+      make("span", { class: "facts", title: count(q.changes, "change") }, `${count(q.rows, "row")} · ${age(q.created)}`))));
   byId("queries").replaceChildren(...(items.length ? items : [make("li", { class: "empty" }, "No query runs. Choose an example and press Run.")]));
   const current = queries.find((q) => q.id === selected);
   if (current) facts(current);
 }
 
 function facts(query) {
-  const parts = [`${query.rows} rows`, table.cut, `${query.changes} changes`, query.settled ? "settled" : "moving", `started ${age(query.created)} ago`];
-  byId("facts").textContent = parts.filter(Boolean).join(" · ");
+  const parts = [`${count(query.rows, "row")}${table.cut}`, count(query.changes, "change"), query.settled ? "settled" : "moving", `runs for ${age(query.created)}`];
+  byId("facts").textContent = parts.join(" · ");
+  byId("facts").title = byId("facts").textContent;
   const waiting = query.error || (query.waiting_for.length ? `Waiting for ${query.waiting_for.join(", ")}${query.waiting_for.includes("static") ? ": Spark is warming up" : ""}.` : "");
   byId("waiting").hidden = !waiting;
   byId("waiting").textContent = waiting;

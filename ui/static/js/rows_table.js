@@ -153,6 +153,6 @@ export class RowsTable {
   }
 
   get cut() {
-    return this.order.length > MAX_SHOWN ? `the first ${MAX_SHOWN} shown` : "";
+    return this.order.length > MAX_SHOWN ? `, ${MAX_SHOWN} shown` : "";
   }
 }

@@ -1,5 +1,5 @@
 // The map page: everything that moves on it follows standing queries.
-import { make } from "../api.js";
+import { count, make } from "../api.js";
 import { Desks } from "./desks.js";
 import { Details } from "./details.js";
 import { Directions } from "./directions.js";
@@ -107,11 +107,11 @@ function notice(live) {
 
 function counts(site, { plan, desks, live }) {
   let text = "";
-  if (isTrace) text = `${live.rows("links").size} links`;
+  if (isTrace) text = count(live.rows("links").size, "link");
   else if (site.machines.size) {
     const states = [...site.machines.values()].filter((machine) => machine.level === plan.level).map((machine) => desks.state(machine));
     const of = (...wanted) => states.filter((state) => wanted.includes(state)).length;
-    text = `This level: ${of("free")} machines free, ${of("taken", "busy")} in use`;
+    text = `Machines on this level: ${of("free")} free, ${of("taken", "busy")} in use`;
   }
   if (byId("counts").textContent !== text) byId("counts").textContent = text;
 }
