@@ -226,6 +226,10 @@ class Queries:
         """Refresh every query, after something happened to a site or time has passed."""
         for query in self.all():
             self.refresh(query)
+
+    def request_missing(self) -> None:
+        """Ask for the results that have not come; only while connected, or the requests pile up."""
+        for query in self.all():
             for site in query.result.unsynchronised:
                 if self._membership.is_online(site):
                     self.request_result(query, site)

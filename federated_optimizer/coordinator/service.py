@@ -13,8 +13,8 @@ from typing import Any
 
 from federated_optimizer.coordinator.catalog_store import CatalogStore
 from federated_optimizer.coordinator.deployment import Deployment
-from federated_optimizer.coordinator.explaining import explain_running
 from federated_optimizer.coordinator.elapsed import elapsed
+from federated_optimizer.coordinator.explaining import explain_running
 from federated_optimizer.coordinator.flows import sites_of
 from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
@@ -369,8 +369,7 @@ class Coordinator:
                 continue
             for work in (self._regroup, self._stop_abandoned, self._keep_up):
                 try:
-                    async with self._lock:
-                        await work()
+                    await work()
                 except FederationError as error:
                     log.warning("housekeeping: %s", error.message)
                 except Exception:
@@ -378,25 +377,27 @@ class Coordinator:
                     log.exception("housekeeping met a defect; it goes on")
 
     async def _stop_abandoned(self) -> None:
-        for query in self._queries.abandoned():
-            await self._statements.stop(query)
+        async with self._lock:
+            for query in self._queries.abandoned():
+                await self._statements.stop(query)
 
     async def _keep_up(self) -> None:
-        if not self._client.connected:
-            return
-        self._announce()
         self._queries.refresh_all()
-        self._repairs.look(self._queries.all(), elapsed())
+        if self._client.connected:
+            self._announce()
+            self._queries.request_missing()
+            self._repairs.look(self._queries.all(), elapsed())
 
     async def _regroup(self) -> None:
         """Redeploy the queries that are planned otherwise with the sites there are now."""
         if self._regroup_at is None or elapsed() < self._regroup_at:
             return
         self._regroup_soon(RETRY_SECONDS)  # if it fails half way
-        self._planned_for = self._plan_inputs()
-        for query, planned in self._queries.changed_plans():
-            log.info("query %s is placed anew, version %d", query.id, planned.bundle.version)
-            await self._statements.redeploy(query, planned)
+        async with self._lock:
+            self._planned_for = self._plan_inputs()
+            for query, planned in self._queries.changed_plans():
+                log.info("query %s is placed anew, version %d", query.id, planned.bundle.version)
+                await self._statements.redeploy(query, planned)
         self._regroup_at = None
         self._look_at_plans()  # what has changed meanwhile
 

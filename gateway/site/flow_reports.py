@@ -7,10 +7,12 @@ from streamsql.wire.messages import FlowReport
 from streamsql.wire.topics import Topics
 
 INTERVAL = 0.1
+REPEAT = 10.0
+"""Seconds after which unchanged counts are published again: the broker may drop a report."""
 
 
 class FlowReports:
-    """Publishes a query's counts when they have changed, at most ten times a second."""
+    """Publishes queries' counts when they change, at most ten times a second, and now and then."""
 
     def __init__(self, engine: SiteEngine, client: MessageClient, topics: Topics) -> None:
         self._engine = engine
@@ -18,6 +20,7 @@ class FlowReports:
         self._topics = topics
         self._reported: dict[str, FlowReport] = {}
         self._published_at = float("-inf")
+        self._repeated_at = float("-inf")
 
     def forget(self) -> None:
         """Report everything again: a reader has just started, or the network was away."""
@@ -33,6 +36,9 @@ class FlowReports:
         if now - self._published_at < INTERVAL or not self._client.connected:
             return
         self._published_at = now
+        if now - self._repeated_at >= REPEAT:
+            self._repeated_at = now
+            self.forget()
         queries = self._engine.queries
         for query in queries:
             report = self._engine.flow(query)
