@@ -1,0 +1,231 @@
+"""What is lost unnoticed is found by the counts and sent again; restarts show no false changes."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from federated_optimizer.coordinator import repairs
+from federated_optimizer.coordinator.model import QueryStatus
+from gateway.site import flow_reports
+from messaging.in_memory import Faults
+from streamsql.wire.codec import encode_packed
+
+ROOMS = "SELECT rid, status FROM RoomSensor"
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts come more often and are doubted sooner."""
+    monkeypatch.setattr(flow_reports, "REPEAT", 0.3)
+    monkeypatch.setattr(repairs, "LOOK_MICROSECONDS", 50_000)
+    monkeypatch.setattr(repairs, "FIRST_PATIENCE", 200_000)
+
+
+async def silenced(federation: Any, seconds: float = 0.3) -> None:
+    """Let everything be lost for a while."""
+    federation.broker.faults = Faults(lose=1.0)
+    await asyncio.sleep(seconds)
+    federation.broker.faults = Faults()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("also_the_answer", [False, True])
+def test_the_last_batch_before_a_silence_is_not_lost(harness: Any, also_the_answer: bool) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, ROOMS)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until_rows(coordinator, query, [("r1", "open")])
+        await harness.until(lambda: coordinator.query(query).settled)
+        if also_the_answer:
+            # The gateway's batch arrives; what the base sends because of it does not.
+            federation.broker.cut("coordinator")
+            federation.sites["gw-1"].put("roomsensor", ("r1", "shut"))
+            await federation.broker.settle()
+            federation.broker.faults = Faults(lose=1.0)
+            federation.broker.restore("coordinator")
+        else:
+            federation.sites["gw-1"].put("roomsensor", ("r1", "shut"))
+        await silenced(federation)
+        await harness.until_rows(coordinator, query, [("r1", "shut")])
+        await harness.until(lambda: coordinator.query(query).settled)
+
+    harness.run(scenario)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_fragment_that_never_arrived_is_sent_again(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 4)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        federation.broker.faults = Faults(lose=1.0)
+        query = await harness.start_query(coordinator, ROOMS)
+        await silenced(federation)
+        await harness.until_rows(coordinator, query, [("r1", "open")])
+        await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+
+    harness.run(scenario)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_site_that_knows_a_later_version_from_another_catalog(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        other = await harness.start_query(coordinator, "SELECT mid FROM SeatSensor")
+        bundle = coordinator._queries.find(other).bundle
+        await coordinator.stop(other)
+        await harness.until(lambda: "q1" not in federation.sites["gw-1"].engine.queries)
+        later = type(bundle)("q2", 9, bundle.fragments, bundle.schema)
+        federation.sites["gw-1"].engine.install(later)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        query = await harness.start_query(coordinator, ROOMS)
+        assert query == "q2"
+        await harness.until_rows(coordinator, query, [("r1", "open")])
+        assert federation.sites["gw-1"].engine.queries == {"q2": 1}
+
+    harness.run(scenario)
+
+
+def test_a_query_starts_when_every_site_has_sent_what_it_has(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 4)
+        gateway = federation.sites["gw-1"]
+        gateway.host.engine.step, step = (lambda _now: _nothing()), gateway.host.engine.step
+        query = await harness.start_query(coordinator, ROOMS)
+        await harness.until(lambda: coordinator.query(query).waiting_for == ("gw-1",))
+        assert coordinator.query(query).status == QueryStatus.STARTING
+        gateway.host.engine.step = step
+        gateway.put("roomsensor", ("r1", "open"))
+        await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+        assert coordinator.query(query).waiting_for == ()
+
+    harness.run(scenario)
+
+
+def _nothing() -> Any:
+    return type("Result", (), {"failures": [], "outgoing": [], "resyncs": []})()
+
+
+@pytest.mark.parametrize("text", [ROOMS, f"ISTREAM ({ROOMS})"])
+def test_a_restart_of_the_base_shows_only_what_has_changed(harness: Any, text: str) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, text)
+        rows = [(f"r{number}", "open") for number in range(5)]
+        federation.sites["gw-1"].put("roomsensor", *rows)
+        await harness.until_rows(coordinator, query, rows)
+        await harness.until(lambda: coordinator.query(query).settled)
+        reader = coordinator.subscribe(query, snapshot=False)
+        federation.broker.cut("base")
+        await federation.sites["base"].stop()
+        federation.sites["gw-2"].put("roomsensor", ("new", "open"))
+        await federation.site("base", "base", epoch=2)
+        changes: list[tuple[int, Any]] = []
+        while not changes:
+            batch = await harness.next_batch(reader)
+            changes = [(change.diff, change.row) for change in batch.changes]
+        assert changes == [(1, ("new", "open"))]
+        await harness.until_rows(coordinator, query, [*rows, ("new", "open")])
+        await harness.until(lambda: coordinator.query(query).settled)
+
+    harness.run(scenario)
+
+
+def test_heartbeats_are_no_reason_to_plan_again(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, ROOMS)
+        await harness.until(lambda: coordinator.query(query).settled)
+        await harness.until(lambda: coordinator._regroup_at is None)
+        planned: list[str] = []
+        plan = coordinator._planner.planned
+
+        def counted(text: str, **options: Any) -> Any:
+            planned.append(text)
+            return plan(text, **options)
+
+        coordinator._planner.planned = counted
+        for name in ("gw-1", "gw-2", "base"):
+            federation.sites[name]._announce(connected=True)
+        await asyncio.sleep(0.5)
+        assert planned == []
+        await coordinator.execute("CREATE VIEW Open AS SELECT rid FROM RoomSensor")
+        await harness.until(lambda: planned == [ROOMS], "a view may change a plan")
+        await federation.site("gw-9")
+        await harness.until(lambda: coordinator.query(query).version == 2)
+
+    harness.run(scenario)
+
+
+def test_housekeeping_goes_on_after_a_defect(harness: Any, caplog: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS)
+        await harness.until(lambda: coordinator.query(query).settled)
+        changed_plans = coordinator._queries.changed_plans
+
+        def broken() -> Any:
+            coordinator._queries.changed_plans = changed_plans
+            coordinator._regroup_at = None  # do not wait for the next try
+            raise ZeroDivisionError("a defect")
+
+        coordinator._queries.changed_plans = broken
+        await federation.site("gw-2")
+        await harness.until(lambda: "housekeeping met a defect" in caplog.text)
+        await federation.site("gw-3")
+        await harness.until(lambda: coordinator.query(query).version == 2)
+        federation.sites["gw-3"].put("roomsensor", ("r3", "open"))
+        await harness.until_rows(coordinator, query, [("r3", "open")])
+
+    with caplog.at_level(logging.ERROR):
+        harness.run(scenario)
+
+
+def test_a_defect_that_a_message_meets_does_not_lose_the_next_ones(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS)
+        await harness.until(lambda: coordinator.query(query).settled)
+        hear_flow = coordinator._queries.hear_flow
+
+        def broken(*_: Any) -> None:
+            coordinator._queries.hear_flow = hear_flow
+            raise KeyError("a defect")
+
+        coordinator._queries.hear_flow = broken
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: coordinator.bad_payloads == 1)
+        await harness.until_rows(coordinator, query, [("r1", "open")])
+
+    harness.run(scenario)
+
+
+def test_everything_is_announced_although_the_queue_is_small(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        client = federation.broker.client
+
+        def small(name: str, **options: Any) -> Any:
+            most = 30 if name == "coordinator" else 10_000
+            return client(name, **{**options, "max_pending": most})
+
+        monkeypatch.setattr(federation.broker, "client", small)
+        coordinator = await federation.standard(gateways=1)
+        for _ in range(20):
+            await harness.start_query(coordinator, ROOMS)
+            await federation.broker.settle()
+        before = federation.fragments()
+        assert len(before) == 40
+        federation.broker.stop(forget=True)
+        for number in range(29):
+            coordinator._client.publish(f"elsewhere/{number}", encode_packed(number))
+        federation.broker.start()
+        await harness.until(lambda: federation.fragments() == before, "all fragments are there")
+        assert federation.tables() == ("machines", "machinesoftware")
+
+    harness.run(scenario)
