@@ -10,13 +10,16 @@ from federated_optimizer.placement import (
     place,
 )
 from federated_optimizer.rules import Rule, run_rules
+from federated_optimizer.rules.prune_columns import prune_columns
+from federated_optimizer.rules.push_filters import push_filters
 from federated_optimizer.testing import HEAT, MACHINES, NOISE, NOW, ROOM, SEAT, TOPOLOGY
-from streamsql.algebra.expressions import Column
+from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
     AggregateFunction,
     Distinct,
+    Filter,
     Join,
     JoinKind,
     Plan,
@@ -142,3 +145,19 @@ def test_an_unknown_format_of_explain() -> None:
 def test_a_federation_needs_a_base() -> None:
     with pytest.raises(ValueError, match="at least one base"):
         Topology({}, bases=())
+
+
+def test_a_constant_filter_stays_above_a_total() -> None:
+    """A total has a row even of nothing; filtered away below, it would come back as zero."""
+    one, two = (Literal(value, DataType.INTEGER) for value in (1, 2))
+    never = Call("=", (one, two), DataType.BOOLEAN)
+    plan = Filter(Aggregate(HEAT, (), COUNT), never)
+    assert push_filters(plan) == plan
+
+
+def test_pruning_reaches_below_distinct() -> None:
+    joined = Join(SEAT, ROOM, JoinKind.INNER, ((1, 0),))
+    plan = Distinct(Project(joined, (Column(0, "mid", DataType.TEXT),), ("mid",)))
+    pruned = prune_columns(plan)
+    (join,) = [node for node in walk_plan(pruned) if isinstance(node, Join)]
+    assert join.schema.names == ("mid", "rid", "rid")
