@@ -68,4 +68,4 @@ def beacons(mote: Mote, visitors: int, tour: tuple[Detector, ...], now: int) -> 
         heard = strength(x, y, mote.x, mote.y)
         if level == mote.level and heard >= -40 - 2 * HEARING_METRES:
             values = {"detector": mote.sensor, "tag": f"badge-{number + 1}", "strength": heard}
-            yield Reading("rfidbeacon", values, now)
+            yield Reading("rfidbeacon", values, now, mote.sensor)

@@ -127,7 +127,7 @@ def _sense(
     tour: tuple[Detector, ...],
     now: int,
 ) -> Iterator[Reading]:
-    """Yield what one mote senses now; of the machine that is real only its seat."""
+    """Yield what one mote senses now; the load of the machine that is real is measured instead."""
     simulated = bool(mote.mid) and mote.mid != options.live_machine
     match mote.kind:
         case "seat" if mote.mid:
@@ -136,7 +136,7 @@ def _sense(
             yield sensing.light(mote, world, now)
         case "temperature":
             yield sensing.temperature(mote, world, now)
-        case "energy" if simulated:
+        case "energy":  # the plug-in meter is simulated for every machine, also the real one
             yield sensing.energy(mote, world, now)
         case "load" if simulated:
             yield sensing.load(mote, world, now)
