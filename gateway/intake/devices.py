@@ -37,7 +37,7 @@ LOG_SECONDS = 5.0
 class Device:
     """A wrapper and how it is doing."""
 
-    def __init__(self, name: str, wrapper: Wrapper, options: Mapping[str, Value]) -> None:
+    def __init__(self, name: str, wrapper: Wrapper, options: Mapping[str, object]) -> None:
         self.name = name
         self.wrapper = wrapper
         self.options = options

@@ -41,14 +41,14 @@ class WrapperContext:
         clock: The gateway's time; a wrapper never asks another clock.
         emit: Where readings go.
         problem: Report a fault of the device in plain words; the wrapper goes on.
-        extra: Options from the settings.
+        options: From the settings.
     """
 
     gateway: str
     clock: Clock
     emit: Emit
     problem: Callable[[str], None]
-    options: Mapping[str, Value | list[object] | dict[str, object]] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 class Wrapper(Protocol):

@@ -5,7 +5,6 @@ import urllib.error
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from streamsql.errors import DeploymentError
 
@@ -25,7 +24,7 @@ def fetch(location: str, *, seconds: float = FETCH_SECONDS, limit: int = MAX_BYT
     Raises:
         DeploymentError: It cannot be read in time, or is too large.
     """
-    if urlsplit(location).scheme in ("http", "https"):
+    if location.lower().startswith(("http:", "https:")):
         return _from_address(location, seconds, limit)
     return _from_file(Path(location), limit)
 
@@ -50,8 +49,11 @@ def _from_address(address: str, seconds: float, limit: int) -> bytes:
                 content += chunk
                 if time.monotonic() > deadline:
                     raise DeploymentError(f"calendar {address} takes longer than {seconds:g} s")
+            missing = answer.length if len(content) <= limit else 0
     except (OSError, HTTPException, ValueError) as error:
         raise DeploymentError(f"cannot fetch calendar {address}: {error}") from error
+    if missing:
+        raise DeploymentError(f"cannot fetch calendar {address}: {missing} bytes are missing")
     return _bounded(content, address, limit)
 
 

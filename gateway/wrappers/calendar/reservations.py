@@ -5,7 +5,8 @@ Recurrence rules, exceptions and time zones are the business of `icalendar` and
 transparent (shown as free).
 """
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
@@ -123,19 +124,28 @@ def _events(
     calendar: icalendar.Calendar, start: datetime, stop: datetime, complaints: list[str]
 ) -> list[icalendar.Event]:
     """Return the occurrences between two times, without the series that are broken."""
-    try:
-        events: list[icalendar.Event] = recurring_ical_events.of(calendar).between(start, stop)
-    except Exception as error:  # noqa: BLE001  (whatever the library says of a broken series)
-        complaints.append(f"an event is left out: {type(error).__name__}: {error}")
-    else:
-        return events
-    try:
-        query = recurring_ical_events.of(calendar, skip_bad_series=True)
-        events = query.between(start, stop)
-    except Exception as error:  # noqa: BLE001  (the same, when skipping does not help)
-        complaints.append(f"no event can be used: {type(error).__name__}: {error}")
-        return []
+    with contextlib.suppress(Exception):  # found again, and told, series by series
+        return list(recurring_ical_events.of(calendar).between(start, stop))
+    events: list[icalendar.Event] = []
+    for series in _series(calendar):
+        try:
+            events += recurring_ical_events.of(series).between(start, stop)
+        except Exception as error:  # noqa: BLE001  (whatever the libraries say of bad input)
+            name = next(map(_title, series.walk("VEVENT")))
+            complaints.append(f"event {name!r} is left out: {type(error).__name__}: {error}")
     return events
+
+
+def _series(calendar: icalendar.Calendar) -> Iterator[icalendar.Calendar]:
+    """Yield a calendar for every event with its changed occurrences."""
+    by_uid: dict[str, list[icalendar.cal.Component]] = {}
+    for number, event in enumerate(calendar.walk("VEVENT")):
+        by_uid.setdefault(_text(event, "UID") or f"#{number}", []).append(event)
+    for events in by_uid.values():
+        series = icalendar.Calendar()
+        series.update(calendar)
+        series.subcomponents = [*calendar.walk("VTIMEZONE"), *events]
+        yield series
 
 
 def _leave_out_too_frequent(calendar: icalendar.Calendar) -> Iterator[str]:
@@ -143,6 +153,8 @@ def _leave_out_too_frequent(calendar: icalendar.Calendar) -> Iterator[str]:
     for event in calendar.walk("VEVENT"):
         rules = event.get("RRULE", [])
         for rule in rules if isinstance(rules, list) else [rules]:
+            if not isinstance(rule, Mapping):
+                continue  # a broken one: its series is left out later
             often = [str(f).upper() for f in rule.get("FREQ", [])]
             if any(frequency in TOO_OFTEN for frequency in often):
                 yield f"event {_title(event)!r} repeats {often[0].lower()}; only its first is used"

@@ -48,7 +48,8 @@ class MoteOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         period: Seconds between two readings of a sensor.
         visitors: Badges that walk about.
         turnover: Mean seconds until somebody sits down or leaves.
-        live_machine: Machine id that a real machine stands for; its load is measured, its seat and meter simulated.
+        live_machine: Machine id that a real machine stands for; its load is measured, its seat
+            and meter are simulated.
     """
 
     file: str
