@@ -1,5 +1,6 @@
 """`pando doctor`: what this machine has, what is missing, and what to do about it."""
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local.options import DEFAULT_PORT
-from deploy.local.ports import holder, is_free
+from deploy.local.ports import free_port, holder, is_free
 from gateway.broker.mosquitto import find_mosquitto
 from static_engine.java import find_java
 from streamsql.errors import FederationError
@@ -54,7 +55,7 @@ def _java() -> Finding:
     try:
         java = find_java()
     except FederationError as error:
-        return Finding("Java", "problem", error.message, error.hint or "or use pando up --no-spark")
+        return Finding("Java", "problem", error.message, error.hint)
     return Finding("Java", "ok", f"{java.build} at {java.executable} (from {java.origin})")
 
 
@@ -74,13 +75,16 @@ def _port(port: int) -> Finding:
     if is_free(port):
         return Finding("Port", "ok", f"{port} is free")
     message = f"{port} is in use by {holder(port)}"
-    return Finding("Port", "problem", message, f"stop it, or use pando up --port {port + 1}")
+    return Finding("Port", "problem", message, f"stop it, or use pando up --port {free_port()}")
 
 
 def _disk(data: Path) -> Finding:
     place = data.resolve()
     while not place.exists():
         place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        message = f"nothing can be written at {place}"
+        return Finding("Disk", "problem", message, "use pando up --data DIR")
     free = shutil.disk_usage(place).free
     message = f"{free / 1e9:.1f} GB free at {place}"
     if free < MIN_FREE_BYTES:

@@ -1,52 +1,47 @@
-"""`pando run` and `pando shell`: scripts and an interactive shell."""
+"""`pando run --local` and `pando shell --local`: scripts and statements in this process."""
 
 import atexit
 import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 
+from deploy.cli.statement_lines import read_statements
 from deploy.session import LocalSession
-from deploy.session.render import FORMATS, print_result
+from deploy.session.render import print_result
 from streamsql.errors import FederationError
 
 MAX_SCRIPT_BYTES = 10_000_000
-PROMPT, MORE = "pando> ", "   ...> "
 
 
 def read_script(path: Path) -> str:
     """Return the text of a script; `-` reads standard input.
 
     Raises:
-        FederationError: It cannot be read.
+        FederationError: It cannot be read, is too large, or no text.
     """
-    if str(path) == "-":
-        return sys.stdin.read(MAX_SCRIPT_BYTES)
+    name = "standard input" if str(path) == "-" else str(path)
     try:
-        if path.stat().st_size > MAX_SCRIPT_BYTES:
-            raise FederationError(f"{path} is larger than {MAX_SCRIPT_BYTES} bytes")
-        return path.read_text(encoding="utf-8")
+        if str(path) == "-":
+            content = sys.stdin.buffer.read(MAX_SCRIPT_BYTES + 1)
+        else:
+            with path.open("rb") as file:
+                content = file.read(MAX_SCRIPT_BYTES + 1)
     except OSError as error:
         raise FederationError(
-            f"cannot read {path}: {error.strerror}", hint="give the path of a StreamSQL script"
+            f"cannot read {name}: {error.strerror}", hint="give the path of a StreamSQL script"
         ) from error
+    if len(content) > MAX_SCRIPT_BYTES:
+        raise FederationError(f"{name} is larger than {MAX_SCRIPT_BYTES} bytes")
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FederationError(f"{path} is not UTF-8 text: {error.reason}") from error
-
-
-def check_format(form: str) -> str:
-    """Return the format's name.
-
-    Raises:
-        FederationError: There is none of that name.
-    """
-    if form not in FORMATS:
-        raise FederationError(f"--format {form!r}?", hint="use table, json or csv")
-    return form
+        raise FederationError(
+            f"{name} is no UTF-8 text: {error.reason} at byte {error.start}",
+            hint="give the path of a StreamSQL script",
+        ) from error
 
 
 def run_local(path: Path, engine: str, sites: int, form: str) -> None:
@@ -61,52 +56,46 @@ def run_local(path: Path, engine: str, sites: int, form: str) -> None:
     session = LocalSession(engine, sites)
     with contextlib.closing(session):
         for statement in parse_script(read_script(path)):
-            print_result(session.execute(statement), check_format(form), console)
+            print_result(session.execute(statement), form, console)
 
 
 def shell_local(engine: str, sites: int) -> None:
-    """Read statements, each ended by a semicolon, and answer them until end of input."""
+    """Read statements, each ended by a semicolon, and answer them until end of input.
+
+    A statement that is wrong is reported on standard error, and the session goes on.
+    """
     console = Console(highlight=False)
     session = LocalSession(engine, sites)
-    _use_history()
-    console.print(
-        "A local StreamSQL session: CREATE SOURCE, INSERT, SELECT … Statements end with ';'. "
-        "\\q leaves.",
-        style="dim",
-    )
+    if sys.stdin.isatty():
+        remember_lines()
+        console.print(
+            "A local StreamSQL session: CREATE SOURCE, INSERT, SELECT … Statements end with ';'. "
+            "\\q leaves.",
+            style="dim",
+            markup=False,
+        )
     with contextlib.closing(session):
         for text in read_statements():
-            try:
+            with reported():
                 for result in session.run(text):
                     print_result(result, "table", console)
-            except FederationError as error:
-                console.print(f"[red]error:[/] {error}", highlight=False)
 
 
-def read_statements() -> Iterator[str]:
-    """Yield texts that end with a semicolon; ends at end of input or at a line `exit`."""
-    pending = ""
-    interactive = sys.stdin.isatty()
-    while True:
-        try:
-            line = input((MORE if pending else PROMPT) if interactive else "")
-        except EOFError:
-            if pending.strip():
-                yield pending
-            return
-        except KeyboardInterrupt:
-            print()  # noqa: T201
-            pending = ""
-            continue
-        if not pending and line.strip() in ("\\q", "exit", "quit"):
-            return
-        pending += line + "\n"
-        if line.rstrip().endswith(";"):
-            yield pending
-            pending = ""
+@contextlib.contextmanager
+def reported() -> Iterator[None]:
+    """Tell what is wrong with a statement on standard error and go on; so does Ctrl-C."""
+    try:
+        yield
+    except FederationError as error:
+        Console(stderr=True, highlight=False).print(
+            f"error: {error}", style="red", markup=False, soft_wrap=True
+        )
+    except KeyboardInterrupt:
+        print()  # noqa: T201
 
 
-def _use_history() -> None:
+def remember_lines() -> None:
+    """Let the terminal's line editor keep a history in the home directory."""
     try:
         import readline  # noqa: PLC0415
     except ImportError:
@@ -121,8 +110,3 @@ def _use_history() -> None:
             readline.write_history_file(path)
 
     atexit.register(save)
-
-
-Engine = Annotated[str, typer.Option(help="stream, reference or spark")]
-Sites = Annotated[int, typer.Option(help="Sites the stream engine is partitioned over")]
-Format = Annotated[str, typer.Option("--format", help="table, json or csv")]

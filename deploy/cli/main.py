@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from deploy.cli import local
+from deploy.cli.help_text import arrange
+from deploy.cli.options import Engine, Format, Local, Sites, TwoFormats, check_engine
 from deploy.local.options import DEFAULT_PORT, UpOptions
 from streamsql.errors import FederationError
 from ui.cli.main import app, gateway_app, guarded
+from ui.cli.printing import check_format
 
 DATA = Path("pando-data")
 
@@ -49,15 +52,14 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
 
     Examples:
       pando up
-
       pando up --site building.geojson --gateways 5
-
       pando up --replay trace.k7.gz --speed 600
     """
     from deploy.local.events import Reporter  # noqa: PLC0415  (keeps `pando --help` quick)
     from deploy.local.supervisor import up as run_federation  # noqa: PLC0415
 
     with guarded():
+        check_format(form, ("table", "json"))
         options = UpOptions(
             site=site,
             replay=replay,
@@ -97,27 +99,27 @@ def gateway_restart(
 @app.command()
 def run(
     file: Annotated[Path, typer.Argument(help="Script of statements; - reads standard input")],
-    here: Annotated[
-        bool, typer.Option("--local", help="Without broker and services, in this process")
-    ] = False,
-    engine: local.Engine = "stream",
-    sites: local.Sites = 1,
-    form: local.Format = "table",
+    here: Local = False,
+    engine: Engine = "stream",
+    sites: Sites = 1,
+    form: Format = "table",
 ) -> None:
     """Run a StreamSQL script.
 
-    With --local sources take INSERT INTO and DELETE FROM, and a SELECT prints the settled answer at
-    that point. Without it the script runs on the federation that is up.
+    A SELECT prints the settled answer at that point. With --local sources take INSERT INTO and
+    DELETE FROM. Without it the script runs on the federation that is up, where a SUBSCRIBE starts a
+    query that goes on.
 
     Examples:
       pando run first.sql --local
-
       pando run first.sql --local --sites 3 --format json
+      echo "SHOW SOURCES" | pando run -
     """
-    from deploy.cli import remote  # noqa: PLC0415
+    from deploy.cli import local, remote  # noqa: PLC0415
 
     with guarded():
-        local.check_format(form)
+        check_format(form)
+        check_engine(engine, sites, local=here)
         if here:
             local.run_local(file, engine, sites, form)
         else:
@@ -126,20 +128,20 @@ def run(
 
 @app.command()
 def shell(
-    here: Annotated[
-        bool, typer.Option("--local", help="Without broker and services, in this process")
-    ] = False,
-    engine: local.Engine = "stream",
-    sites: local.Sites = 1,
+    here: Local = False,
+    engine: Engine = "stream",
+    sites: Sites = 1,
 ) -> None:
     """Type statements and see answers; --local needs no running federation.
 
-    Example:
+    Examples:
+      pando shell
       pando shell --local
     """
-    from deploy.cli import remote  # noqa: PLC0415
+    from deploy.cli import local, remote  # noqa: PLC0415
 
     with guarded():
+        check_engine(engine, sites, local=here)
         if here:
             local.shell_local(engine, sites)
         else:
@@ -150,12 +152,20 @@ def shell(
 def doctor(
     port: Annotated[int, typer.Option(help="Port the console would use")] = DEFAULT_PORT,
     data: Annotated[Path, typer.Option(help="Data directory")] = DATA,
-    form: Annotated[str, typer.Option("--format", help="table or json")] = "table",
+    form: TwoFormats = "table",
 ) -> None:
-    """Check Java, ports, broker, disk and memory, and say what to do."""
+    """Check Java, port, broker, disk and memory, and say what to do.
+
+    Ends with status 2 when something keeps `pando up` from working.
+
+    Examples:
+      pando doctor
+      pando doctor --port 9000 --data /srv/pando --format json
+    """
     from deploy.doctor import examine  # noqa: PLC0415
 
     with guarded():
+        check_format(form, ("table", "json"))
         findings = examine(data, port)
     if form == "json":
         typer.echo(json.dumps([finding_object(f) for f in findings]))
@@ -163,7 +173,8 @@ def doctor(
         table = Table("", "subject", "found", "what to do")
         marks = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "problem": "[red]problem[/]"}
         for finding in findings:
-            table.add_row(marks[finding.status], finding.subject, finding.message, finding.advice)
+            texts = map(escape, (finding.subject, finding.message, finding.advice))
+            table.add_row(marks[finding.status], *texts)
         Console(highlight=False).print(table)
     raise typer.Exit(2 if any(f.status == "problem" for f in findings) else 0)
 
@@ -182,7 +193,8 @@ def bench(
 ) -> None:
     """Run a benchmark beside its baselines and print ratios.
 
-    Example:
+    Examples:
+      pando bench list
       pando bench recursion --quick
     """
     from deploy.cli.bench import run_benchmark  # noqa: PLC0415
@@ -190,6 +202,9 @@ def bench(
     with guarded():
         status = run_benchmark(name, quick=quick, as_json=as_json)
     raise typer.Exit(status)
+
+
+arrange(app)
 
 
 def run_app() -> None:

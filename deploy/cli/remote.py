@@ -1,48 +1,155 @@
 """`pando run` and `pando shell` against the federation that is up."""
 
+import contextlib
+import csv
+import sys
+import time
+from typing import Any
+
 import typer
 
-from deploy.cli.local import read_statements
-from streamsql.errors import FederationError
+from deploy.cli.local import remember_lines, reported
+from deploy.cli.statement_lines import read_statements
+from streamsql.errors import DeploymentError, FederationError
+from streamsql.syntax import parse_script
+from streamsql.syntax.statements import Query, Statement, Subscribe
 from ui.cli.client import ConsoleClient, console_address
-from ui.cli.printing import print_list
+from ui.cli.printing import print_json, print_list
 from ui.cli.running import Until, run_query
+
+SETTLE_SECONDS = 120.0
+POLL_SECONDS = 0.15
 
 
 def run_script(text: str, form: str) -> None:
-    """Run a script on the federation; a query in it starts and goes on.
+    """Run a script on the federation.
+
+    A SELECT prints its settled answer and ends; a SUBSCRIBE starts a query that goes on.
 
     Raises:
         FederationError: A statement is wrong, or there is no console.
     """
-    client = ConsoleClient(console_address(None))
-    for result in client.post("/api/statements", {"text": text}):
-        _print_result(result, form)
+    statements = parse_script(text)
+    with contextlib.closing(ConsoleClient(console_address(None))) as client:
+        for statement in statements:
+            if isinstance(statement, Query):
+                _print_settled(client, statement, form)
+                continue
+            for result in client.post("/api/statements", {"text": in_place(statement)}):
+                print_statement(result, form)
+
+
+def in_place(statement: Statement) -> str:
+    """Return a statement's text moved to its line and column, so that errors name the script's."""
+    span = statement.span
+    return "\n" * (span.line - 1) + " " * (span.column - 1) + statement.text
+
+
+def _print_settled(client: ConsoleClient, statement: Query, form: str) -> None:
+    body = {"text": in_place(statement), "origin": "session"}
+    for result in client.post("/api/statements", body):
+        query = result["query"]["id"]
+        try:
+            rows = _settled_rows(client, query)
+        finally:
+            with contextlib.suppress(FederationError):  # it may have ended by itself
+                client.delete(f"/api/queries/{query}")
+        columns = [column["name"] for column in result["query"]["columns"]]
+        values = [[row[name] for name in columns] for row in rows]
+        print_statement({**result, "kind": "rows", "columns": columns, "rows": values}, form)
+
+
+def _settled_rows(client: ConsoleClient, query: str) -> list[dict[str, Any]]:
+    """Return a query's rows once every site has answered.
+
+    Raises:
+        DeploymentError: It fails, or does not settle in two minutes.
+    """
+    deadline = time.monotonic() + SETTLE_SECONDS
+    settled = 0
+    while settled < 2:
+        time.sleep(POLL_SECONDS)
+        shown = client.get(f"/api/queries/{query}")
+        if shown["status"] == "failed":
+            raise DeploymentError(f"the query failed: {shown['error']}")
+        settled = settled + 1 if shown["settled"] else 0
+        if time.monotonic() > deadline:
+            waits = ", ".join(shown["waiting_for"]) or "sites that send without end"
+            raise DeploymentError(
+                f"no settled answer within {SETTLE_SECONDS:.0f} s; it waits for {waits}",
+                hint="pando gateway list shows the sites",
+            )
+    rows: list[dict[str, Any]] = client.get(f"/api/queries/{query}/rows")["rows"]
+    return rows
 
 
 def shell() -> None:
-    """Read statements and run them; a query prints its changes until Ctrl-C."""
-    client = ConsoleClient(console_address(None))
-    client.get("/api/health")
-    typer.echo(f"Connected to {client.address}. Statements end with ';', Ctrl-C ends a query.")
-    for text in read_statements():
-        try:
-            if text.split(None, 1)[0].upper() in ("SELECT", "WITH", "SUBSCRIBE", "ISTREAM"):
-                run_query(client, text, "", Until(), "table")
-            else:
-                run_script(text, "table")
-        except KeyboardInterrupt:
-            typer.echo("")
-        except FederationError as error:
-            typer.echo(f"error: {error}", err=True)
+    """Read statements and run them; a query prints its changes until Ctrl-C.
+
+    Raises:
+        FederationError: There is no console.
+    """
+    with contextlib.closing(ConsoleClient(console_address(None))) as client:
+        client.get("/api/health")
+        if sys.stdin.isatty():
+            remember_lines()
+            typer.echo(f"Connected to {client.address}. Statements end with ';'.")
+            typer.echo("A query prints its changes until Ctrl-C. \\q leaves.")
+        for text in read_statements():
+            with reported():
+                _execute(client, text)
 
 
-def _print_result(result: dict, form: str) -> None:  # type: ignore[type-arg]
-    if result["kind"] == "rows":
-        rows = [dict(zip(result["columns"], row, strict=True)) for row in result["rows"]]
-        print_list(rows, result["columns"], "json" if form == "json" else "table")
-    elif result["kind"] == "query":
-        query = result["query"]
-        typer.echo(f"query {query['id']} runs; follow it with: pando query tail {query['id']}")
-    else:
-        typer.echo(result["text"] or result["message"])
+def _execute(client: ConsoleClient, text: str) -> None:
+    """Follow a single query; run anything else as a script."""
+    statements = parse_script(text)
+    if len(statements) == 1 and isinstance(statements[0], Query | Subscribe):
+        # A pipe has nobody who could press Ctrl-C.
+        until = Until(settled=not sys.stdin.isatty())
+        run_query(client, statements[0].text, "", until, "table")
+        return
+    for result in client.post("/api/statements", {"text": text}):
+        print_statement(result, "table")
+
+
+def print_statement(result: dict[str, Any], form: str) -> None:
+    """Print what one statement gave, as the console sends it.
+
+    With json every statement is one line: an array of row objects, the query that was started, the
+    plan, or an object with a message. With csv only rows are printed.
+    """
+    for warning in result["warnings"]:
+        typer.secho(f"warning: {warning}", fg="yellow", err=True)
+    if form == "json":
+        print_json(_json_of(result))
+    elif result["kind"] == "rows":
+        if form == "csv":
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerows([result["columns"], *result["rows"]])
+        else:
+            print_list(_objects(result), result["columns"], "table")
+    elif form == "table":
+        typer.echo(_sentence(result))
+
+
+def _objects(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return [dict(zip(result["columns"], row, strict=True)) for row in result["rows"]]
+
+
+def _json_of(result: dict[str, Any]) -> Any:
+    match result["kind"]:
+        case "rows":
+            return _objects(result)
+        case "query":
+            return result["query"]
+        case _ if result["data"] is not None:
+            return result["data"]
+        case _:
+            return {"message": result["text"] or result["message"]}
+
+
+def _sentence(result: dict[str, Any]) -> str:
+    if result["kind"] == "query":
+        query = result["query"]["id"]
+        return f"query {query} runs; follow it with: pando query tail {query}"
+    return str(result["text"] or result["message"])

@@ -40,7 +40,7 @@ def prepare(options: UpOptions, state: Path) -> list[Path]:
     """
     layout = Layout(options.data)
     site = configure.read_site(options, None)
-    script = configure.write_site(site, layout, None, options.gateways)
+    script, _ = configure.write_site(site, layout, None, options.gateways)
     clock = ClockSettings()
     settings: dict[str, Any] = {
         "base": configure.base_settings(layout, BROKER, clock),

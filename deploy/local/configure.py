@@ -1,26 +1,30 @@
 """Write what every service reads: the site's files and one settings file per service."""
 
-import os
+import contextlib
 import socket
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 
 from deploy.local.layout import Layout
 from deploy.local.options import UpOptions
+from deploy.local.ports import HOST
 from deploy.local.recordings import Recording
 from deploy.local.schema import SCHEMAS, streams_of
+from deploy.site.atomic_files import write_atomically
 from deploy.site.k7_trace import read_k7
 from deploy.site.model import Site
 from deploy.site.osm_indoor import read_osm_indoor
-from deploy.site.provision import provision
+from deploy.site.provision import Processor, provision
 from deploy.site.sample_building import sample_building
 from gateway.settings import ClockSettings, GatewaySettings, WrapperSettings
+from static_engine.settings import StaticSettings
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import DeploymentError
 from streamsql.wire.messages import SensorDescription
+from ui.settings import ConsoleSettings
 
 FEDERATION = "demo"
 _STREAM_OF_KIND = {
@@ -67,23 +71,59 @@ def read_site(options: UpOptions, recording: Recording | None) -> Site | None:
 
 def write_site(
     site: Site | None, layout: Layout, recording: Recording | None, gateways: int
-) -> str:
-    """Write the site's files for so many gateways; return its script of CREATE statements.
+) -> tuple[str, tuple[str, ...]]:
+    """Write the site's files for so many gateways.
+
+    Returns:
+        Its script of CREATE statements, and what the user should know about the map.
 
     Raises:
         DeploymentError: The directory cannot be written.
     """
-    layout.site.mkdir(parents=True, exist_ok=True)
-    if site is not None:
-        provision(site, layout.site, gateways=gateways, host=socket.gethostname())
+    warnings: tuple[str, ...] = ()
+    if site is None:
+        _remove_site(layout)
+    else:
+        host = socket.gethostname()
+        warnings = provision(
+            site, layout.site, gateways=gateways, host=host, processor=_processor()
+        ).warnings
     if recording is None:
         script = (SCHEMAS / "building.sql").read_text(encoding="utf-8")
     elif recording.format == "k7":
         script = (SCHEMAS / "trace.sql").read_text(encoding="utf-8")
     else:
         script = recording.schema
-    write_file(layout.schema, script.encode())
-    return script
+    write_atomically(layout.schema, script.encode())
+    return script, warnings
+
+
+def _remove_site(layout: Layout) -> None:
+    """Take away the site that an earlier run showed.
+
+    Raises:
+        DeploymentError: It cannot be removed.
+    """
+    try:
+        (layout.site / "site.geojson").unlink(missing_ok=True)
+        for path in (layout.site / "gateways").glob("*.json"):
+            path.unlink()
+    except OSError as error:
+        raise DeploymentError(
+            f"cannot remove {error.filename}: {error.strerror}",
+            hint="choose another directory with --data",
+        ) from error
+
+
+def _processor() -> Processor | None:
+    """Return this computer's processor, where the system names it (Linux)."""
+    cores = psutil.cpu_count() or 1
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name" and value.strip():
+                return Processor(value.strip(), cores)
+    return None
 
 
 def gateway_settings(  # noqa: PLR0913  (each comes from elsewhere)
@@ -136,26 +176,38 @@ def base_settings(layout: Layout, broker: str, clock: ClockSettings) -> GatewayS
 def write_settings(layout: Layout, service: str, settings: object) -> Path:
     """Write a settings file and return its path."""
     path = layout.settings(service)
-    write_file(path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
     return path
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file in one piece: readers see the old or the new one.
+def console_settings(
+    layout: Layout, broker: str, options: UpOptions, recording: Recording | None
+) -> ConsoleSettings:
+    """Return the settings of the console and the coordinator in it."""
+    site_file = layout.site / "site.geojson"
+    return ConsoleSettings(
+        host=HOST,
+        port=options.port,
+        site=FEDERATION,
+        broker=broker,
+        data_dir=str(layout.data("console")),
+        catalog_url=options.database or "",
+        site_file=str(site_file) if site_file.exists() else "",
+        schema_file=str(layout.schema),
+        layers="trace" if recording is not None else "building",
+    )
 
-    Raises:
-        DeploymentError: It cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)  # noqa: PTH105  (atomic over an existing file)
-    except OSError as error:
-        raise DeploymentError(
-            f"cannot write {path}: {error.strerror}", hint="is the disk full or read-only?"
-        ) from error
+
+def static_settings(layout: Layout, broker: str, options: UpOptions) -> StaticSettings:
+    """Return the settings of the static engine."""
+    return StaticSettings(
+        broker=broker,
+        site=FEDERATION,
+        data_dir=str(layout.data("static")),
+        base_dir=str(layout.tables),
+        use_spark=options.spark,
+        allow_absolute_paths=True,
+    )
 
 
 def _building_wrappers(
@@ -168,9 +220,13 @@ def _building_wrappers(
     if live:
         wrappers.append(WrapperSettings("soft_sensors", {"mid": live}))
     if first:
-        location = options.calendar or str(layout.site / "calendar.ics")
+        location = _calendar(options.calendar) or str(layout.site / "calendar.ics")
         wrappers.append(WrapperSettings("calendar", {"location": location}))
     return wrappers
+
+
+def _calendar(given: str | None) -> str | None:
+    return str(Path(given).resolve()) if given and "://" not in given else given
 
 
 def _replay_wrapper(recording: Recording, nodes: list[str]) -> WrapperSettings:

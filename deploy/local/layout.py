@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.local.claim import is_claimed
 from streamsql.errors import DeploymentError
 
 
@@ -63,18 +64,26 @@ class Layout:
         Raises:
             DeploymentError: No federation runs here, or it has no such service.
         """
-        try:
-            known = json.loads(self.processes.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        known = self._running()
+        if not known:
             raise DeploymentError(
                 f"no federation runs on data directory {self.root}",
                 hint="start one with `pando up`, or name its directory with --data",
-            ) from None
+            )
         if service not in known:
             names = ", ".join(sorted(known))
             raise DeploymentError(f"there is no service {service!r}", hint=f"one of: {names}")
         self.restart_requests.mkdir(parents=True, exist_ok=True)
         (self.restart_requests / service).touch()
+
+    def _running(self) -> list[str]:
+        """Return the names of the services that run here; none after a crash."""
+        if not is_claimed(self.lock):
+            return []
+        try:
+            return list(json.loads(self.processes.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return []
 
 
 def last_console_file() -> Path:

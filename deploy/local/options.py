@@ -59,3 +59,12 @@ class UpOptions:
         for name, path in (("--site", self.site), ("--replay", self.replay)):
             if path is not None and not path.is_file():
                 raise DeploymentError(f"{name} {path}: there is no such file")
+        self._check_calendar()
+
+    def _check_calendar(self) -> None:
+        place = self.calendar
+        if place is not None and "://" not in place and not Path(place).is_file():
+            raise DeploymentError(
+                f"--calendar {place}: there is no such file",
+                hint="give an .ics file, or an address with http:// or https://",
+            )

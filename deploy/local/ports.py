@@ -48,5 +48,5 @@ def require_free(port: int, option: str) -> None:
     if not is_free(port):
         raise DeploymentError(
             f"port {port} is in use by {holder(port)}",
-            hint=f"stop that process, or choose another port: {option} {port + 1}",
+            hint=f"stop that process, or choose another port: {option} {free_port()}",
         )

@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 STOP_SECONDS = 8.0
 MAX_LOG_LINE = 4_000
+SOURCES = Path(__file__).resolve().parents[2]
 _PR_SET_PDEATHSIG = 1
 
 Log = Callable[[str, str], None]
@@ -27,12 +29,14 @@ class ServiceSpec:
         command: Program and arguments.
         vital: Without it the federation cannot go on; its death stops everything.
         nice: Added to its scheduling niceness.
+        stop_seconds: How long it may take to end when told to.
     """
 
     name: str
     command: tuple[str, ...]
     vital: bool = True
     nice: int = 0
+    stop_seconds: float = STOP_SECONDS
 
 
 @dataclass(slots=True)
@@ -49,36 +53,41 @@ class Service:
     async def start(self) -> None:
         """Start the process; it gets SIGTERM when this one dies, whatever kills it."""
         spec = self.spec
-        self.stopping = False
-        self.process = await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             *spec.command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env=environment(),
             start_new_session=True,
             preexec_fn=lambda: _die_with_parent(spec.nice),
-            limit=MAX_LOG_LINE * 16,
         )
-        self._reader = asyncio.create_task(self._read())
+        # Only now: who waits for the process before sees that it was stopped on purpose.
+        self.process = process
+        self.stopping = False
+        self._reader = asyncio.create_task(self._read(process.stdout))
 
     @property
     def pid(self) -> int:
         """Process id, or 0."""
         return self.process.pid if self.process is not None else 0
 
-    async def wait(self) -> int:
-        """Return the exit status once the process has ended and its log is read."""
-        if self.process is None:
-            return 0
-        status = await self.process.wait()
-        if self._reader is not None:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._reader), 1.0)
-        return status
+    async def wait(self) -> int | None:
+        """Wait for the end of the process.
+
+        Returns:
+            The exit status once its log is read too, or None when it was stopped on purpose.
+        """
+        process, reader = self.process, self._reader
+        if process is None or reader is None:
+            return None
+        status = await process.wait()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(reader), 1.0)
+        return None if self.stopping or self.process is not process else status
 
     async def stop(self) -> None:
-        """End the process: SIGTERM, and SIGKILL to its whole group after eight seconds."""
+        """End the process: SIGTERM, and after a while SIGKILL to its whole group."""
         self.stopping = True
         process = self.process
         if process is None or process.returncode is not None:
@@ -86,26 +95,67 @@ class Service:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), STOP_SECONDS)
+            await asyncio.wait_for(process.wait(), self.spec.stop_seconds)
         except TimeoutError:
             self.log(self.spec.name, "does not stop; killed")
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
-    async def _read(self) -> None:
-        if self.process is None or self.process.stdout is None:
+    async def _read(self, output: asyncio.StreamReader | None) -> None:
+        if output is None:
             return
-        while True:
-            try:
-                line = await self.process.stdout.readline()
-            except ValueError:
-                continue
-            if not line:
-                return
-            text = line.decode("utf-8", "replace").rstrip()[:MAX_LOG_LINE]
-            self.last_lines = [*self.last_lines[-9:], text]
-            self.log(self.spec.name, text)
+        lines = LogLines()
+        while chunk := await output.read(65_536):
+            for line in lines.feed(chunk):
+                self._line(line)
+        for line in lines.end():
+            self._line(line)
+
+    def _line(self, text: str) -> None:
+        self.last_lines = [*self.last_lines[-9:], text]
+        self.log(self.spec.name, text)
+
+
+class LogLines:
+    """Cuts output into lines; what is beyond `MAX_LOG_LINE` bytes of a line is left out."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+        self._long = False
+
+    def feed(self, chunk: bytes) -> Iterator[str]:
+        """Yield the lines that a chunk completes; empty ones are left out."""
+        *complete, rest = chunk.split(b"\n")
+        for piece in complete:
+            self._add(piece)
+            yield from self.end()
+        self._add(rest)
+
+    def end(self) -> Iterator[str]:
+        """Yield the line that has begun, if there is one."""
+        text = self._pending.decode("utf-8", "replace").rstrip()
+        if text:
+            yield text + " …" * self._long
+        self._pending, self._long = b"", False
+
+    def _add(self, piece: bytes) -> None:
+        room = MAX_LOG_LINE - len(self._pending)
+        self._long = self._long or len(piece) > room
+        self._pending += piece[:room]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a service.
+
+    Settings of ours that the user's shell holds (PANDO_DATA, …) are for one service, not for all:
+    they are left out. Our packages are found wherever `pando` was started, and a folder named `ui`
+    there is not mistaken for ours.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PANDO_")}
+    paths = [str(SOURCES), *filter(None, [kept.get("PYTHONPATH", "")])]
+    ours = {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}
+    return {**kept, **ours}
 
 
 def exit_text(status: int) -> str:

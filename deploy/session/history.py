@@ -39,6 +39,15 @@ class History:
         self.moments.append(Moment(self.now, source, events))
         self.database.append(source, list(events))
 
+    def forget(self, source: str) -> None:
+        """Drop all that happened to a source; the time stays."""
+        self.moments = [
+            Moment(moment.now) if moment.source == source else moment for moment in self.moments
+        ]
+        self.database = Database()
+        for moment in self.moments:
+            self.database.append(moment.source, list(moment.events))
+
     def without_withdrawn(self, sources: frozenset[str]) -> list[Moment]:
         """Return the moments as if rows withdrawn from these bags had never come."""
         gone = Counter(

@@ -5,9 +5,12 @@ import io
 import json
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from deploy.session.session import Result
+from deploy.session.result import Result
+from streamsql.data.schema import Schema
+from streamsql.data.types import Row, Value, display, text_of
 
 FORMATS = ("table", "json", "csv")
 
@@ -15,54 +18,51 @@ FORMATS = ("table", "json", "csv")
 def print_result(result: Result, form: str, console: Console) -> None:
     """Print a result; with json and csv only rows go to the output, one SELECT after the other.
 
-    JSON is one array of row objects per SELECT and line.
+    JSON is one array of row objects per SELECT and line; in CSV NULL is an empty field.
     """
     if form == "table":
         _print_table(result, console)
     elif result.schema is not None:
-        text = _json(result) if form == "json" else _csv(result)
-        console.out(text, highlight=False, end="")
+        make = _json if form == "json" else _csv
+        console.out(make(result.schema, result.rows), highlight=False, end="")
 
 
 def _print_table(result: Result, console: Console) -> None:
     for warning in result.warnings:
-        console.print(f"[yellow]warning:[/] {warning}", highlight=False)
+        console.print(f"[yellow]warning:[/] {escape(warning)}", highlight=False)
     if result.message:
-        console.print(result.message, style="dim", highlight=False)
+        console.print(escape(result.message), style="dim", highlight=False)
     if result.text:
         console.out(result.text, highlight=False)
     if result.schema is None:
         return
-    table = Table(*result.schema.names, header_style="bold cyan")
+    table = Table(header_style="bold cyan")
+    for name in result.schema.names:
+        table.add_column(escape(name), overflow="fold")
     for row in result.rows:
-        shown = result.schema.to_object(row) if _unique(result) else None
-        values = shown.values() if shown is not None else row
-        table.add_row(*("[dim]NULL[/]" if v is None else str(v) for v in values))
+        table.add_row(*map(_cell, _shown(result.schema, row)))
     console.print(table)
     count = len(result.rows)
     console.print(f"{count} row{'' if count == 1 else 's'}", style="dim")
 
 
-def _unique(result: Result) -> bool:
-    names = result.schema.names if result.schema is not None else ()
-    return len(set(names)) == len(names)
+def _shown(schema: Schema, row: Row) -> list[Value]:
+    return [display(value, dtype) for value, dtype in zip(row, schema.dtypes, strict=True)]
 
 
-def _json(result: Result) -> str:
-    assert result.schema is not None  # noqa: S101  (checked by the caller)
-    return json.dumps([result.schema.to_object(row) for row in result.rows]) + "\n"
+def _cell(value: Value) -> str:
+    return "[dim]NULL[/]" if value is None else escape(text_of(value))
 
 
-def _csv(result: Result) -> str:
-    assert result.schema is not None  # noqa: S101  (checked by the caller)
+def _json(schema: Schema, rows: tuple[Row, ...]) -> str:
+    objects = [schema.to_object(row) for row in rows]
+    return json.dumps(objects, ensure_ascii=False) + "\n"
+
+
+def _csv(schema: Schema, rows: tuple[Row, ...]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(result.schema.names)
-    for row in result.rows:
-        values = result.schema.to_object(row).values()
-        writer.writerow("" if v is None else _csv_value(v) for v in values)
+    writer.writerow(schema.names)
+    for row in rows:
+        writer.writerow("" if v is None else text_of(v) for v in _shown(schema, row))
     return buffer.getvalue()
-
-
-def _csv_value(value: object) -> object:
-    return ("true" if value else "false") if isinstance(value, bool) else value

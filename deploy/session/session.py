@@ -1,21 +1,17 @@
 """A local session: a catalog, a history and an engine to ask."""
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.session.engines import QUERY, Executor, executor_for, local_topology
+from deploy.session.descriptions import described, explained, listed, views_reading
+from deploy.session.engines import Executor, executor_for
 from deploy.session.history import History
-from federated_optimizer import plan as place_plan
-from federated_optimizer.placement.explain import explain_bundle
-from streamsql.algebra.explain import explain_plan
+from deploy.session.result import Result
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.binder import BoundQuery, bind_delete, bind_insert, bind_query, define
-from streamsql.catalog.catalog import Catalog, kind_of
-from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.catalog.catalog import Catalog, is_library, kind_of
+from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.data.events import SourceEvent
-from streamsql.data.schema import Schema
-from streamsql.data.types import DataType, Row, Value, timestamp_text
+from streamsql.data.types import Row, Value, timestamp_text
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.library import library_views
 from streamsql.reference.database import contents
@@ -35,20 +31,6 @@ from streamsql.syntax.statements import (
     Statement,
     Subscribe,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a statement gave: rows under a schema, or a message, or text to print as it is."""
-
-    message: str = ""
-    schema: Schema | None = None
-    rows: tuple[Row, ...] = ()
-    text: str = ""
-    warnings: tuple[str, ...] = ()
-
-
-_TEXT = DataType.TEXT
 
 
 class LocalSession:
@@ -107,11 +89,11 @@ class LocalSession:
             case Subscribe(inner=inner):
                 return self._select(bind_query(inner, self.catalog))
             case Explain():
-                return self._explain(statement)
-            case Show(kind=kind):
-                return self._show(kind)
-            case Describe(name=name):
-                return self._describe(name.text)
+                return explained(statement, self.catalog, self.sites)
+            case Show():
+                return listed(statement, self.catalog)
+            case Describe():
+                return described(statement, self.catalog)
             case _:
                 kind = type(statement).__name__
                 raise UnsupportedError(f"{kind} needs a federation", span=statement.span)
@@ -124,7 +106,11 @@ class LocalSession:
 
     def _drop(self, statement: Drop) -> Result:
         if statement.kind == "query":
-            raise UnsupportedError("a local session has no continuous queries", span=statement.span)
+            raise UnsupportedError(
+                "a local session has no continuous queries",
+                span=statement.span,
+                hint="pando shell, or pando run FILE, talks to the federation that is up",
+            )
         name = statement.name.text
         found = self.catalog.find(name)
         if found is None and statement.if_exists:
@@ -135,8 +121,23 @@ class LocalSession:
                 span=statement.name.span,
                 hint=f"it is a {kind_of(found)}" if found else "SHOW SOURCES, TABLES or VIEWS",
             )
+        if is_library(found):
+            raise BindingError(
+                f"view {found.name} belongs to the library and stays", span=statement.name.span
+            )
+        readers = views_reading(found, self.catalog)
+        if readers:
+            raise BindingError(
+                f"{kind_of(found)} {found.name} is used by view {', '.join(readers)}",
+                span=statement.name.span,
+                hint=f"DROP VIEW {readers[0]} first",
+            )
         self.catalog.drop(name)
-        return Result(message=f"{statement.kind} {name} dropped")
+        self.history.forget(found.name)
+        for view in library_views():
+            if view.name == found.name:
+                self.catalog.define(view)
+        return Result(message=f"{kind_of(found)} {found.name} dropped")
 
     def _insert(self, statement: Insert) -> Result:
         bound = bind_insert(statement, self.catalog)
@@ -161,50 +162,6 @@ class LocalSession:
         )
         self.history.record(definition.name, events)
         return Result(message=f"{len(events)} deleted")
-
-    def _explain(self, statement: Explain) -> Result:
-        inner = statement.inner
-        if isinstance(inner, Subscribe):
-            inner = inner.inner
-        if not isinstance(inner, Query):
-            raise UnsupportedError("only a query can be explained", span=statement.span)
-        bound = bind_query(inner, self.catalog)
-        if statement.type == "validate":
-            lines = [*bound.warnings] or ["the statement is right"]
-            return Result(text="\n".join(lines))
-        if statement.type == "logical":
-            return Result(text=explain_plan(bound.plan), warnings=bound.warnings)
-        topology = local_topology(self.sites, self.catalog)
-        shown = explain_bundle(place_plan(bound, topology, query=QUERY), statement.format)
-        text = shown if isinstance(shown, str) else json.dumps(shown, indent=2)
-        return Result(text=text, warnings=bound.warnings)
-
-    def _show(self, kind: str) -> Result:
-        if kind not in ("sources", "tables", "views"):
-            raise UnsupportedError(
-                f"a local session has no {kind}", hint="SHOW SOURCES, TABLES or VIEWS"
-            )
-        if kind == "views":
-            views = self.catalog.views
-            origins = tuple((v.name, "library" if v.library else "user") for v in views)
-            return Result(schema=Schema.of(("name", _TEXT), ("origin", _TEXT)), rows=origins)
-        sources = self.catalog.sources if kind == "sources" else self.catalog.tables
-        rows = tuple((s.name, str(s.kind), str(s.schema)) for s in sources)
-        columns = (("name", _TEXT), ("kind", _TEXT), ("columns", _TEXT))
-        return Result(schema=Schema.of(*columns), rows=rows)
-
-    def _describe(self, name: str) -> Result:
-        definition = self.catalog.find(name)
-        if definition is None:
-            raise BindingError(f"there is no source, table or view {name}", hint="SHOW SOURCES")
-        if isinstance(definition, ViewDefinition):
-            return Result(text=definition.text)
-        key = {definition.schema.names[k] for k in definition.key}
-        rows = tuple(
-            (f.name, str(f.dtype), "key" if f.name in key else "") for f in definition.schema.fields
-        )
-        columns = (("column", _TEXT), ("type", _TEXT), ("role", _TEXT))
-        return Result(schema=Schema.of(*columns), rows=rows)
 
 
 def _stored_rows(definition: Definition) -> list[Row]:

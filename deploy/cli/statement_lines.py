@@ -1,0 +1,50 @@
+"""Read statements from a terminal or a pipe: a statement ends with a semicolon."""
+
+import re
+import sys
+from collections.abc import Iterator
+
+PROMPT, MORE = "pando> ", "   ...> "
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
+
+
+def read_statements() -> Iterator[str]:
+    """Yield texts that end with a semicolon; ends at end of input or at a line `exit`.
+
+    Ctrl-C forgets what was typed of the current statement.
+    """
+    pending = ""
+    interactive = sys.stdin.isatty()
+    while True:
+        try:
+            line = input((MORE if pending else PROMPT) if interactive else "")
+        except EOFError:
+            if _statements(pending).strip():
+                yield pending
+            return
+        except KeyboardInterrupt:
+            print()  # noqa: T201
+            pending = ""
+            continue
+        if not pending and line.strip() in ("\\q", "exit", "quit"):
+            return
+        pending += line + "\n"
+        if is_complete(pending):
+            yield pending
+            pending = ""
+
+
+def is_complete(text: str) -> bool:
+    """Whether a text ends with a semicolon outside of quotes and comments.
+
+    Examples:
+        >>> is_complete("SELECT ';'"), is_complete("SELECT 1; -- one"), is_complete("SELECT '1;")
+        (False, True, False)
+    """
+    rest = _statements(text)
+    return rest.rstrip().endswith(";") and not any(mark in rest for mark in ("'", '"', "/*"))
+
+
+def _statements(text: str) -> str:
+    """Return the text without comments, and with quoted text left empty."""
+    return _QUOTED.sub(lambda found: "" if found[0][0] in "-/" else " ", text)

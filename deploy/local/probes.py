@@ -1,0 +1,64 @@
+"""Ask whether a service can be used already."""
+
+import asyncio
+import contextlib
+from urllib.parse import urlsplit
+
+import httpx
+
+from deploy.local.ports import HOST
+from streamsql.errors import DeploymentError
+
+_SECONDS = 5.0
+
+
+async def accepts(port: int) -> bool:
+    """Whether somebody accepts connections on a loopback port."""
+    with contextlib.suppress(OSError):
+        _, writer = await asyncio.open_connection(HOST, port)
+        writer.close()
+        await writer.wait_closed()
+        return True
+    return False
+
+
+async def require_reachable(url: str) -> None:
+    """Do nothing when a broker accepts connections.
+
+    Raises:
+        DeploymentError: The address is none, or nobody answers there.
+    """
+    parts, port = urlsplit(url), None
+    with contextlib.suppress(ValueError):
+        port = parts.port or (8883 if parts.scheme == "mqtts" else 1883)
+    if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or port is None:
+        raise DeploymentError(
+            f"--broker {url!r}: no broker address",
+            hint="write mqtt://host:1883, or embedded or mosquitto to start one",
+        )
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(parts.hostname, port), _SECONDS)
+    except (OSError, TimeoutError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "no answer"
+        raise DeploymentError(
+            f"no broker answers at {parts.hostname}:{port} ({reason})",
+            hint="start it first, or leave --broker away to get one of our own",
+        ) from error
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+
+
+async def console_answers(client: httpx.AsyncClient) -> bool:
+    """Whether the console answers."""
+    with contextlib.suppress(httpx.HTTPError):
+        return (await client.get("/api/health")).is_success
+    return False
+
+
+async def sites_online(client: httpx.AsyncClient) -> set[str]:
+    """Return the sites that the console sees online; none when it does not answer."""
+    with contextlib.suppress(httpx.HTTPError, ValueError, KeyError, TypeError):
+        sites = (await client.get("/api/sites")).json()
+        return {str(site["site"]) for site in sites if site["online"]}
+    return set()

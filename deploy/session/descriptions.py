@@ -1,0 +1,127 @@
+"""SHOW, DESCRIBE and EXPLAIN in a local session, in the words the coordinator uses.
+
+The coordinator's modules are imported where they are used: they load a database library, which
+most scripts do not need.
+"""
+
+import json
+
+from deploy.session.engines import QUERY, local_topology
+from deploy.session.result import Result
+from federated_optimizer import plan as place_plan
+from federated_optimizer.placement import explain_bundle
+from streamsql.algebra.explain import explain_plan
+from streamsql.binder import bind_query, define
+from streamsql.catalog.catalog import Catalog, is_library
+from streamsql.catalog.definitions import Definition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType, Row
+from streamsql.errors import BindingError, UnsupportedError
+from streamsql.syntax.statements import (
+    CreateSource,
+    CreateView,
+    Describe,
+    Explain,
+    Query,
+    Show,
+    Subscribe,
+)
+
+
+def listed(statement: Show, catalog: Catalog) -> Result:
+    """Return the answer to SHOW.
+
+    Raises:
+        UnsupportedError: It asks for what only a federation has.
+    """
+    from federated_optimizer.coordinator.listings import show  # noqa: PLC0415
+
+    if statement.kind not in ("sources", "tables", "views"):
+        raise UnsupportedError(
+            f"a local session has no {statement.kind}",
+            span=statement.span,
+            hint="SHOW SOURCES, TABLES or VIEWS",
+        )
+    found = show(statement.kind, catalog, (), ())
+    return _rows(found.columns, found.rows)
+
+
+def described(statement: Describe, catalog: Catalog) -> Result:
+    """Return the answer to DESCRIBE.
+
+    Raises:
+        QueryError: There is nothing of that name, or a view that binds no more.
+    """
+    from federated_optimizer.coordinator.listings import describe_definition  # noqa: PLC0415
+
+    definition = catalog.find(statement.name.text)
+    if definition is None:
+        raise BindingError(
+            f"there is no source, table or view {statement.name.text!r}",
+            span=statement.name.span,
+            hint="SHOW SOURCES, SHOW TABLES or SHOW VIEWS",
+        )
+    found = describe_definition(definition, catalog)
+    return _rows(found.columns, found.rows)
+
+
+def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
+    """Return the answer to EXPLAIN, with fragments placed on so many simulated sites.
+
+    Raises:
+        QueryError: The statement is wrong, or has no plan.
+    """
+    inner = statement.inner
+    if statement.analyze:
+        raise UnsupportedError("EXPLAIN ANALYZE needs a federation", span=statement.span)
+    if isinstance(inner, CreateView | CreateSource):
+        define(inner, catalog)
+        if isinstance(inner, CreateView):
+            inner = inner.query
+    if isinstance(inner, Subscribe):
+        inner = inner.inner
+    if not isinstance(inner, Query):
+        if statement.type != "validate":
+            raise UnsupportedError(
+                "only queries and views have a plan",
+                span=inner.span,
+                hint="EXPLAIN (TYPE VALIDATE) checks any statement",
+            )
+        return _text(statement, "valid", {"valid": True, "columns": []})
+    bound = bind_query(inner, catalog)
+    if statement.type == "validate":
+        data: object = {"valid": True, "columns": list(bound.schema.names)}
+        return _text(statement, f"valid: {bound.schema}", data, bound.warnings)
+    if statement.type == "logical":
+        text = explain_plan(bound.plan)
+        return _text(statement, text, {"plan": text.splitlines()}, bound.warnings)
+    bundle = place_plan(bound, local_topology(sites, catalog), query=QUERY)
+    shown = explain_bundle(bundle, statement.format)
+    return _text(statement, str(shown), shown, bound.warnings)
+
+
+def views_reading(definition: Definition, catalog: Catalog) -> list[str]:
+    """Return the names of the user's views that read a definition, directly or through others."""
+    from federated_optimizer.coordinator.references import names_used  # noqa: PLC0415
+
+    return [
+        view.name
+        for view in catalog.views
+        if view.name != definition.name
+        and not is_library(view)
+        and definition.name in names_used(view.query, catalog)
+    ]
+
+
+def _text(statement: Explain, text: str, data: object, warnings: tuple[str, ...] = ()) -> Result:
+    if statement.format == "json":
+        text = json.dumps(data, indent=2, ensure_ascii=False)
+    return Result(text=text, warnings=warnings)
+
+
+def _rows(columns: tuple[str, ...], rows: tuple[Row, ...]) -> Result:
+    """Return a listing; every column has the type of its first value."""
+    types = [DataType.TEXT] * len(columns)
+    if rows:
+        types = [DataType.BOOLEAN if isinstance(v, bool) else DataType.TEXT for v in rows[0]]
+    return Result(schema=Schema.of(*zip(columns, types, strict=True)), rows=rows)
