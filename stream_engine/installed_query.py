@@ -54,7 +54,9 @@ class InstalledQuery:
         senders: Remote sites that send to the fragments here.
     """
 
-    def __init__(self, bundle: FragmentBundle, *, site: str, epoch: int, first: int) -> None:
+    def __init__(
+        self, bundle: FragmentBundle, *, site: str, epoch: int, first: int, first_life: int = 0
+    ) -> None:
         """Compile the fragments.
 
         Args:
@@ -62,6 +64,7 @@ class InstalledQuery:
             site: This site's id.
             epoch: This site's epoch.
             first: First sequence number of outgoing channels.
+            first_life: Lives that the recursions have had here, in this version and epoch.
 
         Raises:
             InternalError: The bundle contradicts itself.
@@ -71,7 +74,9 @@ class InstalledQuery:
         self._site = site
         self._fragments = _producers_first(bundle, site)
         self._circuits: dict[str, Circuit] = {
-            fragment.id: compile_plan(fragment.plan, _fixpoints_at(site, fragment, epoch))
+            fragment.id: compile_plan(
+                fragment.plan, _fixpoints_at(site, fragment, epoch, first_life)
+            )
             for fragment in self._fragments
         }
         self._recursions: dict[str, PeeredFixpoint] = {
@@ -217,6 +222,10 @@ class InstalledQuery:
             for name, circuit in self._circuits.items()
         ]
 
+    def next_life(self) -> int:
+        """Return how many lives the recursions that have peers have had; 0 without any."""
+        return max((recursion.lives for recursion in self._recursions.values()), default=0)
+
     def last_sequence(self) -> int:
         """Return a sequence number that no outgoing channel has used."""
         return self._outbox.last_sequence()
@@ -238,7 +247,7 @@ class InstalledQuery:
 
 
 def _fixpoints_at(
-    site: str, fragment: Fragment, epoch: int
+    site: str, fragment: Fragment, epoch: int, first_life: int
 ) -> Callable[[Fixpoint], RecursiveOperator]:
     """Return the factory of the recursions of a fragment at a site."""
     sites = fragment.sites
@@ -250,7 +259,7 @@ def _fixpoints_at(
         def begin(life: int) -> RecursiveOperator:
             return FixpointOperator(node, site=site, sites=sites, epoch=life)
 
-        return PeeredFixpoint(begin, site=site, sites=sites, epoch=epoch)
+        return PeeredFixpoint(begin, site=site, sites=sites, epoch=epoch, first_life=first_life)
 
     return make
 

@@ -18,6 +18,9 @@ from streamsql.wire.channels import Reception
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
 
+MAX_REMEMBERED = 1_000
+"""Stopped recursive queries whose lives are remembered."""
+
 MAX_PENDING_EVENTS = 1_000_000
 """Events that may wait for a step; more means that nobody steps the site."""
 
@@ -69,7 +72,8 @@ class SiteEngine:
         self._events: dict[str, list[SourceEvent]] = {}
         self._pending_events = 0
         self._queries: dict[str, InstalledQuery] = {}
-        self._failed: dict[str, int] = {}
+        self._failed: dict[str, FragmentBundle] = {}
+        self._lives: dict[str, tuple[int, int]] = {}
         self._resyncs: dict[tuple[str, str], None] = {}
         self._floor = 0
 
@@ -86,17 +90,27 @@ class SiteEngine:
         """Run the fragments of a query that name this site, in place of an older version.
 
         The next step sends a snapshot on every channel and asks every sender for one, because
-        either side may be the first to run. An older or the same version is ignored.
+        either side may be the first to run. An older version is ignored, and so is the same bundle
+        again; another one of the same version comes from a new catalog, and is run.
 
         Raises:
-            InternalError: The bundle contradicts itself; what ran before still runs.
+            DeploymentError: It reads a source that has other columns here.
+            InternalError: The bundle contradicts itself.
+            In both cases what ran before still runs.
         """
-        known = self._queries.get(bundle.query)
-        version = self._failed.get(bundle.query) if known is None else known.bundle.version
-        if version is not None and version >= bundle.version:
+        running = self._queries.get(bundle.query)
+        known = self._failed.get(bundle.query) if running is None else running.bundle
+        if known is not None and (known.version > bundle.version or known == bundle):
             return
-        first = self._floor if known is None else max(self._floor, known.last_sequence())
-        query = InstalledQuery(bundle, site=self.site, epoch=self.epoch, first=first)
+        query = InstalledQuery(
+            bundle,
+            site=self.site,
+            epoch=self.epoch,
+            first=self._floor if running is None else max(self._floor, running.last_sequence()),
+            first_life=self._next_life(bundle),
+        )
+        for scan in query.scans:
+            self._check_columns(scan)
         self._forget(bundle.query)
         if bundle.at(self.site):
             self._queries[bundle.query] = query
@@ -276,9 +290,9 @@ class SiteEngine:
 
     def _fail(self, name: str, error: FederationError, result: StepResult) -> None:
         """Stop a query here; its version stays known, so that it is not started again."""
-        version = self._queries[name].bundle.version
+        bundle = self._queries[name].bundle
         self._forget(name)
-        self._failed[name] = version
+        self._failed[name] = bundle
         self._drop_unused()
         result.failures.append((name, error))
 
@@ -288,7 +302,37 @@ class SiteEngine:
         stopped = self._queries.pop(name, None)
         if stopped is not None:
             self._floor = max(self._floor, stopped.last_sequence())
+            self._remember_life(stopped)
         self._resyncs = {key: None for key in self._resyncs if key[0] != name}
+
+    def _remember_life(self, stopped: InstalledQuery) -> None:
+        """Note how many lives the recursions of a query have had, for if it comes back."""
+        life = stopped.next_life()
+        if life:
+            self._lives.pop(stopped.bundle.query, None)
+            self._lives[stopped.bundle.query] = (stopped.bundle.version, life)
+            if len(self._lives) > MAX_REMEMBERED:
+                del self._lives[next(iter(self._lives))]
+
+    def _next_life(self, bundle: FragmentBundle) -> int:
+        """Return the first life of a bundle's recursions that peers of its version do not know."""
+        running = self._queries.get(bundle.query)
+        if running is not None and running.bundle.version == bundle.version:
+            return running.next_life()
+        version, life = self._lives.get(bundle.query, (0, 0))
+        return life if version == bundle.version else 0
+
+    def _check_columns(self, scan: Scan) -> None:
+        declared = self._declared.get(scan.source)
+        if declared is None:
+            return
+        here, read = ([f.dtype for f in s.columns.fields] for s in (declared, scan))
+        if here != read:
+            raise DeploymentError(
+                f"a query reads {scan.source}{scan.columns}, but site {self.site} has "
+                f"{scan.source}{declared.columns}",
+                hint="declare the source in the catalog as it is declared at its gateways",
+            )
 
     def _relation(self, scan: Scan) -> SourceRelation:
         relations = self._relations.setdefault(scan.source, {})

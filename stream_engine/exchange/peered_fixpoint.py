@@ -64,6 +64,7 @@ class PeeredFixpoint:
         site: str,
         sites: Iterable[str],
         epoch: int,
+        first_life: int = 0,
     ) -> None:
         """Begin the first life.
 
@@ -72,13 +73,20 @@ class PeeredFixpoint:
             site: This site.
             sites: All sites that compute the recursion.
             epoch: Of this site.
+            first_life: Lives that peers may know already from this epoch, of a fixpoint that was
+                taken away here and has come back; their tokens must not be given out again.
+
+        Raises:
+            DeploymentError: All lives are used up.
         """
         self.peers = tuple(peer for peer in sites if peer != site)
         self.replays_wanted: dict[str, None] = {}
         self._make = make
         self._site = site
         self._last_life = epoch * LIVES + LIVES - 1
-        self._life = epoch * LIVES
+        self._first_life = epoch * LIVES
+        self._life = self._first_life + first_life
+        self._check_lives()
         self._lives: dict[str, int] = {}
         self._lost: dict[str, int] = {}
         self._log: dict[str, _Log] = {}
@@ -93,6 +101,11 @@ class PeeredFixpoint:
     def leaves(self) -> tuple[Plan, ...]:
         """The subplans the recursion reads."""
         return self._operator.leaves
+
+    @property
+    def lives(self) -> int:
+        """How many lives there were in this epoch, with the present one."""
+        return self._life + 1 - self._first_life
 
     def apply(self, port: int, delta: Delta) -> None:
         """Buffer the change of a leaf."""
@@ -199,18 +212,21 @@ class PeeredFixpoint:
         return operator
 
     def _reincarnate(self) -> None:
-        if self._life == self._last_life:
-            raise DeploymentError(
-                f"a recursion at site {self._site} has used up its {LIVES} lives",
-                hint="restart the site: a new epoch has as many again",
-            )
         self._life += 1
+        self._check_lives()
         self._log, self._log_size = {}, 0
         self._operator = self._born()
         for port, contents in enumerate(self._contents):
             self._operator.apply(port, contents)
         self._outdated, self._newborn = False, True
         self.replays_wanted = dict.fromkeys(self.peers)
+
+    def _check_lives(self) -> None:
+        if self._life > self._last_life:
+            raise DeploymentError(
+                f"a recursion at site {self._site} has used up its {LIVES} lives",
+                hint="restart the site: a new epoch has as many again",
+            )
 
 
 class _Log:

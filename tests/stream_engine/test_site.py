@@ -166,6 +166,47 @@ def test_a_query_installed_again_is_not_taken_for_duplicates() -> None:
     assert site.queries == {}
 
 
+def test_another_bundle_of_the_same_version_replaces_the_first() -> None:
+    """A new catalog begins to number its queries again."""
+    site, console = SiteEngine("base", 1), Console()
+    site.declare(SEAT)
+    site.install(bundle(OCCUPIED))
+    site.ingest("seat", [seat("d1", 9.0, 10)])
+    assert console.take(site.step(10)) == {("d1", 9.0): 1}
+    site.install(bundle(COUNTED))
+    assert console.take(site.step(11)) == {(1,): 1}
+    site.install(bundle(BROKEN))
+    assert [name for name, _ in site.step(12).failures] == ["q"]
+    site.install(bundle(BROKEN))
+    assert site.queries == {}
+    site.install(bundle(OCCUPIED))
+    assert console.take(site.step(13)) == {("d1", 9.0): 1}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (("desk", DataType.TEXT), ("weight", DataType.DOUBLE), ("room", DataType.TEXT)),
+        (("desk", DataType.TEXT), ("weight", DataType.TEXT)),
+    ],
+)
+def test_a_query_of_other_columns_is_refused_and_harms_nobody(
+    columns: tuple[tuple[str, DataType], ...],
+) -> None:
+    """The catalog may declare a source otherwise than its gateways do."""
+    other = Scan("seat", SourceKind.STREAM, Schema.of(*columns), key=(len(columns) - 1,))
+    site, console = SiteEngine("base", 1), Console()
+    site.declare(SEAT)
+    site.install(bundle(OCCUPIED))
+    with pytest.raises(DeploymentError, match=r"reads seat.* but site base has seat"):
+        site.install(bundle(other, query="wrong"))
+    with pytest.raises(DeploymentError):
+        site.install(bundle(other, version=2))
+    site.ingest("seat", [seat("d1", 9.0, 10)])
+    assert console.take(site.step(10)) == {("d1", 9.0): 1}
+    assert site.queries == {"q": 1}
+
+
 def test_uninstalled_sources_are_forgotten_unless_declared() -> None:
     site = SiteEngine("base", 1)
     site.install(bundle(OCCUPIED))

@@ -93,6 +93,19 @@ def test_the_first_life_tells_itself_and_forgets_its_forerunners() -> None:
     assert [address(m) for m in case.fixpoint.replay("gw-1")] == [f"{3 * LIVES}/"]
 
 
+def test_a_fixpoint_that_comes_back_goes_on_with_the_next_life() -> None:
+    case = Case(epoch=3)
+    assert case.fixpoint.lives == 1
+    again = PeeredFixpoint(
+        case._make, site="base", sites=("base", "gw-1"), epoch=3, first_life=case.fixpoint.lives
+    )
+    assert again.lives == 2
+    assert case.current.life == 3 * LIVES + 1
+    assert case.current.killed == [("base", 3 * LIVES)]
+    with pytest.raises(DeploymentError, match="used up its"):
+        PeeredFixpoint(case._make, site="base", sites=(), epoch=3, first_life=LIVES)
+
+
 def test_messages_are_replayed_in_fewer() -> None:
     case = Case()
     for name in ("a", "b"):

@@ -155,6 +155,22 @@ def test_a_site_held_for_dead_returns(plan: Plan, seed: int) -> None:
         links.check()
 
 
+@EXAMPLES
+@pytest.mark.parametrize("plan", PLANS)
+@given(seed=st.integers(0, 2**32))
+def test_a_site_loses_a_query_and_gets_it_again(plan: Plan, seed: int) -> None:
+    """Its peers know tokens of the same epoch, which must not mean other rows now."""
+    links = Links(plan, seed, Faults(loss=0.05, repetition=0.05))
+    for _ in range(2):
+        links.run(40)
+        site = links.random.choice(SITES)
+        links.network.sites[site].uninstall("q")
+        links.run(links.random.randrange(30))
+        links.network.install(everywhere(plan, SITES), at=[site])
+        links.run(20)
+        links.check()
+
+
 def test_a_dead_site_takes_exactly_what_rests_on_its_links() -> None:
     """What another path supports stays; the dead site's partition is gone with it."""
     links = Links(reachable(), 1, Faults())
