@@ -140,7 +140,10 @@ class SiteInbox:
         state = decode_json(message.payload, SiteState, limit=MAX_SMALL)
         if site != host.engine.site:
             host.membership.heard(site, state, now, retained=message.retain)
-        elif self._on_own_state is not None:
+            return
+        if message.retain:
+            host.left_fragments.remembered()
+        if self._on_own_state is not None:
             self._on_own_state(state, message.retain)
 
     def _command(self, verb: str, command: Command) -> None:
