@@ -50,7 +50,9 @@ class Reporter:
         self._unsent.update(self._problems)
 
     def seconds_to_next(self) -> float:
-        """Return when the state is due again even if nothing changes."""
+        """Return when the state is due again even if nothing changes; a connect changes much."""
+        if not self._client.connected:
+            return float("inf")
         return self._state_at + _STATE_SECONDS - time.monotonic()
 
     def state(self, *, detail: str, ready: bool, counters: dict[str, int]) -> None:

@@ -25,13 +25,15 @@ from static_engine.starting import EngineStarter
 from static_engine.tables import TableStore
 from static_engine.watching import TableWatch
 from streamsql.algebra.operators import Plan
-from streamsql.errors import FederationError, WireError
+from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, SiteState, TableSet
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
+
+SHORTEST_PAUSE = 0.05
 
 Progress = Callable[[str], None]
 MakeExecutor = Callable[[TableStore, Progress], StaticExecutor]
@@ -110,7 +112,7 @@ class StaticEngine:
 
     def _pause(self) -> float:
         due = min(self._poll_at - time.monotonic(), self._reporter.seconds_to_next())
-        return max(due, 0.01)
+        return max(due, SHORTEST_PAUSE)
 
     async def _read_tables(self) -> None:
         moment = time.monotonic()
@@ -224,6 +226,10 @@ class StaticEngine:
                 self._dispatch(message)
             except FederationError as error:
                 self._reporter.dead_letter(message, error)
+            except Exception as error:  # the rest of the burst must not be lost
+                log.exception("a defect met a message on %s", message.topic)
+                defect = InternalError(f"{type(error).__name__}: {error}")
+                self._reporter.dead_letter(message, defect)
         self._wake.set()
 
     def _dispatch(self, message: Message) -> None:
@@ -246,8 +252,8 @@ class StaticEngine:
         if bundle is not None and bundle.query != name:
             raise WireError(f"a bundle of query {bundle.query!r:.80} on the topic of {name!r:.80}")
         old = self._queries.get(name)
-        if bundle is not None and old is not None and bundle.version <= old.bundle.version:
-            return  # the retained copy again, after a reconnect
+        if bundle is not None and old is not None and not _supersedes(bundle, old.bundle):
+            return
         if old is not None:
             self._last_sequence = max(self._last_sequence, old.last_sequence())
             del self._queries[name]
@@ -294,6 +300,14 @@ class StaticEngine:
         # First the engine, so that an evaluation on the worker thread ends.
         await asyncio.to_thread(self._starter.stop)
         await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
+
+
+def _supersedes(bundle: FragmentBundle, old: FragmentBundle) -> bool:
+    """Whether a bundle is not just the retained copy again, after a reconnect.
+
+    Another one of the same version comes from a new catalog, which numbers its queries anew.
+    """
+    return bundle.version > old.version or (bundle.version == old.version and bundle != old)
 
 
 def will_state(epoch: int) -> SiteState:

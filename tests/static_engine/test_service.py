@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from messaging import Message, Will
+from messaging import Message, QueueFull, Will
 from messaging.in_memory import InMemoryBroker, InMemoryClient
+from static_engine import reporting
 from static_engine.executor import EngineLostError, StaticExecutor
 from static_engine.java import NoJavaError
 from static_engine.local_executor import LocalExecutor
@@ -593,5 +594,84 @@ def test_a_result_larger_than_a_message_arrives_in_pieces(tmp_path: Path) -> Non
         w.deploy(bundle())
         await w.until(lambda: len(w.rows() or {}) == 45_000)
         assert len(w.deltas) == 3
+
+    run(tmp_path, scenario)
+
+
+def test_another_bundle_of_the_same_version_replaces_the_old_one(tmp_path: Path) -> None:
+    """A new catalog numbers its queries anew."""
+
+    async def scenario(w: World) -> None:
+        await deployed(w)
+        seats = Column(1, "seats", DataType.INTEGER)
+        few = Call("<", (seats, Literal(3, DataType.INTEGER)), DataType.BOOLEAN)
+        w.deploy(bundle(plan=Filter(ROOMS.scan(), few)))
+        await w.until(lambda: w.rows() == {("r1", 2): 1})
+
+    run(tmp_path, scenario)
+
+
+def test_counts_are_repeated_and_a_full_queue_does_not_end_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "_FLOW_SECONDS", 0.1)
+
+    async def scenario(w: World) -> None:
+        await deployed(w)
+        publish = w.service.publish
+        refused = []
+
+        def full(topic: str, payload: bytes, **options: Any) -> Any:
+            if "/flow/" in topic:
+                refused.append(topic)
+                raise QueueFull("full")
+            return publish(topic, payload, **options)
+
+        w.service.publish = full  # type: ignore[method-assign]
+        await w.until(lambda: len(refused) > 1)
+        w.service.publish = publish  # type: ignore[method-assign]
+        w.seen.clear()
+        await w.until(lambda: sum("/flow/" in m.topic for m in w.seen) > 2)
+
+    run(tmp_path, scenario)
+
+
+def test_the_service_rests_while_the_broker_is_away(tmp_path: Path) -> None:
+    async def scenario(w: World) -> None:
+        await deployed(w)
+        w.broker.stop()
+        turns = []
+        turn = w.engine._turn
+
+        async def counted() -> None:
+            turns.append(1)
+            await turn()
+
+        w.engine._turn = counted  # type: ignore[method-assign]
+        w.engine._reporter._state_at = float("-inf")
+        await asyncio.sleep(0.5)
+        assert len(turns) <= 3
+        w.broker.start()
+        w.write("room,seats\nr1,3\n")
+        await w.until(lambda: w.rows() == {("r1", 3): 1})
+
+    run(tmp_path, scenario, poll_seconds=1.0)
+
+
+def test_a_defect_that_a_message_meets_does_not_lose_the_next_ones(tmp_path: Path) -> None:
+    async def scenario(w: World) -> None:
+        await deployed(w)
+        command = w.engine._command
+
+        def broken(*_: Any) -> None:
+            w.engine._command = command  # type: ignore[method-assign]
+            raise KeyError("a defect")
+
+        w.engine._command = broken  # type: ignore[method-assign]
+        w.command("resync", Command(query="q1", channel="base"))
+        w.command("resync", Command(query="q1", channel="base"))
+        sent = len(w.deltas)
+        await w.until(lambda: len(w.deltas) > sent)
+        assert w.engine._reporter.bad_payloads == 1
 
     run(tmp_path, scenario)
