@@ -20,7 +20,7 @@ def arrange(app: typer.Typer) -> None:
     app.info.epilog = EPILOG
     for group in (app, *(g.typer_instance for g in app.registered_groups if g.typer_instance)):
         for command in group.registered_commands:
-            if command.callback is not None:
+            if command.callback is not None and command.help is None:
                 command.help = help_of(inspect.getdoc(command.callback) or "")
 
 

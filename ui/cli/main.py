@@ -190,9 +190,9 @@ def gateway_show(gateway: str, form: ListFormat = "table", console: Address = No
 def _definitions(kind: str) -> typer.Typer:
     commands = typer.Typer(help=f"List and describe {kind}s", no_args_is_help=True)
 
-    @commands.command("list")
+    @commands.command("list", help=f"List {kind}s with their columns.")
     def list_all(form: ListFormat = "table", console: Address = None) -> None:
-        """List them."""
+        """List the definitions of one kind."""
         with connected(console) as client:
             found = client.get("/api/definitions", kind=kind)
             if check_format(form, _LISTS) == "json":
