@@ -59,6 +59,16 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert fragment in anchors(file), target
 
 
+def test_named_files_exist() -> None:
+    folders = (
+        "benchmarks|deploy|docs|federated_optimizer|gateway|messaging|static_engine|stream_engine"
+    )
+    path = re.compile(rf"`((?:{folders}|streamsql|tests|ui)(?:/[\w.\-]+)+)`")
+    named = {(page, name) for page in pages() for name in path.findall(page.read_text("utf-8"))}
+    assert len(named) > 50
+    assert not [(page.name, name) for page, name in named if not (ROOT / name).exists()]
+
+
 def test_every_page_is_reached_from_the_readme() -> None:
     reached, waiting = set(), [ROOT / "README.md"]
     while waiting:
