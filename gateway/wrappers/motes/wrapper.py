@@ -136,7 +136,7 @@ def _sense(
             yield sensing.light(mote, world, now)
         case "temperature":
             yield sensing.temperature(mote, world, now)
-        case "energy" if mote.mid:  # the plug-in meter is simulated for every machine, also the real one
+        case "energy" if mote.mid:  # a real machine has no plug-in meter
             yield sensing.energy(mote, world, now)
         case "load" if simulated:
             yield sensing.load(mote, world, now)
