@@ -3,12 +3,15 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 from federated_optimizer.coordinator.model import ChangeBatch, CoordinatorApi
+from streamsql.data.schema import Schema
 from ui.api.objects import change_object, event_text, query_object
 
 HEARTBEAT_SECONDS = 10.0
 HEARTBEAT = b": still here\n\n"
+LARGE_BATCH = 1_000
 
 
 async def change_events(
@@ -38,7 +41,7 @@ async def change_events(
             if batch is None:
                 return
             pending = None
-            for event in _events(coordinator, query_id, batch):
+            for event in await _events(coordinator, query_id, batch):
                 yield event
     finally:
         for task in filter(None, (pending, closed)):
@@ -53,7 +56,24 @@ async def _next(batches: AsyncIterator[ChangeBatch]) -> ChangeBatch | None:
     return await anext(batches, None)
 
 
-def _events(coordinator: CoordinatorApi, query_id: str, batch: ChangeBatch) -> list[bytes]:
+async def changes_text(
+    event: str, head: dict[str, Any], schema: Schema, batch: ChangeBatch
+) -> bytes:
+    """Return a batch as one event; a large one is written on another thread.
+
+    A result of some hundred thousand rows takes seconds, in which nobody else would be answered.
+    """
+
+    def text() -> bytes:
+        changes = [change_object(schema, change) for change in batch.changes]
+        return event_text(event, {**head, "changes": changes})
+
+    if len(batch.changes) < LARGE_BATCH:
+        return text()
+    return await asyncio.to_thread(text)
+
+
+async def _events(coordinator: CoordinatorApi, query_id: str, batch: ChangeBatch) -> list[bytes]:
     events: list[bytes] = []
     try:
         query = coordinator.query(query_id)
@@ -61,8 +81,7 @@ def _events(coordinator: CoordinatorApi, query_id: str, batch: ChangeBatch) -> l
         return [event_text("status", {"status": "stopped", "error": batch.error})]
     if batch.changes or batch.snapshot:
         kind = "snapshot" if batch.snapshot else "change"
-        changes = [change_object(query.schema, change) for change in batch.changes]
-        events.append(event_text(kind, {"query": query.id, "changes": changes}))
+        events.append(await changes_text(kind, {"query": query.id}, query.schema, batch))
     if batch.status is not None or batch.snapshot or batch.error:
         events.append(event_text("status", query_object(query)))
     return events

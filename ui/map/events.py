@@ -9,8 +9,9 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from federated_optimizer.coordinator.model import ChangeBatch, CoordinatorApi
-from ui.api.objects import change_object, event_text
+from federated_optimizer.coordinator.model import CoordinatorApi
+from ui.api.changes import changes_text
+from ui.api.objects import event_text
 from ui.map.layers import Layer, LayerQueries
 
 POLL_SECONDS = 0.25
@@ -66,23 +67,18 @@ class MapEvents:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _forward(self, layer: Layer, query_id: str) -> None:
+        schema = self._coordinator.query(query_id).schema
         subscription = self._coordinator.subscribe(query_id)
         try:
             async for batch in subscription:
                 if batch.changes or batch.snapshot:
-                    await self._waiting.put(self._event(layer, batch))
+                    head = {"layer": layer.name, "snapshot": batch.snapshot}
+                    await self._waiting.put(await changes_text("layer", head, schema, batch))
         finally:
             await subscription.close()
         # Stopped: what it said is no longer so.
         gone = {"layer": layer.name, "snapshot": True, "changes": []}
         await self._waiting.put(event_text("layer", gone))
-
-    def _event(self, layer: Layer, batch: ChangeBatch) -> bytes:
-        schema = self._coordinator.query(batch.query).schema
-        changes = [change_object(schema, change) for change in batch.changes]
-        return event_text(
-            "layer", {"layer": layer.name, "snapshot": batch.snapshot, "changes": changes}
-        )
 
     async def _watch(self) -> None:
         """Send where sites and layers stand whenever that has changed."""

@@ -1,10 +1,19 @@
 """The map's one stream of events."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import pytest
 
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.model import Change, ChangeBatch, QueryStatus
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from ui.api.changes import LARGE_BATCH
+from ui.map.events import MapEvents
+from ui.map.layers import Layer, LayerQueries
 
 
 def of(layer: str, *, snapshot: bool | None = None) -> Any:
@@ -61,3 +70,41 @@ def test_a_stopped_layer_is_emptied_and_comes_back(console: Any, events: Any) ->
 def test_a_trace_has_one_layer(trace_console: Any, events: Any) -> None:
     stream = events(f"{trace_console.address}/api/map/events")
     assert list(stream.wait("layers")) == ["links"]
+
+
+class Stopping:
+    """A coordinator whose only query stops while its last changes wait for the reader."""
+
+    def __init__(self, rows: int) -> None:
+        self.stopped = False
+        self.rows = rows
+
+    def query(self, _name: str) -> Any:
+        if self.stopped:
+            raise KeyError("q1")
+        return SimpleNamespace(id="q1", schema=Schema.of(("a", DataType.INTEGER)))
+
+    def subscribe(self, _query: str) -> "Stopping":
+        return self
+
+    async def __aiter__(self) -> AsyncIterator[ChangeBatch]:
+        self.stopped = True
+        yield ChangeBatch("q1", tuple(Change(0, 1, (n,)) for n in range(self.rows)))
+
+    async def close(self) -> None:
+        self.stopped = True
+
+
+@pytest.mark.parametrize("rows", [1, LARGE_BATCH])
+def test_a_layer_that_stops_with_changes_waiting_is_emptied_too(rows: int) -> None:
+    async def scenario() -> None:
+        layers: Any = LayerQueries(Stopping(rows), [Layer("lights", "SELECT 1")])  # type: ignore[arg-type]
+        stream = MapEvents(layers._coordinator, layers)
+        follower = asyncio.create_task(stream._follow(layers.layers[0]))
+        async with asyncio.timeout(5):
+            changes, gone = [await stream._waiting.get() for _ in range(2)]
+        follower.cancel()
+        assert changes.count(b'"diff":1') == rows
+        assert gone == b'event: layer\ndata: {"layer":"lights","snapshot":true,"changes":[]}\n\n'
+
+    asyncio.run(scenario())
