@@ -199,6 +199,14 @@ def test_sums_are_exact_in_any_order(executor: SparkExecutor) -> None:
     check(executor, Aggregate(huge, (0,), calls))
 
 
+def test_zero_counts_once_among_distinct_numbers(executor: SparkExecutor) -> None:
+    table = relation((0.0,), (-0.0,), (3.0,), (3.0,), types="d")
+    number = (column(table, 0),)
+    calls = tuple(AggregateCall(f, number, f.name, distinct=True) for f in (A.AVG, A.SUM, A.COUNT))
+    assert executor.evaluate(Aggregate(table, (), calls)) == {(1.5, 3.0, 2): 1}
+    check(executor, Aggregate(table, (), calls))
+
+
 def test_integer_sums_beyond_64_bits_are_null_and_do_not_wrap(executor: SparkExecutor) -> None:
     table = relation((1, 2**63 - 1), (1, 1), (2, 2**63 - 1), (2, 5), (2, -5), types="ii")
     total = AggregateCall(A.SUM, (column(table, 1),), "s")
