@@ -145,7 +145,9 @@ def gateway_settings(  # noqa: PLR0913  (each comes from elsewhere)
     first = number == 1
     if recording is not None:
         nodes = [node.id for node in field.nodes]
-        wrappers = [_replay_wrapper(recording, nodes)] if nodes or first else []
+        # No nodes would mean all nodes: in a trace only who has some replays, else only the first.
+        mine = bool(nodes) if recording.format == "k7" else first
+        wrappers = [_replay_wrapper(recording, nodes)] if mine else []
     else:
         wrappers = _building_wrappers(field, path, layout, options, first=first)
     return GatewaySettings(

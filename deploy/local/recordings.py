@@ -1,12 +1,14 @@
 """Recordings given to `--replay`: what they hold, and when they begin."""
 
+import contextlib
 import csv
 import itertools
-import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.wrappers.recordings.readers import open_text, read_csv, read_k7, read_senml
+from gateway.wrappers.recordings.lines import numbered_lines, refuse
+from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml
 from streamsql.data.types import DataType, coerce
 from streamsql.errors import DeploymentError
 
@@ -42,17 +44,13 @@ def inspect(path: Path) -> Recording:
     Raises:
         DeploymentError: It is empty, or nothing that can be replayed.
     """
-    with open_text(path) as file:
-        try:
-            first = file.readline(100_000)
-            second = file.readline(100_000)
-        except (OSError, EOFError, UnicodeDecodeError) as error:
-            raise DeploymentError(f"cannot read recording {path}: {error}") from error
-    if not first.strip():
+    head = [text for _, text in itertools.islice(numbered_lines(path, refuse), 2)]
+    first, second, *_ = [*head, "", ""]
+    if not (first.strip() or second.strip()):
         raise DeploymentError(f"recording {path} is empty")
     if first.lstrip().startswith("{") and second.startswith("datetime,src,dst"):
-        begins = next((r.ts for r in read_k7(path, "link", None, 0.5)), None)
-        return _with_start(path, "k7", "link", begins)
+        begins = next((r.ts for r in read_k7(path, "link", None, 0.5, _leave_out)), None)
+        return Recording(path, "k7", "link", _known(begins, path))
     if first.lstrip().startswith("["):
         return _senml(path)
     if "," in first:
@@ -63,66 +61,95 @@ def inspect(path: Path) -> Recording:
     )
 
 
-def _with_start(path: Path, form: str, source: str, begins: int | None) -> Recording:
+def _leave_out(_complaint: str) -> None:
+    """Skip a bad line: the replay counts and names them all."""
+
+
+def _known(begins: int | None, path: Path) -> int:
     if begins is None:
-        raise DeploymentError(f"recording {path} has no readings")
-    return Recording(path, form, source, begins)
+        raise DeploymentError(
+            f"recording {path} has no readings",
+            hint="at least one line must have a time: ISO 8601, or seconds since 1970",
+        )
+    return begins
 
 
 def _csv(path: Path) -> Recording:
-    with open_text(path) as file:
-        reader = csv.DictReader(file)
-        names = [name for name in reader.fieldnames or () if name]
-        rows = list(itertools.islice(reader, SAMPLE_ROWS))
-    time_column = next((n for n in names if n.lower() in TIME_COLUMNS), None)
-    if time_column is None:
-        raise DeploymentError(
-            f"recording {path} has no time column", hint=f"name one of {', '.join(TIME_COLUMNS)}"
-        )
-    columns = [
-        (name, DataType.TIMESTAMP if name == time_column else _type_of([r[name] for r in rows]))
-        for name in names
-    ]
+    reader = csv.reader(text for _, text in numbered_lines(path, _leave_out))
+    try:
+        names = [name.strip() for name in next(reader)]
+        _check_header(path, names)
+        rows = [row for row in itertools.islice(reader, SAMPLE_ROWS) if len(row) == len(names)]
+    except csv.Error as error:
+        raise DeploymentError(f"recording {path} is no CSV: {error}") from error
+    time_column = next(n for n in names if n.lower() in TIME_COLUMNS)
     source = _identifier(path)
-    begins = next((r.ts for r in read_csv(path, source, time_column)), None)
-    found = _with_start(path, "csv", source, begins)
+    begins = next((r.ts for r in read_csv(path, source, time_column, _leave_out)), None)
+    texts = zip(*rows, strict=True) if rows else ([""] for _ in names)
+    columns = [
+        (name, DataType.TIMESTAMP if name == time_column else _type_of(values))
+        for name, values in zip(names, texts, strict=True)
+    ]
     text = _create(source, columns, time_column)
-    return Recording(path, "csv", source, found.begins, text, time_column)
+    return Recording(path, "csv", source, _known(begins, path), text, time_column)
+
+
+def _check_header(path: Path, names: list[str]) -> None:
+    """Refuse a header that makes no columns.
+
+    Raises:
+        DeploymentError: A column has no name or that of another, or none is the time.
+    """
+    lower = [name.lower() for name in names]
+    for position, name in enumerate(lower, start=1):
+        if not name:
+            raise DeploymentError(f"recording {path} line 1: column {position} has no name")
+        if lower.index(name) != position - 1:
+            raise DeploymentError(f"recording {path} line 1: two columns are called {name!r:.60}")
+    if not any(name in TIME_COLUMNS for name in lower):
+        raise DeploymentError(
+            f"recording {path} has no time column",
+            hint=f"call it one of {', '.join(TIME_COLUMNS)}",
+        )
 
 
 def _senml(path: Path) -> Recording:
     source = _identifier(path)
-    rows = list(itertools.islice(read_senml(path, source, "ts", "name"), SAMPLE_ROWS))
+    readings = read_senml(path, source, "ts", "name", _leave_out)
+    rows = list(itertools.islice(readings, SAMPLE_ROWS))
     kinds: dict[str, DataType] = {"name": DataType.TEXT, "ts": DataType.TIMESTAMP}
     for reading in rows:
         for name, value in reading.values.items():
-            if name not in kinds:
-                kinds[name] = _kind_of(value)
-    begins = rows[0].ts if rows else None
-    found = _with_start(path, "senml", source, begins)
+            kinds.setdefault(name, _kind_of(value))
+    begins = _known(rows[0].ts if rows else None, path)
     text = _create(source, list(kinds.items()), "ts")
-    return Recording(path, "senml", source, found.begins, text, "ts", "name")
+    return Recording(path, "senml", source, begins, text, "ts", "name")
 
 
 def _create(source: str, columns: list[tuple[str, DataType]], time_column: str) -> str:
-    listed = ", ".join(f"{json.dumps(name)} {dtype}" for name, dtype in columns)
-    quoted = json.dumps(time_column)
+    listed = ", ".join(f"{_quoted(name)} {dtype}" for name, dtype in columns)
+    time = _quoted(time_column)
     return (
-        f"CREATE SOURCE {source} ({listed}, WATERMARK FOR {quoted} AS {quoted} - INTERVAL '5 s')\n"
+        f"CREATE SOURCE {_quoted(source)} ({listed}, "
+        f"WATERMARK FOR {time} AS {time} - INTERVAL '5 s')\n"
         "  WITH (wrapper = 'replay', ttl = '1 h');\n"
     )
 
 
-def _type_of(texts: list[str | None]) -> DataType:
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _type_of(texts: Iterable[str]) -> DataType:
     """Return the narrowest type that every non-empty text converts to."""
     values = [text for text in texts if text]
+    if not values:
+        return DataType.TEXT
     for dtype in (DataType.INTEGER, DataType.DOUBLE, DataType.BOOLEAN):
-        try:
+        with contextlib.suppress(ValueError):
             for value in values:
                 coerce(value, dtype)
-        except ValueError:
-            continue
-        return dtype if values else DataType.TEXT
+            return dtype
     return DataType.TEXT
 
 
@@ -133,6 +160,7 @@ def _kind_of(value: object) -> DataType:
 
 
 def _identifier(path: Path) -> str:
-    stem = path.name.split(".")[0]
-    name = "".join(c if c.isalnum() else "_" for c in stem.lower()).strip("_")
-    return name if name and not name[0].isdigit() else f"recording_{name}"
+    """Return a source's name made of the file's: letters, digits and underscores."""
+    stem = path.name.split(".")[0].lower()
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in stem).strip("_")
+    return name if name and not name[0].isdigit() else f"recording_{name}".rstrip("_")
