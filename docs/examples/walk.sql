@@ -1,4 +1,4 @@
--- Needs the building of `make up`: pando query run "$(cat docs/examples/walk.sql)"
+/* Needs the building of `make up`: pando query run "$(cat docs/examples/walk.sql)" */
 WITH RECURSIVE walk(point, cost, path) AS (
   SELECT point, 0.0, point FROM Rooms WHERE rid = 'L101'
   UNION

@@ -98,6 +98,8 @@ def test_refused_example_is_refused_with_a_hint(block: Block, building: Catalog)
 @pytest.mark.parametrize("script", sorted(set(SCRIPTS) - set(LOCAL)), ids=lambda path: path.name)
 def test_example_script_binds_in_the_building(script: Path, building: Catalog) -> None:
     assert "make up" in script.read_text(encoding="utf-8").splitlines()[0]
+    # `pando query run "$(cat …)"` would take a text that begins with "--" for an option.
+    assert not script.read_text(encoding="utf-8").startswith("-")
     for statement in parse_script(script.read_text(encoding="utf-8")):
         _bind(statement, building)
 
