@@ -77,12 +77,12 @@ def _known(begins: int | None, path: Path) -> int:
 def _csv(path: Path) -> Recording:
     reader = csv.reader(text for _, text in numbered_lines(path, _leave_out))
     try:
-        names = [name.strip() for name in next(reader)]
+        names = [name.strip().lower() for name in next(reader)]
         _check_header(path, names)
         rows = [row for row in itertools.islice(reader, SAMPLE_ROWS) if len(row) == len(names)]
     except csv.Error as error:
         raise DeploymentError(f"recording {path} is no CSV: {error}") from error
-    time_column = next(n for n in names if n.lower() in TIME_COLUMNS)
+    time_column = next(name for name in names if name in TIME_COLUMNS)
     source = _identifier(path)
     begins = next((r.ts for r in read_csv(path, source, time_column, _leave_out)), None)
     texts = zip(*rows, strict=True) if rows else ([""] for _ in names)
@@ -100,13 +100,12 @@ def _check_header(path: Path, names: list[str]) -> None:
     Raises:
         DeploymentError: A column has no name or that of another, or none is the time.
     """
-    lower = [name.lower() for name in names]
-    for position, name in enumerate(lower, start=1):
+    for position, name in enumerate(names, start=1):
         if not name:
             raise DeploymentError(f"recording {path} line 1: column {position} has no name")
-        if lower.index(name) != position - 1:
+        if names.index(name) != position - 1:
             raise DeploymentError(f"recording {path} line 1: two columns are called {name!r:.60}")
-    if not any(name in TIME_COLUMNS for name in lower):
+    if not any(name in TIME_COLUMNS for name in names):
         raise DeploymentError(
             f"recording {path} has no time column",
             hint=f"call it one of {', '.join(TIME_COLUMNS)}",

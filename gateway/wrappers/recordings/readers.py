@@ -60,6 +60,8 @@ def read_csv(
 ) -> Iterator[Reading]:
     """Yield a reading per CSV row; the header names the columns, empty fields are NULL.
 
+    Names are taken in lower case.
+
     Args:
         path: The file.
         source: Name of the source.
@@ -69,6 +71,7 @@ def read_csv(
     Raises:
         DeploymentError: The file cannot be read.
     """
+    time_column = time_column.lower()
     for number, row in _table(path, problem, (time_column,)):
         try:
             ts = _timestamp(row[time_column])
@@ -86,6 +89,8 @@ def read_senml(
     path: Path, source: str, time_column: str, name_column: str, problem: Problem = refuse
 ) -> Iterator[Reading]:
     """Yield a reading per row of SenML packs, one pack (a JSON array) a line.
+
+    Names of columns are taken in lower case, those of devices as they are.
 
     Args:
         path: The file.
@@ -110,13 +115,16 @@ def read_senml(
             continue
         for name, ts, values in rows:
             named = {name_column: name} if name_column else {}
-            yield Reading(source, {**named, **values, time_column: ts}, ts)
+            lower = {column.lower(): value for column, value in values.items()}
+            yield Reading(source, {**named, **lower, time_column: ts}, ts)
 
 
 def _table(
     path: Path, problem: Problem, required: tuple[str, ...], skip: int = 0
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (number of its last line, row) of a CSV table with a header, after so many lines.
+
+    Column names become lower case, as those of a source do that are not quoted.
 
     Raises:
         DeploymentError: The header lacks a required column.
@@ -141,7 +149,7 @@ def _table(
         if fields is None:
             return
         if names is None:
-            names = [name.strip() for name in fields]
+            names = [name.strip().lower() for name in fields]
             missing = [name for name in required if name not in names]
             if missing:
                 raise DeploymentError(f"{path} line {at}: no column {missing[0]!r:.60}")

@@ -50,7 +50,7 @@ def test_csv_with_inferred_types(tmp_path: Path, suffix: str) -> None:
         "2026-01-01T12:00:01Z,t2,2,,false,7x,\n"
     )
     found = inspect(write(tmp_path / f"Water Tanks-2{suffix}", text))
-    assert (found.format, found.begins, found.time_column) == ("csv", NOON, "Time")
+    assert (found.format, found.begins, found.time_column) == ("csv", NOON, "time")
     source = stream(found)
     assert source.name == found.source == "water_tanks_2"
     assert source.schema.dtypes == (
@@ -169,7 +169,9 @@ def test_the_file_names_the_source(tmp_path: Path, name: str, source: str) -> No
     assert stream(found).schema.names == ("ts", 'a "b" c', "order")
 
 
-_cell = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters='\r\n"'), max_size=8)
+_cell = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters='\r\n"'), max_size=8
+)
 _name = st.from_regex(r"[A-Za-z][A-Za-z0-9 _.]{0,6}[a-z]", fullmatch=True)
 
 
