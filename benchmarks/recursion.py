@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from benchmarks.delete_rederive import DeleteRederive
+from benchmarks._delete_rederive import DeleteRederive
 from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
 from stream_engine.recursion.options import RecursionOptions
