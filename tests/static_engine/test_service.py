@@ -667,7 +667,7 @@ def test_a_defect_that_a_message_meets_does_not_lose_the_next_ones(tmp_path: Pat
             w.engine._command = command  # type: ignore[method-assign]
             raise KeyError("a defect")
 
-        w.engine._command = broken  # type: ignore[method-assign]
+        w.engine._command = broken  # type: ignore[method-assign,assignment]
         w.command("resync", Command(query="q1", channel="base"))
         w.command("resync", Command(query="q1", channel="base"))
         sent = len(w.deltas)
