@@ -1,10 +1,10 @@
 """Quiescence: has everything that was sent arrived, and is nobody busy?
 
 Every site reports, per query, the next sequence number of each of its channels, both ends. When
-all sites of a bundle have reported, none is busy, and both ends of every channel agree, nothing is
-on its way: the answer is settled until the next reading. (Reports travel on their own; two ends
-that agree by stale reports differ again as soon as the newer report comes, so a mark may be early
-by one report, never wrong for long.)
+all sites of a bundle that are there have reported, none is busy, and both ends of every channel
+agree, nothing is on its way: the answer is settled until the next reading. (Reports travel on their
+own; two ends that agree by stale reports differ again as soon as the newer report comes, so a mark
+may be early by one report, never wrong for long.)
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -87,21 +87,31 @@ class FlowReports:
             if to in present and self._arrived(sender, to, {}) is None
         }
 
-    def is_settled(self, bundle: FragmentBundle, received: Mapping[str, int]) -> bool:
+    def is_settled(
+        self,
+        bundle: FragmentBundle,
+        received: Mapping[str, int],
+        away: frozenset[str] = frozenset(),
+    ) -> bool:
         """Whether nothing is on its way.
 
         Args:
             bundle: The running version.
             received: Next sequence number expected here from every result site.
+            away: Sites that are offline. Nothing can be on its way to them; as long as a site
+                still counts what one of them has sent, its rows have yet to be given up.
         """
-        sites = sites_of(bundle)
-        if any(not self.is_idle(site) for site in sites):
+        reports = self._reports
+        present = [site for site in sites_of(bundle) if site not in away]
+        if away & set(bundle.result_sites) or not all(map(self.is_idle, present)):
             return False
-        return all(self._both_ends_agree(site, received) for site in sites)
-
-    def _both_ends_agree(self, sender: str, received: Mapping[str, int]) -> bool:
-        sent = self._reports[sender].sent
-        return all(self._arrived(sender, to, received) == n for to, n in sent.items())
+        if any(site in reports[receiver].received for receiver in present for site in away):
+            return False
+        return all(
+            to in away or self._arrived(sender, to, received) == count
+            for sender in present
+            for to, count in reports[sender].sent.items()
+        )
 
     def _arrived(self, sender: str, to: str, received: Mapping[str, int]) -> int | None:
         if to == OUTPUT:

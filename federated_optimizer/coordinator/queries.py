@@ -268,8 +268,7 @@ class Queries:
         if not query.result.is_synchronised:
             return False
         waited = elapsed() - query.result.held_since >= self._settings.switch * 1_000_000
-        settled = query.flows.is_settled(query.bundle, query.result.received())
-        return waited or settled
+        return waited or query.has_arrived(self._membership)
 
     def _may_ask(self, query_id: str, site: str) -> bool:
         """Whether a request may be sent now; at most one a second per query and site."""

@@ -42,11 +42,16 @@ class RunningQuery:
     ever_read: bool = False
     status: QueryStatus = QueryStatus.STARTING
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is on its way."""
-        synchronised = self.result.is_synchronised and not self.result.held
-        return synchronised and self.flows.is_settled(self.bundle, self.result.received())
+    def is_settled(self, membership: Membership) -> bool:
+        """Whether nothing is on its way, neither here nor into view."""
+        return not self.result.held and self.has_arrived(membership)
+
+    def has_arrived(self, membership: Membership) -> bool:
+        """Whether nothing is on its way between sites or to here."""
+        if not self.result.is_synchronised:
+            return False
+        away = frozenset(site for site in sites_of(self.bundle) if membership.is_offline(site))
+        return self.flows.is_settled(self.bundle, self.result.received(), away)
 
     def has_inputs(self, membership: Membership) -> bool:
         """Whether every site that is not away runs and has what the others send first."""
@@ -103,7 +108,7 @@ class RunningQuery:
             error=self.error,
             waiting_for=self.waiting_for(membership),
             warnings=self.warnings + missing_sources(self.bundle),
-            settled=self.is_settled,
+            settled=self.is_settled(membership),
         )
 
 

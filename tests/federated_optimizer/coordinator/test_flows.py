@@ -63,6 +63,42 @@ def test_not_settled(reports: dict[str, FlowReport], received: dict[str, int]) -
     assert not heard(**reports).is_settled(BUNDLE, received)
 
 
+AWAY = frozenset({"gw-1"})
+
+
+def test_a_site_that_is_away_is_not_waited_for_once_its_rows_are_given_up() -> None:
+    assert not heard(base=BASE).is_settled(BUNDLE, {"base": 4}, AWAY)
+    given_up = FlowReport(3, 1, {"": 5}, {})
+    assert not heard(base=given_up).is_settled(BUNDLE, {"base": 5})
+    assert not heard(base=given_up).is_settled(BUNDLE, {"base": 4}, AWAY)
+    for gateway in ({}, {"gw_1": GATEWAY}):
+        assert heard(base=given_up, **gateway).is_settled(BUNDLE, {"base": 5}, AWAY)
+
+
+def test_without_the_site_of_the_result_nothing_is_settled() -> None:
+    flows = heard(base=BASE, gw_1=GATEWAY)
+    assert not flows.is_settled(BUNDLE, {"base": 4}, frozenset({"base"}))
+
+
+def test_disagreements_and_missing_inputs() -> None:
+    flows = heard(base=BASE, gw_1=FlowReport(3, 1, {"base": 3}, {}))
+    assert list(flows.disagreements({"base": 4})) == [("gw-1", "base", 3, 2)]
+    assert next(iter(flows.disagreements({"base": 3}))) == ("base", "", 4, 3)
+    assert flows.without_input(("base", "gw-1")) == set()
+    unheard = heard(base=FlowReport(3, 1, {"": 4}, {}), gw_1=GATEWAY)
+    assert list(unheard.disagreements({"base": 4})) == []
+    assert unheard.without_input(("base", "gw-1")) == {"gw-1"}
+    assert unheard.without_input(("base",)) == set()
+
+
+def test_later_versions_are_noted() -> None:
+    flows = heard(gw_1=FlowReport(9, 1, {}, {}), base=FlowReport(2, 1, {}, {}))
+    assert flows.later == {"gw-1"}
+    assert flows.heard_from() == frozenset()
+    assert flows.hear("gw-1", GATEWAY, BUNDLE)
+    assert flows.later == set()
+
+
 def test_strangers_and_older_lives_do_not_count() -> None:
     flows = heard(gw_1=FlowReport(3, 2, {"base": 2}, {}))
     assert not flows.hear("gw-1", GATEWAY, BUNDLE)

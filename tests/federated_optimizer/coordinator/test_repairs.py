@@ -8,7 +8,7 @@ import pytest
 
 from federated_optimizer.coordinator import repairs
 from federated_optimizer.coordinator.model import QueryStatus
-from gateway.site import flow_reports
+from gateway.site import flow_reports, host
 from messaging.in_memory import Faults
 from streamsql.wire.codec import encode_packed
 
@@ -19,6 +19,7 @@ ROOMS = "SELECT rid, status FROM RoomSensor"
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts come more often and are doubted sooner."""
     monkeypatch.setattr(flow_reports, "REPEAT", 0.3)
+    monkeypatch.setattr(host, "LONGEST_SLEEP", 0.3)
     monkeypatch.setattr(repairs, "LOOK_MICROSECONDS", 50_000)
     monkeypatch.setattr(repairs, "FIRST_PATIENCE", 200_000)
 
@@ -131,6 +132,23 @@ def test_a_restart_of_the_base_shows_only_what_has_changed(harness: Any, text: s
         assert changes == [(1, ("new", "open"))]
         await harness.until_rows(coordinator, query, [*rows, ("new", "open")])
         await harness.until(lambda: coordinator.query(query).settled)
+
+    harness.run(scenario)
+
+
+def test_a_query_settles_without_a_gateway_that_is_gone(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, ROOMS)
+        for name in ("gw-1", "gw-2"):
+            federation.sites[name].put("roomsensor", (name, "open"))
+        await harness.until_rows(coordinator, query, [("gw-1", "open"), ("gw-2", "open")])
+        await harness.until(lambda: coordinator.query(query).settled)
+        federation.broker.cut("gw-2")
+        await federation.sites["gw-2"].stop()
+        await harness.until(lambda: coordinator.query(query).waiting_for == ("gw-2",))
+        await harness.until(lambda: coordinator.query(query).settled)
+        assert coordinator.relation(query) == (("gw-1", "open"),)
 
     harness.run(scenario)
 
