@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from federated_optimizer.coordinator.deployment import Deployment
 from federated_optimizer.coordinator.flows import OUTPUT, sites_of
 from federated_optimizer.coordinator.membership import Membership
+from federated_optimizer.coordinator.model import QueryStatus
 from federated_optimizer.coordinator.running import RunningQuery
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,8 @@ class Repairs:
         before, self._doubts = self._doubts, {}
         due: list[tuple[RunningQuery, _Key]] = []
         for query in queries:
+            if query.status == QueryStatus.FAILED:
+                continue  # stopped on purpose
             for key, counts in self._doubtful(query):
                 known = before.get(key)
                 doubt = known if known and known.counts == counts else _Doubt(counts, now)

@@ -12,6 +12,7 @@ from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, WireError
+from streamsql.wire.channels import row_bytes
 from streamsql.wire.messages import AnnotatedRow
 
 LIVES = 4096
@@ -23,7 +24,7 @@ is alive begins a new life."""
 
 REPLAY_CHUNK = 5_000
 REPLAY_BYTES = 1_000_000
-"""Bounds of one message of a replay: rows or kills, and bytes of annotations."""
+"""Bounds of one message of a replay: rows or kills, and bytes of rows and annotations."""
 
 _HELLO = ""
 """The port of a message that only tells a life."""
@@ -264,11 +265,12 @@ def _parts(rows: list[AnnotatedRow]) -> Iterator[tuple[AnnotatedRow, ...]]:
     part: list[AnnotatedRow] = []
     size = 0
     for row in rows:
-        if part and (len(part) == REPLAY_CHUNK or size + len(row.annotation) > REPLAY_BYTES):
+        added = len(row.annotation) + row_bytes(row.row)
+        if part and (len(part) == REPLAY_CHUNK or size + added > REPLAY_BYTES):
             yield tuple(part)
             part, size = [], 0
         part.append(row)
-        size += len(row.annotation)
+        size += added
     if part:
         yield tuple(part)
 

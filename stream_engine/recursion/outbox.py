@@ -6,6 +6,7 @@ from typing import Any
 
 from stream_engine.recursion.absorption import AbsorptionTable, Entry
 from streamsql.data.types import Row
+from streamsql.wire.channels import row_bytes
 from streamsql.wire.messages import AnnotatedRow
 
 MAX_ROWS = 5_000
@@ -76,10 +77,11 @@ def _chunks(rows: list[AnnotatedRow]) -> Iterator[tuple[AnnotatedRow, ...]]:
     chunk: list[AnnotatedRow] = []
     size = 0
     for row in rows:
-        if chunk and (len(chunk) == MAX_ROWS or size + len(row.annotation) > MAX_BYTES):
+        added = len(row.annotation) + row_bytes(row.row)
+        if chunk and (len(chunk) == MAX_ROWS or size + added > MAX_BYTES):
             yield tuple(chunk)
             chunk, size = [], 0
         chunk.append(row)
-        size += len(row.annotation)
+        size += added
     if chunk:
         yield tuple(chunk)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from streamsql.data.delta import Delta, accumulate, difference, negated
+from streamsql.data.types import Row
 from streamsql.wire.messages import MAX_PAYLOAD_BYTES, MAX_ROWS_PER_BATCH, DeltaBatch, WeightedRow
 
 CHUNK_ROWS = 20_000
@@ -183,6 +184,11 @@ class ReceivingChannel:
         return change.rows
 
 
+def row_bytes(row: Row) -> int:
+    """Return a bound of the bytes that a row takes in a message."""
+    return sum(_TEXT_BYTES * len(v) + 16 if isinstance(v, str) else 16 for v in row)
+
+
 def _chunks(delta: Delta) -> Iterator[tuple[tuple[WeightedRow, ...], bool]]:
     """Yield parts of bounded size, at least one, and whether another one follows."""
     chunk: list[WeightedRow] = []
@@ -193,5 +199,5 @@ def _chunks(delta: Delta) -> Iterator[tuple[tuple[WeightedRow, ...], bool]]:
             chunk = []
             size = 0
         chunk.append(WeightedRow(row, weight))
-        size += sum(_TEXT_BYTES * len(v) + 16 if isinstance(v, str) else 16 for v in row)
+        size += row_bytes(row)
     yield (tuple(chunk), False)

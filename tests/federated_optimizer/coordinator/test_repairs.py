@@ -153,6 +153,24 @@ def test_a_query_settles_without_a_gateway_that_is_gone(harness: Any) -> None:
     harness.run(scenario)
 
 
+@pytest.mark.usefixtures("impatient")
+def test_a_query_stopped_for_its_size_is_not_sent_again(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.standard()
+        coordinator = await federation.coordinator(max_result_rows=3)
+        query = await harness.start_query(coordinator, ROOMS)
+        federation.sites["gw-1"].put("roomsensor", *[(f"r{n}", "open") for n in range(9)])
+        await harness.until_status(coordinator, query, QueryStatus.FAILED)
+        await harness.until(lambda: not federation.fragments())
+        federation.broker.cut("coordinator")
+        federation.broker.restore("coordinator")
+        await asyncio.sleep(1.5)
+        assert federation.fragments() == set()
+        assert coordinator.query(query).status == QueryStatus.FAILED
+
+    harness.run(scenario)
+
+
 def test_heartbeats_are_no_reason_to_plan_again(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()

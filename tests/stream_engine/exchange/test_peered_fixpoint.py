@@ -7,12 +7,14 @@ import pytest
 
 from stream_engine.exchange import peered_fixpoint
 from stream_engine.exchange.peered_fixpoint import LIVES, PeeredFixpoint, address
+from stream_engine.recursion.outbox import Parcels
 from streamsql.algebra.operators import Plan, RemoteSource
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, WireError
-from streamsql.wire.messages import AnnotatedRow
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.messages import MAX_PAYLOAD_BYTES, AnnotatedRow
 
 LEAF = RemoteSource("f0", Schema.of())
 
@@ -202,3 +204,19 @@ def test_malformed_ports_are_refused(port: str) -> None:
 def test_strangers_are_refused() -> None:
     with pytest.raises(WireError, match="takes no part"):
         Case().hear("gw-9", 1)
+
+
+def test_messages_of_long_rows_stay_small() -> None:
+    """The text of rows counts, not only their annotations."""
+    rows: list[Row] = [(f"{number}" + "x" * 100_000,) for number in range(30)]
+    parcels = Parcels()
+    for row in rows:
+        parcels.add("gw-1", "rows", row, b"")
+    case = Case()
+    case.fixpoint.apply(0, dict.fromkeys(rows, 1))
+    case.fixpoint.settle()
+    case.fixpoint.drain()
+    for messages in (parcels.drain(), case.fixpoint.replay("gw-1")):
+        sizes = [len(encode_packed(message.annotated)) for message in messages]
+        assert max(sizes) < MAX_PAYLOAD_BYTES / 4
+        assert sorted(r.row for m in messages for r in m.annotated) == sorted(rows)
