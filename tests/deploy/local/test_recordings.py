@@ -1,4 +1,4 @@
-"""What a recording given to --replay is: found out from its first lines, or refused with reasons."""
+"""What a recording given to --replay is: found out from its first lines, or refused."""
 
 import gzip
 import os

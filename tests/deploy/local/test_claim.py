@@ -1,0 +1,144 @@
+"""One federation per data directory, and what a killed one leaves."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from deploy.local.claim import Claim, end_leftovers, is_claimed, leftovers
+from deploy.local.layout import Layout, last_console_file, running_directory
+from streamsql.errors import DeploymentError
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from deploy.local.claim import Claim
+claim = Claim(Path(sys.argv[1]))
+claim.take()
+print("taken", flush=True)
+time.sleep(60)
+"""
+SLEEP = "import time; time.sleep(60)"
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+
+
+def test_a_claim_is_taken_once_and_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "deep" / "lock"
+    claim = Claim(path)
+    claim.take()
+    assert claim.held
+    assert is_claimed(path)
+    assert path.read_text() == str(os.getpid())
+    with pytest.raises(DeploymentError, match=rf"\(pid {os.getpid()}\) runs on data directory"):
+        Claim(path).take()
+    claim.release()
+    claim.release()
+    assert not is_claimed(path)
+    assert not path.parent.exists(), "an empty directory of ours goes too"
+    again = Claim(path)
+    again.take()
+    (path.parent / "state").mkdir()
+    again.release()
+    assert sorted(p.name for p in path.parent.iterdir()) == ["state"]
+
+
+def test_a_claim_ends_with_its_process_however_that_ends(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "taken\n"
+        try:
+            with pytest.raises(DeploymentError, match=rf"\(pid {other.pid}\)"):
+                Claim(path).take()
+        finally:
+            other.kill()
+    assert path.exists()
+    assert not is_claimed(path)
+    claim = Claim(path)
+    claim.take()
+    claim.release()
+
+
+def test_a_directory_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    claim = Claim(tmp_path / "file" / "data" / "lock")
+    with pytest.raises(DeploymentError, match=r"cannot use data directory.*Not a directory"):
+        claim.take()
+    assert not claim.held
+    claim.release()
+
+
+def facts(path: Path, *processes: subprocess.Popen[bytes]) -> Path:
+    listed = {str(p.pid): {"pid": p.pid, "command": p.args} for p in processes}
+    path.write_text(json.dumps(listed))
+    return path
+
+
+def test_leftovers_are_those_that_still_run_their_command(tmp_path: Path) -> None:
+    with (
+        subprocess.Popen([sys.executable, "-c", SLEEP]) as service,
+        subprocess.Popen([sys.executable, "-c", STUBBORN]) as stubborn,
+    ):
+        while "-c" not in psutil.Process(stubborn.pid).cmdline():
+            time.sleep(0.01)
+        time.sleep(0.3)  # until it ignores signals
+        path = facts(tmp_path / "services.json", service, stubborn)
+        listed = json.loads(path.read_text())
+        listed["taken over"] = {"pid": os.getpid(), "command": ["/bin/else"]}
+        listed["gone"] = {"pid": 2**22 + 1, "command": ["/bin/gone"]}
+        path.write_text(json.dumps(listed))
+        found = leftovers(path)
+        assert {process.pid for process in found} == {service.pid, stubborn.pid}
+        end_leftovers(found, 0.5)
+        assert leftovers(path) == []
+        for process in (service, stubborn):
+            process.kill()  # only if it failed
+            process.wait(5)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 1}', '{"a": {"pid": "x"}}', "null"])
+def test_a_damaged_list_of_processes_names_nobody(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "services.json"
+    path.write_text(content)
+    assert leftovers(path) == []
+    assert leftovers(tmp_path / "none.json") == []
+
+
+def test_a_restart_is_asked_of_a_running_federation_only(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.processes.parent.mkdir(parents=True)
+    layout.processes.write_text('{"gw-1": {}, "base": {}}')
+    with pytest.raises(DeploymentError, match="no federation runs on data directory"):
+        layout.request_restart("gw-1")
+    claim = Claim(layout.lock)
+    claim.take()
+    layout.request_restart("gw-1")
+    assert [path.name for path in layout.restart_requests.iterdir()] == ["gw-1"]
+    with pytest.raises(DeploymentError, match="no service 'gw-9'\nhint: one of: base, gw-1"):
+        layout.request_restart("gw-9")
+    with pytest.raises(DeploymentError, match=r"no service '\.\./x'"):
+        layout.request_restart("../x")
+    claim.release()
+
+
+def test_the_running_directory_is_the_one_here_else_the_last_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with pytest.raises(DeploymentError, match="no federation runs here"):
+        running_directory()
+    last_console_file().parent.mkdir(parents=True)
+    last_console_file().write_text(json.dumps({"data": "/elsewhere"}))
+    assert running_directory() == Path("/elsewhere")
+    (tmp_path / "pando-data").mkdir()
+    (tmp_path / "pando-data" / "console.json").write_text("damaged")
+    assert running_directory() == Path("/elsewhere")
+    (tmp_path / "pando-data" / "console.json").write_text(json.dumps({"data": "/here"}))
+    assert running_directory() == Path("/here")

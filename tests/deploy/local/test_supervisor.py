@@ -1,0 +1,213 @@
+"""What the supervisor decides when services die, are asked for again, or nobody listens.
+
+The services are sleepers; the real ones run in tests/end_to_end.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.local.events import Reporter
+from deploy.local.options import UpOptions
+from deploy.local.ports import free_port
+from deploy.local.service import ServiceSpec
+from deploy.local.supervisor import Federation, _VitalDeathError, up
+from streamsql.errors import InternalError
+
+SLEEP = "print('up', flush=True); import time; time.sleep(60)"
+
+
+class Heard(Reporter):
+    """Keeps events instead of printing them."""
+
+    def __init__(self) -> None:
+        super().__init__("json")
+        self.events: list[dict[str, Any]] = []
+
+    def _line(self, facts: dict[str, Any]) -> None:
+        self.events.append(facts)
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["event"] == kind]
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "user"))
+
+
+@contextlib.asynccontextmanager
+async def sleepers(tmp_path: Path, *names: str) -> AsyncIterator[Federation]:
+    federation = Federation(UpOptions(data=tmp_path / "data", port=free_port()), Heard())
+    federation._claim.take()
+    try:
+        for name in names:
+            vital = name in ("broker", "base", "console")
+            command = (sys.executable, "-c", SLEEP)
+            await federation._start_service(ServiceSpec(name, command, vital))
+        yield federation
+    finally:
+        await federation._stop_all()
+
+
+async def heard(federation: Federation, kind: str, count: int = 1) -> list[dict[str, Any]]:
+    reporter = federation.reporter
+    assert isinstance(reporter, Heard)
+    for _ in range(200):
+        if len(reporter.of(kind)) >= count:
+            return reporter.of(kind)
+        await asyncio.sleep(0.05)
+    raise AssertionError(reporter.events)
+
+
+def test_a_gateways_death_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with sleepers(tmp_path, "base", "gw-1", "static") as federation:
+            pids = federation.services.pids()
+            serving = asyncio.create_task(federation._serve())
+            os.kill(pids["gw-1"], signal.SIGKILL)
+            (told,) = await heard(federation, "died")
+            assert told["service"] == "gw-1"
+            assert told["status"] == -signal.SIGKILL
+            assert "leave every answer" in told["message"]
+            assert "pando gateway restart gw-1" in told["message"]
+            os.kill(pids["static"], signal.SIGKILL)
+            _, told = await heard(federation, "died", 2)
+            assert "static tables are not refreshed" in told["message"]
+            assert not serving.done()
+            serving.cancel()
+
+    asyncio.run(run())
+
+
+def test_the_death_of_a_vital_service_is_the_end(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with sleepers(tmp_path, "broker", "gw-1") as federation:
+            serving = asyncio.create_task(federation._serve())
+            os.kill(federation.services.pids()["broker"], signal.SIGKILL)
+            with pytest.raises(_VitalDeathError) as caught:
+                await asyncio.wait_for(serving, 20)
+            assert "broker" in str(caught.value)
+            federation._explain(caught.value.death)
+            (told,) = await heard(federation, "died")
+            assert "cannot go on without it" in told["message"]
+
+    asyncio.run(run())
+
+
+def test_a_requested_restart_is_done_once_and_told(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with sleepers(tmp_path, "base", "gw-1") as federation:
+            before = federation.services.pids()["gw-1"]
+            federation.layout.request_restart("gw-1")
+            (federation.layout.restart_requests / "nobody").touch()
+            serving = asyncio.create_task(federation._serve())
+            (told,) = await heard(federation, "restarted")
+            assert told["pid"] == federation.services.pids()["gw-1"] != before
+            (warned,) = await heard(federation, "warning")
+            assert "'nobody'" in warned["message"]
+            listed = json.loads(federation.layout.processes.read_text())
+            assert listed["gw-1"]["pid"] == told["pid"]
+            await asyncio.sleep(0.7)
+            assert len(await heard(federation, "restarted")) == 1
+            assert federation.services.death() is None
+            serving.cancel()
+
+    asyncio.run(run())
+
+
+def test_it_stops_when_nobody_reads_any_more(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with sleepers(tmp_path, "gw-1") as federation:
+            federation.reporter.gone = True
+            await asyncio.wait_for(federation._serve(), 5)
+
+    asyncio.run(run())
+
+
+def test_while_starting_only_the_static_engine_may_die(tmp_path: Path) -> None:
+    async def never() -> bool:
+        return False
+
+    async def run() -> None:
+        async with sleepers(tmp_path, "gw-1", "static") as federation:
+            waiting = asyncio.create_task(federation._until(never, "nobody", "come"))
+            os.kill(federation.services.pids()["static"], signal.SIGKILL)
+            await heard(federation, "died")
+            assert not waiting.done()
+            os.kill(federation.services.pids()["gw-1"], signal.SIGKILL)
+            with pytest.raises(_VitalDeathError, match="gw-1"):
+                await asyncio.wait_for(waiting, 20)
+
+    asyncio.run(run())
+
+
+def test_what_never_comes_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deploy.local.supervisor.START_SECONDS", 0.2)
+
+    async def never() -> bool:
+        return False
+
+    federation = Federation(UpOptions(data=tmp_path), Heard())
+    with pytest.raises(InternalError, match="the sites did not come online within 0 s"):
+        asyncio.run(federation._until(never, "the sites", "come online"))
+
+
+def test_ending_leaves_no_file_but_data(tmp_path: Path) -> None:
+    async def run() -> Federation:
+        async with sleepers(tmp_path, "gw-1") as federation:
+            federation._write_address()
+            federation.layout.request_restart("gw-1")
+            assert federation.layout.console.exists()
+            return federation
+
+    federation = asyncio.run(run())
+    left = [p.name for p in (tmp_path / "data").rglob("*") if p.is_file()]
+    assert left == []
+    assert not list((tmp_path / "user").rglob("*.json"))
+    assert isinstance(federation.reporter, Heard)
+    assert federation.reporter.events[-1]["event"] == "stopped"
+
+
+def test_a_refused_federation_touches_nothing_of_the_running_one(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with sleepers(tmp_path, "gw-1") as first:
+            first._write_address()
+            options = UpOptions(data=tmp_path / "data", port=first.options.port)
+            second = Heard()
+            assert await up(options, second) == 2
+            (told,) = second.of("error")
+            assert f"another federation (pid {os.getpid()}) runs" in told["message"]
+            assert first.layout.processes.exists()
+            assert first.layout.console.exists()
+            assert first.layout.lock.exists()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("broker", "said"),
+    [
+        ("mqtt://127.0.0.1:{closed}", "no broker answers at 127.0.0.1:"),
+        ("nonsense", "no broker address"),
+        ("http://127.0.0.1", "no broker address"),
+        ("mqtt://127.0.0.1:port", "no broker address"),
+        ("mqtt://", "no broker address"),
+    ],
+)
+def test_a_broker_that_is_none_is_the_users_error(tmp_path: Path, broker: str, said: str) -> None:
+    reporter = Heard()
+    given = broker.format(closed=free_port())
+    options = UpOptions(data=tmp_path / "data", port=free_port(), broker=given)
+    assert asyncio.run(up(options, reporter)) == 2
+    (told,) = reporter.of("error")
+    assert said in told["message"]
+    assert not reporter.of("starting")
