@@ -153,6 +153,28 @@ def test_a_query_settles_without_a_gateway_that_is_gone(harness: Any) -> None:
     harness.run(scenario)
 
 
+def test_a_query_stays_settled_without_the_static_engine(harness: Any) -> None:
+    """The rows of its tables stay."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(
+            coordinator,
+            "SELECT m.mid, s.weightLevel FROM SeatSensor s JOIN Machines m ON m.mid = s.mid",
+        )
+        federation.sites["gw-1"].put("seatsensor", ("m1", "r1", 1.0))
+        await harness.until_rows(coordinator, query, [("m1", 1.0)])
+        await harness.until(lambda: coordinator.query(query).settled)
+        federation.broker.cut("static")
+        await federation.sites["static"].stop()
+        await harness.until_status(coordinator, query, QueryStatus.DEGRADED)
+        await asyncio.sleep(0.5)
+        assert coordinator.query(query).settled
+        assert coordinator.relation(query) == (("m1", 1.0),)
+
+    harness.run(scenario)
+
+
 @pytest.mark.usefixtures("impatient")
 def test_a_query_stopped_for_its_size_is_not_sent_again(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
