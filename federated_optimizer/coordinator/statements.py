@@ -145,7 +145,7 @@ class StatementRunner:
         existing = self._queries.find(name)
         if existing is not None and existing.text != statement.text:
             raise BindingError(
-                f"query {name!r} exists already", hint=f"DROP QUERY {name} or choose another name"
+                f"query {name!r} exists already", hint=f'DROP QUERY "{name}" or choose another name'
             )
         return existing
 
@@ -234,7 +234,8 @@ class StatementRunner:
         if not queries and not views:
             return
         users = [f"query {q}" for q in queries] + [f"view {v}" for v in views]
-        first = f"DROP QUERY {queries[0]}" if queries else f"DROP VIEW {views[0]}"
+        # Quoted, because names may hold dashes and capitals.
+        first = f'DROP QUERY "{queries[0]}"' if queries else f'DROP VIEW "{views[0]}"'
         raise BindingError(
             f"{kind_of(definition)} {definition.name!r} is used by {', '.join(users)}",
             span=statement.name.span,

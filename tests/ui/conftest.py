@@ -207,6 +207,8 @@ class FakeCoordinator:
                 self.catalog.drop(statement.name.text)
                 return StatementResult(ResultKind.DONE, f"{statement.name.text} dropped")
             case Explain():
+                if isinstance(statement.inner, Query):
+                    bind_query(statement.inner, self.catalog)
                 return StatementResult(ResultKind.TEXT, text="Fragment f0 [BASE: base] -> result")
             case Show():
                 rows = tuple((d.name,) for d in self.catalog)

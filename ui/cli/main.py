@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from streamsql.errors import FederationError, InternalError
 from ui.cli.client import ConsoleClient, ServerError, console_address
+from ui.cli.explaining import explained
 from ui.cli.printing import check_format, print_json, print_list
 from ui.cli.running import Until, follow, run_query, seconds_of
 
@@ -66,7 +66,7 @@ def query_run(  # noqa: PLR0913, PLR0917  (the command line contract)
     until_settled: Annotated[
         bool, typer.Option("--until-settled", help="Stop when every site has answered")
     ] = False,
-    limit: Annotated[int | None, typer.Option(help="Stop after so many changes")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many changes")] = None,
     name: Annotated[str, typer.Option(help="Name of the query")] = "",
     form: Format = "table",
     console: Address = None,
@@ -100,7 +100,7 @@ def query_show(query: str, form: ListFormat = "table", console: Address = None) 
         if form == "json":
             print_json(shown)
             return
-        _print_facts(shown["query"])
+        _print_facts({**shown["query"], "columns": _columns_text(shown["query"])})
         columns = [column["name"] for column in shown["query"]["columns"]]
         print_list(shown["rows"], columns, form)
 
@@ -109,7 +109,7 @@ def query_show(query: str, form: ListFormat = "table", console: Address = None) 
 def query_tail(
     query: str,
     seconds: Annotated[str | None, typer.Option("--for", help="Stop after, e.g. 5s")] = None,
-    limit: Annotated[int | None, typer.Option(help="Stop after so many changes")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many changes")] = None,
     form: Format = "table",
     console: Address = None,
 ) -> None:
@@ -154,14 +154,13 @@ def explain(
     """
     with connected(console) as client:
         check_format(form, ("text", "json"))
-        text = f"EXPLAIN (TYPE {kind}, FORMAT {form}) {sql}"
-        for result in client.post("/api/statements", {"text": text}):
-            for warning in result["warnings"]:
-                Console(stderr=True, highlight=False).print(f"[yellow]warning:[/] {warning}")
-            if form == "json" and result["data"] is not None:
-                print_json(result["data"])
-            else:
-                typer.echo(result["text"])
+        result = explained(client, sql, kind, form)
+        for warning in result["warnings"]:
+            sys.stderr.write(f"warning: {warning}\n")
+        if form == "json" and result["data"] is not None:
+            print_json(result["data"])
+        else:
+            typer.echo(result["text"])
 
 
 @gateway_app.command("list")

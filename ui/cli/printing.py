@@ -58,7 +58,9 @@ def cell(value: object) -> str:
     if value is None:
         return "[dim]NULL[/]"
     if isinstance(value, list):
-        return escape(", ".join(map(str, value)))
+        return ", ".join(map(cell, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{escape(str(name))} {cell(part)}" for name, part in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
     return escape(str(value))

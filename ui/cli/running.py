@@ -1,11 +1,14 @@
 """Run a query on the federation and print its changes until told to stop."""
 
 import re
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any
 
 from streamsql.errors import DeploymentError, FederationError
+from streamsql.syntax import Query, Subscribe
+from streamsql.syntax.parse import parse_statement
 from ui.cli.client import ConsoleClient
 from ui.cli.printing import ChangePrinter
 
@@ -44,13 +47,16 @@ def run_query(client: ConsoleClient, sql: str, name: str, until: Until, form: st
     Raises:
         FederationError: The statement is wrong, or the query fails.
     """
-    body = {"text": sql, "name": name, "origin": "session"}
-    results = client.post("/api/statements", body)
-    query = next((r["query"] for r in results if r["query"] is not None), None)
-    if query is None:
+    # Looked at here first: the console would carry out whatever else it is.
+    if not isinstance(parse_statement(sql), Query | Subscribe):
         raise DeploymentError(
             "that is no query", hint="SELECT or SUBSCRIBE; other statements go to `pando run`"
         )
+    body = {"text": sql, "name": name, "origin": "session"}
+    result = client.post("/api/statements", body)[0]
+    query = result["query"]
+    for warning in result["warnings"]:
+        sys.stderr.write(f"warning: {warning}\n")
     try:
         follow(client, query, until, form)
     finally:
@@ -68,6 +74,7 @@ def follow(client: ConsoleClient, query: dict[str, Any], until: Until, form: str
         FederationError: The query fails, or the console goes away.
     """
     printer = ChangePrinter(form, [column["name"] for column in query["columns"]])
+    told = ""
     begin = time.monotonic()
     reader = _Reader(client, query["id"])
     for event, value in reader.until(until, begin):
@@ -76,8 +83,13 @@ def follow(client: ConsoleClient, query: dict[str, Any], until: Until, form: str
                 printer.print(change)
                 if until.limit is not None and printer.printed >= until.limit:
                     return
-        elif event == "status" and value.get("status") == "failed":
-            raise DeploymentError(f"query {query['id']} failed: {value.get('error')}")
+        elif event == "status":
+            error = value.get("error") or ""
+            if value.get("status") == "failed":
+                raise DeploymentError(f"query {query['id']} failed: {error}")
+            if error != told:
+                sys.stderr.write(f"warning: {error}\n" if error else "")
+                told = error
 
 
 class _Reader:

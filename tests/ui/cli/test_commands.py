@@ -85,7 +85,10 @@ def test_a_wrong_query_is_the_users_error(pando: Any) -> None:
     "arguments",
     [
         ("query", "run", "SHOW TABLES"),
+        ("query", "run", f"{SEATS}; {SEATS}"),
         ("query", "run", SEATS, "--for", "soon"),
+        ("explain", SEATS, "--type", "none"),
+        ("explain", f"{SEATS}; DROP VIEW FreeMachines"),
         ("query", "run", SEATS, "--format", "xml"),
         ("query", "show", "none"),
         ("query", "list", "--format", "csv"),
@@ -98,6 +101,37 @@ def test_wrong_use_is_the_users_error_too(pando: Any, arguments: tuple[str, ...]
     result = pando(*arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["CREATE TABLE t (a INTEGER)", f"{SEATS}; CREATE TABLE t (a INTEGER)"]
+)
+def test_running_a_query_carries_out_nothing_else(pando: Any, coordinator: Any, text: str) -> None:
+    names = {definition.name for definition in coordinator.definitions()}
+    assert pando("query", "run", text).exit_code == 2
+    assert pando("explain", f"{SEATS}; {text}").exit_code == 2
+    assert {definition.name for definition in coordinator.definitions()} == names
+    assert not coordinator.queries("session")
+
+
+def test_a_limit_is_at_least_one(pando: Any) -> None:
+    result = pando("query", "run", SEATS, "--limit", "0")
+    assert result.exit_code == 2
+    assert "--limit" in result.stderr
+
+
+def test_why_a_query_waits_is_told_once(pando: Any, console: Any, coordinator: Any) -> None:
+    def degrade() -> None:
+        degraded = QueryStatus.DEGRADED
+        for _ in range(2):
+            console.do(lambda: coordinator.set_status("mine", degraded, "no such file x.csv"))
+
+    timer = threading.Timer(0.4, degrade)
+    timer.start()
+    result = pando("query", "run", SEATS, "--name", "mine", "--for", "2s")
+    timer.join()
+    assert result.exit_code == 0
+    assert result.stderr.count("warning: no such file x.csv") == 1
 
 
 def test_a_query_that_fails_ends_with_its_reason(
@@ -167,6 +201,12 @@ def test_a_running_query_is_shown_followed_explained_and_stopped(
 def test_explain_prints_the_fragments(pando: Any) -> None:
     result = pando("explain", SEATS, "--type", "federated")
     assert (result.exit_code, result.stdout) == (0, "Fragment f0 [BASE: base] -> result\n")
+
+
+def test_errors_of_explain_name_the_statements_own_place(pando: Any) -> None:
+    result = pando("explain", "SELECT mid,\n  nope FROM SeatSensor")
+    assert result.exit_code == 2
+    assert "line 2, column 3: nope" in result.stderr
 
 
 def test_simulation_reaches_the_gateway(pando: Any, coordinator: Any, site: Any) -> None:
