@@ -1,0 +1,195 @@
+"""The settings `pando up` writes are those the services read."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from deploy.local import configure
+from deploy.local.layout import Layout
+from deploy.local.options import UpOptions
+from deploy.local.recordings import Recording, inspect
+from gateway.settings import ClockSettings, GatewaySettings
+from gateway.settings import load_settings as read_gateway
+from gateway.wrappers.calendar.wrapper import CalendarOptions
+from gateway.wrappers.motes.settings import MoteOptions
+from gateway.wrappers.recordings.wrapper import ReplayOptions
+from gateway.wrappers.soft_sensors import SoftSensorOptions
+from static_engine.settings import read_settings as read_static
+from streamsql.errors import DeploymentError
+from ui.settings import load_settings as read_console
+
+BROKER = "mqtt://127.0.0.1:1883"
+CLOCK = ClockSettings(600.0, 5, 7)
+OPTIONS: dict[str, type[msgspec.Struct]] = {
+    "motes": MoteOptions,
+    "soft_sensors": SoftSensorOptions,
+    "calendar": CalendarOptions,
+    "replay": ReplayOptions,
+}
+TRACE = (
+    '{"location": "here", "node_count": 2}\n'
+    "datetime,src,dst,channel,mean_rssi,pdr,tx_count\n"
+    "2026-01-01 12:00:00,1,2,11,-60.5,0.9,100\n"
+    "2026-01-01 12:00:00,2,1,11,-60.5,0.9,100\n"
+)
+
+
+def gateways(layout: Layout, options: UpOptions) -> list[GatewaySettings]:
+    """Return the settings of all gateways as they read them."""
+    recording = inspect(options.replay) if options.replay else None
+    site = configure.read_site(options, recording)
+    script, _ = configure.write_site(site, layout, recording, options.gateways)
+    found = []
+    for number in range(1, options.gateways + 1):
+        written = configure.gateway_settings(
+            number,
+            options=options,
+            layout=layout,
+            broker=BROKER,
+            script=script,
+            recording=recording,
+            clock=CLOCK,
+        )
+        path = configure.write_settings(layout, written.gateway, written)
+        read = read_gateway(path, {})
+        assert read == written
+        found.append(read)
+    return found
+
+
+def kinds(settings: GatewaySettings) -> list[str]:
+    return [wrapper.kind for wrapper in settings.wrappers]
+
+
+def names(settings: GatewaySettings) -> set[str]:
+    return {source.name for source in settings.sources}
+
+
+MOTES = {
+    "seatsensor",
+    "roomsensor",
+    "temperature",
+    "energymeter",
+    "rfidbeacon",
+    "machineload",
+    "link",
+}
+
+
+def test_the_sample_building(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "my data")
+    first, second, third = gateways(layout, UpOptions(gateways=3))
+    assert [s.gateway for s in (first, second, third)] == ["gw-1", "gw-2", "gw-3"]
+    assert kinds(first)[0] == "motes"
+    assert kinds(first).count("calendar") == 1
+    assert all("calendar" not in kinds(s) for s in (second, third))
+    hosts = [s for s in (first, second, third) if "soft_sensors" in kinds(s)]
+    assert len(hosts) == 1, "this machine stands at one desk"
+    for settings in (first, second, third):
+        expected = set(MOTES)
+        expected |= {"process"} if "soft_sensors" in kinds(settings) else set()
+        expected |= {"roomreservation"} if "calendar" in kinds(settings) else set()
+        assert names(settings) == expected
+        assert settings.clock == CLOCK
+        assert settings.rooms
+        assert {sensor.room for sensor in settings.sensors} <= set(settings.rooms)
+        assert all(sensor.stream in names(settings) for sensor in settings.sensors)
+    rooms = [room for settings in (first, second, third) for room in settings.rooms]
+    assert len(rooms) == len(set(rooms)), "a room has one gateway"
+
+
+def test_options_of_wrappers_are_those_the_wrappers_take(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    recording = tmp_path / "r.csv"
+    recording.write_text("ts,a\n1,2\n")
+    for options in (UpOptions(gateways=2), UpOptions(gateways=1, replay=recording)):
+        for settings in gateways(layout, options):
+            for wrapper in settings.wrappers:
+                msgspec.convert(wrapper.options, OPTIONS[wrapper.kind])
+                for option in ("file", "detectors", "location"):
+                    place = wrapper.options.get(option, str(tmp_path))
+                    assert Path(place).is_absolute()
+                    assert Path(place).exists()
+
+
+def test_a_csv_recording_is_replayed_by_the_first_gateway(tmp_path: Path) -> None:
+    recording = tmp_path / "water.csv"
+    recording.write_text("ts,tank\n1,a\n")
+    layout = Layout(tmp_path / "data")
+    gateways(layout, UpOptions(gateways=2))
+    assert (layout.site / "site.geojson").exists()
+    first, second = gateways(layout, UpOptions(gateways=2, replay=recording))
+    assert (kinds(first), kinds(second)) == (["replay"], [])
+    assert (names(first), names(second)) == ({"water"}, set())
+    assert not (layout.site / "site.geojson").exists(), "the map of an earlier run goes"
+    assert (first.rooms, first.sensors) == ((), ())
+    assert 'CREATE SOURCE "water"' in layout.schema.read_text()
+
+
+def test_a_link_trace_is_split_by_who_owns_the_node(tmp_path: Path) -> None:
+    recording = tmp_path / "here.k7"
+    recording.write_text(TRACE)
+    found = gateways(Layout(tmp_path / "data"), UpOptions(gateways=2, replay=recording))
+    nodes = [node for s in found for w in s.wrappers for node in w.options["nodes"]]
+    assert sorted(nodes) == ["1", "2"]
+    for settings in found:
+        assert kinds(settings) in (["replay"], [])
+        if settings.wrappers:
+            assert settings.wrappers[0].options["nodes"], "none would mean all"
+            assert names(settings) == {"link"}
+
+
+@pytest.mark.parametrize("calendar", [None, "https://example.org/rooms.ics", "rooms.ics"])
+def test_the_calendar(
+    tmp_path: Path, calendar: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rooms.ics").write_text("")
+    layout = Layout(tmp_path / "data")
+    (settings,) = gateways(layout, UpOptions(gateways=1, calendar=calendar))
+    (location,) = [w.options["location"] for w in settings.wrappers if w.kind == "calendar"]
+    expected = {None: str(layout.site / "calendar.ics"), "rooms.ics": str(tmp_path / "rooms.ics")}
+    assert location == expected.get(calendar, calendar)
+
+
+def test_console_base_and_static(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    options = UpOptions(port=9123, spark=False, database="postgresql://db/pando")
+    gateways(layout, options)
+    console = configure.console_settings(layout, BROKER, options, None)
+    read = read_console(configure.write_settings(layout, "console", console), {})
+    assert read == console
+    assert (read.port, read.catalog_url, read.layers) == (9123, options.database, "building")
+    assert Path(read.site_file).is_file()
+    assert Path(read.schema_file).is_file()
+    trace = Recording(tmp_path / "r", "k7", "link", 0)
+    assert configure.console_settings(layout, BROKER, options, trace).layers == "trace"
+    base = configure.base_settings(layout, BROKER, CLOCK)
+    assert read_gateway(configure.write_settings(layout, "base", base), {}) == base
+    assert (base.role, base.sources, base.wrappers) == ("base", (), ())
+    static = configure.static_settings(layout, BROKER, options)
+    path = configure.write_settings(layout, "static", static)
+    assert read_static(path, {}) == static
+    assert not static.use_spark
+    assert (Path(static.base_dir) / "machines.csv").is_file()
+    folders = {s.data_dir for s in (console, base, static)}
+    assert len(folders) == 3
+    assert msgspec.json.decode(path.read_bytes())["broker"] == BROKER
+
+
+def test_a_map_says_what_it_lacks(tmp_path: Path) -> None:
+    site = configure.read_site(UpOptions(), None)
+    assert site is not None
+    lacking = replace(site, warnings=("room 7 has no door",))
+    _, warnings = configure.write_site(lacking, Layout(tmp_path), None, 1)
+    assert warnings == ("room 7 has no door",)
+
+
+def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "site").write_text("a file")
+    with pytest.raises(DeploymentError, match="cannot write"):
+        configure.write_site(configure.read_site(UpOptions(), None), Layout(tmp_path), None, 1)
+    with pytest.raises(DeploymentError, match=r"cannot write|cannot remove"):
+        configure.write_site(None, Layout(tmp_path), Recording(tmp_path, "csv", "r", 0), 1)
