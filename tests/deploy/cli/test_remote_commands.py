@@ -16,8 +16,8 @@ COLUMNS = [{"name": "mid", "type": "TEXT"}, {"name": "w", "type": "DOUBLE"}]
 
 
 def answer(kind: str, **facts: Any) -> Object:
-    empty: Object = {"message": "", "query": None, "columns": [], "rows": [], "text": "", "data": None}
-    return {"kind": kind, **empty, "warnings": [], **facts}
+    empty: Object = {"message": "", "query": None, "columns": [], "rows": [], "text": ""}
+    return {"kind": kind, **empty, "data": None, "warnings": [], **facts}
 
 
 class FakeConsole:
@@ -168,10 +168,8 @@ def test_the_shell_follows_queries_and_runs_the_rest(
             raise DeploymentError("no such source")
 
     monkeypatch.setattr(deploy.cli.remote, "run_query", follow)
-    lines = (
-        "-- mine\nSELECT mid FROM seat;\nSHOW SOURCES;\nSELECT 1 FROM x;\nSELEC;\n"
+    lines = "-- mine\nSELECT mid FROM seat;\nSHOW SOURCES;\nSELECT 1 FROM x;\nSELEC;\n"
     lines += "SHOW TABLES;\n"
-    )
     done = CliRunner().invoke(app, ["shell"], input=lines)
     assert done.exit_code == 0
     assert followed == [("SELECT mid FROM seat", True), ("SELECT 1 FROM x", True)]
