@@ -32,6 +32,10 @@ from streamsql.syntax.statements import Statement
 from streamsql.wire.topics import check_id
 
 ORIGINS = ("user", "map", "session")
+_NO_SOURCE = (
+    "this table names no source, so queries over it wait for ever;"
+    " write WITH (source = 'csv', path = 'rows.csv')"
+)
 
 
 class StatementRunner:
@@ -167,8 +171,10 @@ class StatementRunner:
         )
 
     def _creation_warnings(self, definition: Definition) -> tuple[str, ...]:
-        if not isinstance(definition, SourceDefinition) or definition.is_table:
+        if not isinstance(definition, SourceDefinition):
             return ()
+        if definition.is_table:
+            return () if definition.option("source") else (_NO_SOURCE,)
         if self._planner.topology().owners(definition.name):
             return ()
         wrapper = definition.option("wrapper")

@@ -29,13 +29,8 @@ _ARROW = {
 }
 
 
-def arrow_type(dtype: DataType) -> pa.DataType:
-    """Return the Arrow type that carries a StreamSQL type; times are 64-bit microseconds."""
-    return _ARROW[dtype]
-
-
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """Return a relation's Arrow schema; columns are named c0, c1, … by position."""
+    """Return a relation's Arrow schema: c0, c1, … by position, times as 64-bit microseconds."""
     return pa.schema([(f"c{i}", _ARROW[dtype]) for i, dtype in enumerate(schema.dtypes)])
 
 

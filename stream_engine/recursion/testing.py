@@ -5,7 +5,6 @@ Not imported by the engine.
 
 import random
 from collections import deque
-from collections.abc import Iterable
 
 from stream_engine.recursion.fixpoint import FixpointOperator
 from stream_engine.recursion.options import RecursionOptions
@@ -217,8 +216,3 @@ def _batch(message: RecursiveOutgoing) -> DeltaBatch:
         annotated=message.annotated,
         kills=message.kills,
     )
-
-
-def as_delta(rows: Iterable[Row]) -> Delta:
-    """Return rows as insertions."""
-    return dict.fromkeys(rows, 1)

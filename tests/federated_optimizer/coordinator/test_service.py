@@ -165,6 +165,18 @@ def test_names_are_unique_and_the_same_statement_is_the_same_query(harness: Any)
     harness.run(scenario)
 
 
+def test_a_table_without_rows_to_read_is_warned_of(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        (empty,) = await coordinator.execute("CREATE TABLE t (a INTEGER)")
+        assert "names no source" in empty.warnings[0]
+        file = "CREATE TABLE u (a INTEGER) WITH (source = 'csv', path = 'u.csv')"
+        (read,) = await coordinator.execute(file)
+        assert read.warnings == ()
+
+    harness.run(scenario)
+
+
 def test_definitions_in_use_are_not_dropped(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=1)
@@ -172,9 +184,10 @@ def test_definitions_in_use_are_not_dropped(harness: Any) -> None:
         query = await harness.start_query(coordinator, "SELECT * FROM open")
         with pytest.raises(BindingError, match="used by query q1, view open"):
             await coordinator.execute("DROP SOURCE RoomSensor")
-        with pytest.raises(BindingError, match="used by query q1"):
+        with pytest.raises(BindingError, match="used by query q1") as refused:
             await coordinator.execute("DROP VIEW open")
-        await coordinator.execute(f"DROP QUERY {query}")
+        await coordinator.execute(refused.value.hint.removesuffix(" first"))
+        assert query not in {q.id for q in coordinator.queries()}
         with pytest.raises(BindingError, match="used by view open"):
             await coordinator.execute("DROP SOURCE RoomSensor")
         await coordinator.execute("DROP VIEW open; DROP SOURCE RoomSensor")
