@@ -22,7 +22,10 @@ FIRST_PATIENCE = 3_000_000
 LONGEST_PATIENCE = 60_000_000
 
 _Key = tuple[str, int, str, str | None]
-"""Query, version, site, and to whom it sends; None for the fragment itself."""
+"""Query, version, site, and to whom it sends; None for the fragment itself, `REPORT` for what it
+says."""
+
+REPORT = "?"
 
 _Counts = tuple[int, int]
 
@@ -84,8 +87,8 @@ class Repairs:
         for query, key in due:
             doubt = self._doubts[key]
             _query, _version, site, to = key
-            sites.update(end for end in (site, to) if end)
-            if doubt.asked:
+            sites.update(end for end in (site, to) if end not in (None, OUTPUT, REPORT))
+            if doubt.asked and to != REPORT:
                 self._send_again(query, site, to)
             doubt.asked, doubt.since = doubt.asked + 1, now
         for site in sorted(sites):
@@ -111,11 +114,15 @@ class Repairs:
                 to == OUTPUT and sender in waiting
             ):
                 yield ((query.id, version, sender, to), (sent, arrived))
-        heard = query.flows.heard_from()
-        for site in sites_of(query.bundle):
-            if (
-                site not in heard
-                and site not in query.problems
-                and self._membership.is_online(site)
-            ):
+        yield from self._doubtful_sites(query)
+
+    def _doubtful_sites(self, query: RunningQuery) -> Iterator[tuple[_Key, _Counts]]:
+        version, flows = query.bundle.version, query.flows
+        heard = flows.heard_from()
+        sites = [s for s in sites_of(query.bundle) if self._membership.is_online(s)]
+        incomplete = bool(flows.without_input(sites))
+        for site in sites:
+            if site in heard and (incomplete or not flows.is_idle(site)):
+                yield ((query.id, version, site, REPORT), flows.batches(site))
+            elif site not in heard and site not in query.problems:
                 yield ((query.id, version, site, None), (0, 0))

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
+from federated_optimizer.coordinator import Coordinator, CoordinatorSettings, repairs
 from federated_optimizer.coordinator.model import ChangeBatch, QueryStatus, ResultKind
+from gateway.site import flow_reports, host
 from gateway.site.host import SiteHost
 from messaging import Will
 from messaging.in_memory import InMemoryBroker, InMemoryClient
@@ -259,3 +260,12 @@ class Harness:
 def harness(tmp_path: Path) -> Harness:
     """The tools of this folder's tests."""
     return Harness(tmp_path)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts come more often and are doubted sooner."""
+    monkeypatch.setattr(flow_reports, "REPEAT", 0.3)
+    monkeypatch.setattr(host, "LONGEST_SLEEP", 0.3)
+    monkeypatch.setattr(repairs, "LOOK_MICROSECONDS", 50_000)
+    monkeypatch.setattr(repairs, "FIRST_PATIENCE", 200_000)

@@ -6,22 +6,11 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator import repairs
 from federated_optimizer.coordinator.model import QueryStatus
-from gateway.site import flow_reports, host
 from messaging.in_memory import Faults
 from streamsql.wire.codec import encode_packed
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counts come more often and are doubted sooner."""
-    monkeypatch.setattr(flow_reports, "REPEAT", 0.3)
-    monkeypatch.setattr(host, "LONGEST_SLEEP", 0.3)
-    monkeypatch.setattr(repairs, "LOOK_MICROSECONDS", 50_000)
-    monkeypatch.setattr(repairs, "FIRST_PATIENCE", 200_000)
 
 
 async def silenced(federation: Any, seconds: float = 0.3) -> None:
