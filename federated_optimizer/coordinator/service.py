@@ -81,6 +81,7 @@ class Coordinator:
         self._planned_for: object = None
         self._owes_greeting = False
         self._taken_over = False
+        self._closing = False
         self._sweeping = False
         self.epoch = 0
 
@@ -159,6 +160,7 @@ class Coordinator:
 
     async def close(self) -> None:
         """Say goodbye and stop; queries keep running at the sites."""
+        self._closing = True
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -338,7 +340,7 @@ class Coordinator:
                 log.error("another coordinator has taken over federation %s", self._settings.site)
                 self._taken_over = True
                 self._spawn(self._client.close())
-        elif not state.online and not self._taken_over:
+        elif not state.online and not self._taken_over and not self._closing:
             # The will of a former life, or of our own link that broke and is back.
             self._deployment.state(self._state(online=True))
 

@@ -43,6 +43,20 @@ def test_running_queries_survive_a_restart_without_starting_anew(harness: Any) -
     harness.run(scenario)
 
 
+def test_a_coordinator_that_leaves_does_not_answer_its_own_goodbye(
+    harness: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.close()
+        # A broker may still deliver it while the connection is being closed.
+        coordinator._heard_own_state(state_of(federation))
+        assert not state_of(federation).online
+        assert "closed" not in caplog.text
+
+    harness.run(scenario)
+
+
 def test_what_is_left_of_an_unknown_query_is_cleared(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         first = await federation.standard()
