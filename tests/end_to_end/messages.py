@@ -1,0 +1,65 @@
+"""Other people's messages on a running federation's broker."""
+
+import asyncio
+import json
+import random
+from pathlib import Path
+
+from messaging import Message, open_client
+
+ROOT = "pando/v1/demo/#"
+
+
+def broker_of(data: Path) -> str:
+    """Return the address of a federation's broker."""
+    return str(json.loads((data / "run" / "base.json").read_text())["broker"])
+
+
+def record(url: str, seconds: float) -> list[Message]:
+    """Return what is published meanwhile, not what was retained before."""
+
+    async def listen() -> list[Message]:
+        client = open_client(url, "eavesdropper")
+        heard: list[Message] = []
+        client.on_messages(heard.extend)
+        await client.connect()
+        await client.subscribe(ROOT)
+        await asyncio.sleep(seconds)
+        await client.close()
+        return [message for message in heard if not message.retain]
+
+    return asyncio.run(listen())
+
+
+def publish(url: str, messages: list[tuple[str, bytes]]) -> None:
+    """Publish messages in this order, none retained."""
+
+    async def send() -> None:
+        client = open_client(url, "vandal", max_pending=100_000)
+        await client.connect()
+        for topic, payload in messages:
+            client.publish(topic, payload)
+        await client.close()
+
+    asyncio.run(send())
+
+
+def spoiled(message: Message, seed: int) -> list[bytes]:
+    """Return payloads that nobody should accept: cut, mixed up, huge, deep, of other types."""
+    source = random.Random(f"{seed} {message.topic}")
+    cut = message.payload[: len(message.payload) // 2]
+    flipped = bytearray(message.payload)
+    for _ in range(3):
+        if flipped:
+            flipped[source.randrange(len(flipped))] ^= 1 << source.randrange(8)
+    return [
+        cut,
+        b"{",
+        b"[" * 20_000,
+        b'{"a":' * 5_000,
+        b"\x81" * 20_000,
+        b"\x00" * 300_000,
+        b'{"epoch":"one","seq":[],"rows":7,"state":{"x":null}}',
+        b'[1,"two",null,{"three":3}]',
+        source.randbytes(64),
+    ]

@@ -1,0 +1,99 @@
+"""The story in a real browser against the real federation."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.end_to_end.federation import Federation, federation, wait
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.browser, pytest.mark.timeout(240)]
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 30_000
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    with federation(tmp_path_factory.mktemp("browser") / "data", "--no-spark") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    if not CHROMIUM.exists():
+        pytest.fail("browser tests need Debian's chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        opened = browser.new_page(viewport={"width": 1280, "height": 800})
+        opened.set_default_timeout(PATIENCE)
+        yield opened
+        browser.close()
+
+
+def test_the_route_is_drawn_and_moves_when_somebody_sits_down(up: Federation, page: Page) -> None:
+    page.goto(up.address)
+    page.wait_for_selector(".desk")
+    room = next(r for r in up.sites()["gw-2"]["rooms"] if r.startswith("L1"))
+    page.select_option("#route-software", "LaTeX")
+    page.select_option("#route-from", room)
+    answer = page.locator("#route-answer")
+    expect(answer).to_contain_text(re.compile(r"\d+ m to \w"), timeout=PATIENCE)
+    expect(page.locator("path.route").first).to_be_visible()
+    target = answer.locator(".found .link-button")
+    first = target.inner_text()
+    sat = up.pando("simulate", "sit", first)
+    assert sat.returncode == 0, sat.stderr
+    expect(target).not_to_have_text(first, timeout=PATIENCE)
+    assert up.pando("simulate", "leave", first).returncode == 0
+    expect(target).to_have_text(first, timeout=PATIENCE)
+
+
+def test_a_query_is_typed_run_and_its_rows_are_live(up: Federation, page: Page) -> None:
+    page.goto(f"{up.address}/queries")
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0")
+    page.click("#run")
+    rows = page.locator("#rows tbody tr")
+    expect(rows.first).to_be_visible(timeout=PATIENCE)
+    mid = rows.first.locator("td").first.inner_text()
+    assert up.pando("simulate", "leave", mid).returncode == 0
+    gone = page.locator("#rows tbody td", has_text=re.compile(f"^{mid}$"))
+    expect(gone).to_have_count(0, timeout=PATIENCE)
+
+
+def test_a_wrong_query_shows_place_and_hint(up: Federation, page: Page) -> None:
+    page.goto(f"{up.address}/queries")
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("SELECT weigth FROM SeatSensor")
+    page.click("#run")
+    problem = page.locator("#problem")
+    expect(problem).to_contain_text("line 1, column 8")
+    expect(problem).to_contain_text("weigth")
+
+
+def test_every_page_stays_on_our_own_address(up: Federation, page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for path in ("/", "/queries", "/gateways", "/data"):
+        page.goto(up.address + path)
+        wait(lambda: page.evaluate("() => document.readyState") == "complete", 10)
+    assert asked
+    foreign: list[Any] = [
+        url for url in asked if not url.startswith((up.address, "data:", "blob:"))
+    ]
+    assert not foreign
