@@ -117,8 +117,8 @@ class Queries:
         """Withdraw a query everywhere and end its readers."""
         self._running.pop(query.id, None)
         self._asked = {key: at for key, at in self._asked.items() if key[0] != query.id}
-        self._deployment.withdraw(query.bundle)
         query.result.end(QueryStatus.STOPPED, query.error)
+        self._deployment.withdraw(query.bundle)
         return replace(self.info(query), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
 
     def redeploy(self, query: RunningQuery, planned: Planned) -> None:
@@ -177,8 +177,7 @@ class Queries:
         """Take in a part of a result; whoever sends one of an unknown query is told to stop."""
         query = self._running.get(query_id)
         if query is None:
-            if self._may_ask(query_id, site):
-                self._deployment.withdraw_from(query_id, site)
+            self._stop_unknown(query_id, site)
             return
         if self._settings.host in query.problems:
             return  # it was stopped for the size of its result; the rest of it is on its way
@@ -189,9 +188,11 @@ class Queries:
         self.refresh(query)
 
     def hear_flow(self, query_id: str, site: str, report: FlowReport) -> None:
-        """Take in a report of counts."""
+        """Take in a report of counts; whoever counts for an unknown query is told to stop."""
         query = self._running.get(query_id)
-        if query is not None and query.flows.hear(site, report, query.bundle):
+        if query is None:
+            self._stop_unknown(query_id, site)
+        elif query.flows.hear(site, report, query.bundle):
             self.refresh(query)
 
     def hear_problem(self, query_id: str, site: str, problem: QueryProblem | None) -> None:
@@ -263,6 +264,10 @@ class Queries:
             and now - query.unread_since
             >= (settings.session_grace if query.ever_read else settings.unread) * 1_000_000
         ]
+
+    def _stop_unknown(self, query_id: str, site: str) -> None:
+        if self._may_ask(query_id, site):
+            self._deployment.withdraw_from(query_id, site)
 
     def _may_release(self, query: RunningQuery) -> bool:
         if not query.result.is_synchronised:

@@ -165,6 +165,22 @@ def test_a_query_stays_settled_without_the_static_engine(harness: Any) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
+def test_a_site_that_runs_what_nobody_wants_is_stopped(harness: Any) -> None:
+    """Even if it sends nothing but its counts."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, ROOMS)
+        engine = federation.sites["gw-1"].engine
+        await harness.until(lambda: engine.queries == {query: 1})
+        bundle = coordinator._queries.find(query).bundle
+        engine.install(type(bundle)("q99", 1, bundle.fragments, bundle.schema))
+        await harness.until(lambda: engine.queries == {query: 1}, "q99 is stopped")
+
+    harness.run(scenario)
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_query_stopped_for_its_size_is_not_sent_again(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         await federation.standard()
