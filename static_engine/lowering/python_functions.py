@@ -5,11 +5,13 @@ last digit matters the worker runs the very function the other engines run. The 
 by value, so workers of a cluster need no package of ours. Rows travel in Arrow batches.
 """
 
+import copyreg
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from pyspark import cloudpickle
+import msgspec
+from pyspark import SparkContext, cloudpickle
 from pyspark.sql import Column
 from pyspark.sql.functions import udf
 from pyspark.sql.types import DataType as SparkType
@@ -23,6 +25,20 @@ from streamsql.data.types import DataType
 for _module in (exact, scalar, types):
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]
 
+
+def _leave_out_lookups() -> None:
+    """Let enumerations be sent by value after msgspec has decoded one.
+
+    msgspec then keeps a lookup table on the class, which cannot be pickled and which a worker has
+    no use for: it travels as None.
+    """
+    msgspec.convert(DataType.TEXT.value, DataType)
+    lookup = type(vars(DataType)["__msgspec_cache__"])
+    copyreg.pickle(lookup, lambda _lookup: (type(None), ()))
+
+
+_leave_out_lookups()
+
 PythonFunction = Callable[..., Column]
 
 
@@ -30,23 +46,26 @@ def call_python(
     function: Callable[..., object], result: DataType, arguments: list[Column]
 ) -> Column:
     """Return a call of a function of our own; a NULL argument gives NULL without calling it."""
-    return _strict(function, SPARK_TYPES[result])(*arguments)
+    return _strict(function, SPARK_TYPES[result], SparkContext._gateway)(*arguments)  # noqa: SLF001
 
 
 def call_python_cast(argument: Column, result: DataType) -> Column:
     """Return `CAST(argument AS result)` as `streamsql.algebra.scalar.cast` does it."""
-    return _cast(result)(argument)
+    return _cast(result, SparkContext._gateway)(argument)  # noqa: SLF001
 
 
 def call_python_on_list(
     function: Callable[..., object], result: DataType, arguments: list[Column]
 ) -> Column:
     """Return a call of a function that judges NULL itself."""
-    return _plain(function, SPARK_TYPES[result])(*arguments)
+    return _plain(function, SPARK_TYPES[result], SparkContext._gateway)(*arguments)  # noqa: SLF001
+
+
+# A function made for one JVM is of no use to the next one, so the gateway is part of the key.
 
 
 @lru_cache(maxsize=64)
-def _strict(function: Callable[..., object], result: SparkType) -> PythonFunction:
+def _strict(function: Callable[..., object], result: SparkType, _gateway: object) -> PythonFunction:
     def evaluate(*values: Any) -> Any:
         if None in values:
             return None
@@ -60,13 +79,13 @@ def _strict(function: Callable[..., object], result: SparkType) -> PythonFunctio
 
 
 @lru_cache(maxsize=16)
-def _plain(function: Callable[..., object], result: SparkType) -> PythonFunction:
+def _plain(function: Callable[..., object], result: SparkType, _gateway: object) -> PythonFunction:
     made: PythonFunction = udf(function, result, useArrow=True)
     return made
 
 
 @lru_cache(maxsize=16)
-def _cast(result: DataType) -> PythonFunction:
+def _cast(result: DataType, _gateway: object) -> PythonFunction:
     convert = scalar.cast
     integral = SPARK_TYPES[result] == SPARK_TYPES[DataType.INTEGER]
 

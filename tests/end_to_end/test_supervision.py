@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import time
 from pathlib import Path
 
 import psutil
@@ -12,65 +13,136 @@ from tests.end_to_end.federation import Federation, federation, wait
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(180)]
 
+SMALL = ("--no-spark", "--gateways", "1")
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+
+def ended(processes: list[psutil.Process]) -> bool:
+    """Whether none of these processes runs any more."""
+    return not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)
+
+
+def traces(data: Path) -> list[str]:
+    """Return files that only a running federation has."""
+    names = ("lock", "console.json", "run/services.json", "user-state/pando/console.json")
+    return [name for name in names if (data / name).exists()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_everything_without_a_trace(tmp_path: Path, number: signal.Signals) -> None:
-    with federation(tmp_path / "data", "--no-spark", "--gateways", "1") as up:
-        pids = up.pids()
+    with federation(tmp_path / "data", *SMALL) as up:
+        family = up.family()
+        assert len(family) >= 5
+        assert len(traces(up.data)) == 4
         assert up.stop(number) == 0
-        wait(lambda: not any(psutil.pid_exists(pid) for pid in pids), 5)
-        assert up.event("stopped") is not None
-        assert not (up.data / "console.json").exists()
+        wait(lambda: ended(family), 5)
+        wait(lambda: up.event("stopped"), 5)
+        assert traces(up.data) == []
 
 
-def test_killing_the_supervisor_leaves_no_orphan(tmp_path: Path) -> None:
-    with federation(tmp_path / "data", "--no-spark", "--gateways", "1") as up:
-        pids = up.pids()
+@pytest.mark.parametrize("seconds", [0.8, 1.2, 1.8])
+def test_ctrl_c_while_it_starts_leaves_nothing(tmp_path: Path, seconds: float) -> None:
+    up = Federation(tmp_path / "data", *SMALL)
+    try:
+        wait(lambda: up.event("preparing"), 30, up.said)
+        time.sleep(seconds - 0.8)
+        family = up.family()
+        assert up.stop(signal.SIGINT) == 0, up.said()
+        wait(lambda: ended(family), 5)
+        assert traces(up.data) == []
+        assert up.event("ready") is None
+    finally:
+        up.process.kill()
+        up.process.wait(10)
+        up.close()
+
+
+def test_after_kill_9_the_next_one_starts_at_once_in_its_place(tmp_path: Path) -> None:
+    data = tmp_path / "my data #1"
+    folder = tmp_path / "somewhere else"
+    (folder / "ui").mkdir(parents=True)
+    (folder / "ui" / "__init__.py").write_text("raise SystemExit('not our package')")
+    (folder / "gateway.py").write_text("raise SystemExit('not our package')")
+    with federation(data, *SMALL, folder=folder) as up:
+        family = up.family()
         up.stop(signal.SIGKILL)
-        wait(lambda: not any(psutil.pid_exists(pid) for pid in pids), 15)
-    with federation(tmp_path / "data", "--no-spark", "--gateways", "1") as again:
-        assert again.sites()["gw-1"]["online"]
+        assert len(traces(data)) == 4
+        refused = up.pando("gateway", "restart", "gw-1", "--data", str(data))
+        assert refused.returncode == 2
+        assert "no federation runs" in refused.stderr
+        with federation(data, *SMALL, port=up.port, folder=folder) as again:
+            assert again.sites()["gw-1"]["online"]
+            assert ended(family), "no orphan of the first is left"
+    assert traces(data) == []
 
 
 @pytest.mark.parametrize("service", ["broker", "base", "console"])
 def test_the_death_of_a_vital_service_is_explained(tmp_path: Path, service: str) -> None:
-    with federation(tmp_path / "data", "--no-spark", "--gateways", "1") as up:
-        pids = up.pids()
+    with federation(tmp_path / "data", *SMALL) as up:
+        family = up.family()
         os.kill(up.pid(service), signal.SIGKILL)
         assert up.process.wait(30) == 1
-        death = up.event("died", service=service)
-        assert death is not None
+        death = wait(lambda: up.event("died", service=service), 5)
         assert "SIGKILL" in death["message"]
-        wait(lambda: not any(psutil.pid_exists(pid) for pid in pids), 5)
+        wait(lambda: ended(family), 5)
+        assert traces(up.data) == []
 
 
-def test_a_second_federation_on_the_same_port_is_refused(tmp_path: Path) -> None:
-    with federation(tmp_path / "data", "--no-spark", "--gateways", "1") as up:
+def test_a_second_federation_is_refused_and_does_no_harm(tmp_path: Path) -> None:
+    with federation(tmp_path / "data", *SMALL) as up:
         second = up.pando("up", "--port", str(up.port), "--data", str(tmp_path / "other"))
-        assert second.returncode == 2
-        assert f"port {up.port} is in use" in second.stdout + second.stderr
-        third = up.pando("up", "--port", str(up.port + 1), "--data", str(up.data))
-        assert third.returncode == 2
-        assert "another federation runs" in third.stdout + third.stderr
+        assert (second.returncode, second.stdout) == (2, "")
+        assert f"port {up.port} is in use by pid {up.pid('console')}" in second.stderr
+        assert not (tmp_path / "other").exists()
+        third = up.pando("up", "--port", str(up.port), "--data", str(up.data))
+        assert (third.returncode, third.stdout) == (2, "")
+        assert f"another federation (pid {up.process.pid}) runs" in third.stderr
         assert up.sites()["gw-1"]["online"]
+        assert len(traces(up.data)) == 4
+        before = up.pid("gw-1")
+        assert up.pando("gateway", "restart", "gw-1", "--data", str(up.data)).returncode == 0
+        wait(lambda: up.event("restarted", service="gw-1"), 15, up.said)
+        assert up.pid("gw-1") != before
+        wait(lambda: up.sites()["gw-1"]["online"], 15, up.said)
+        assert up.event("died") is None
 
 
 def test_wrong_options_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    wrong = tmp_path / "wrong.geojson"
+    wrong.write_text('{"type": "FeatureCollection", "features": [{"type": "Feature"}]}')
+    garbage = tmp_path / "garbage.csv"
+    garbage.write_bytes(os.urandom(100))
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         closed = nobody.getsockname()[1]
         cases = [
-            (("--site", str(tmp_path / "none.geojson")), "there is no such file"),
-            (("--gateways", "0"), "--gateways 0"),
             (("--broker", f"mqtt://127.0.0.1:{closed}"), "no broker answers"),
             (("--broker", "nonsense"), "no broker address"),
+            (("--site", str(wrong)), "feature"),
+            (("--replay", str(garbage)), "garbage.csv"),
+            (("--gateways", "0"), "--gateways 0"),
         ]
-        for options, message in cases:
-            assert message in Federation(tmp_path / "data", "--no-spark", *options).refused()
+        started = [
+            (Federation(tmp_path / f"data{n}", "--no-spark", *options), message)
+            for n, (options, message) in enumerate(cases)
+        ]
+        started.append((Federation(tmp_path / "file" / "data"), "cannot use data directory"))
+        for up, message in started:
+            assert message in up.refused().lower()
+            assert up.event("starting") is None
+            assert traces(up.data) == []
 
 
-def test_a_site_file_that_is_wrong_names_the_feature(tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong.geojson"
-    wrong.write_text('{"type": "FeatureCollection", "features": [{"type": "Feature"}]}')
-    refused = Federation(tmp_path / "data", "--no-spark", "--site", str(wrong))
-    assert "feature" in refused.refused().lower()
+def test_a_pipe_that_closes_ends_it(tmp_path: Path) -> None:
+    with federation(tmp_path / "data", *SMALL) as up:
+        family = up.family()
+        assert up.process.stdout is not None
+        os.close(os.dup(up.process.stdout.fileno()))
+        reading = up.process.stdout.fileno()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, reading)  # the last reader of the pipe goes
+        os.close(nothing)
+        up.pando("gateway", "restart", "gw-1", "--data", str(up.data))  # gives it something to say
+        assert up.process.wait(30) == 0
+        wait(lambda: ended(family), 5)
+        assert traces(up.data) == []
