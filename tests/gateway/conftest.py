@@ -1,0 +1,32 @@
+"""Gateway processes on real brokers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from gateway.broker.launch import Preference
+from gateway.broker.mosquitto import find_mosquitto
+from gateway.broker.testing import BrokerProcess
+
+
+@pytest.fixture(params=["embedded", "mosquitto"])
+def real_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerProcess]:
+    """A broker process of the test's own, to stop, freeze or restart."""
+    kind = cast("Preference", request.param)
+    if kind == "mosquitto" and find_mosquitto() is None:
+        pytest.skip("mosquitto is not installed")
+    folder = tmp_path / "broker"
+    folder.mkdir()
+    with BrokerProcess(kind, folder) as process:
+        yield process
+
+
+@pytest.fixture
+def embedded_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    """Our own broker, for what does not depend on the broker."""
+    folder = tmp_path / "broker"
+    folder.mkdir()
+    with BrokerProcess("embedded", folder) as process:
+        yield process
