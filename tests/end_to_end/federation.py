@@ -17,7 +17,8 @@ from typing import Any
 import httpx
 import psutil
 
-PANDO = (sys.executable, "-c", "from deploy.cli.main import run_app; run_app()")
+ROOT = Path(__file__).resolve().parents[2]
+PANDO = (sys.executable, "-P", "-c", "from deploy.cli.main import run_app; run_app()")
 READY_SECONDS = 60.0
 POLL_SECONDS = 0.1
 
@@ -34,8 +35,11 @@ def free_port() -> int:
 class Federation:
     """One `pando up` and what it said."""
 
-    def __init__(self, data: Path, *options: str, port: int | None = None) -> None:
+    def __init__(
+        self, data: Path, *options: str, port: int | None = None, folder: Path | None = None
+    ) -> None:
         self.data = data
+        self.not_json: list[str] = []
         self.port = port or free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.events: list[dict[str, Any]] = []
@@ -43,6 +47,7 @@ class Federation:
             **os.environ,
             "PANDO_CONSOLE": self.address,
             "XDG_STATE_HOME": str(data / "user-state"),
+            "PYTHONPATH": str(ROOT),
         }
         arguments = ("up", "--format", "json", "--port", str(self.port), "--data", str(data))
         self.started = time.monotonic()
@@ -52,6 +57,7 @@ class Federation:
             stderr=subprocess.PIPE,
             text=True,
             env=self.environment,
+            cwd=folder,
         )
         self._errors: list[str] = []
         self._readers = [
@@ -65,16 +71,24 @@ class Federation:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            with contextlib.suppress(ValueError):
+            try:
                 self.events.append(json.loads(line))
+            except ValueError:
+                self.not_json.append(line)
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
         self._errors.extend(self.process.stderr)
 
     def wait_ready(self) -> dict[str, Any]:
-        """Return the ready line."""
-        found: dict[str, Any] = wait(lambda: self.event("ready"), READY_SECONDS, self.said)
+        """Return the ready line; fails at once when it ends before."""
+
+        def ready_or_over() -> dict[str, Any] | None:
+            found = self.event("ready")
+            assert found or self.process.poll() is None, self.said()
+            return found
+
+        found: dict[str, Any] = wait(ready_or_over, READY_SECONDS, self.said)
         return found
 
     def event(self, kind: str, **facts: Any) -> dict[str, Any] | None:
@@ -90,10 +104,10 @@ class Federation:
         return "\n".join([*lines, *self._errors[-10:]])
 
     def refused(self) -> str:
-        """Wait until it ends with the status of a user's error; return what it said."""
-        assert self.process.wait(30) == 2, self.said()
+        """Wait until it ends with the status of a user's error; return its standard error."""
+        assert self.process.wait(60) == 2, self.said()
         self.close()
-        return self.said()
+        return "".join(self._errors)
 
     def pid(self, service: str) -> int:
         """Return a service's process id."""
@@ -146,7 +160,13 @@ class Federation:
         """Signal the supervisor and return its exit status."""
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(60)
+
+    def family(self) -> list[psutil.Process]:
+        """Return the processes it has started, and those they have."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return psutil.Process(self.process.pid).children(recursive=True)
+        return []
 
     def close(self) -> None:
         """Free pipes and connections of an ended federation."""
@@ -156,25 +176,32 @@ class Federation:
             if pipe is not None:
                 pipe.close()
         self.http.close()
+        assert self.not_json == [], "every line of --format json is JSON"
 
 
 @contextlib.contextmanager
-def federation(data: Path, *options: str) -> Iterator[Federation]:
+def federation(
+    data: Path, *options: str, port: int | None = None, folder: Path | None = None
+) -> Iterator[Federation]:
     """Yield a ready federation; afterwards nothing of it is left running."""
-    running = Federation(data, *options)
-    pids: list[int] = []
+    running = Federation(data, *options, port=port, folder=folder)
+    family: list[psutil.Process] = []
     try:
         running.wait_ready()
-        pids = running.pids()
+        family = running.family()
         yield running
     finally:
-        if running.process.poll() is None:
-            running.stop()
-        running.close()
-        alive = [pid for pid in pids if psutil.pid_exists(pid)]
-        for pid in alive:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        family = family or running.family()
+        try:
+            if running.process.poll() is None:
+                running.stop()
+        finally:
+            running.process.kill()
+            for process in family:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            running.process.wait(10)
+            running.close()
 
 
 def wait(

@@ -8,6 +8,7 @@ from pathlib import Path
 from messaging import Message, open_client
 
 ROOT = "pando/v1/demo/#"
+PENDING = 50
 
 
 def broker_of(data: Path) -> str:
@@ -35,13 +36,21 @@ def publish(url: str, messages: list[tuple[str, bytes]]) -> None:
     """Publish messages in this order, none retained."""
 
     async def send() -> None:
-        client = open_client(url, "vandal", max_pending=100_000)
+        client = open_client(url, "vandal")
         await client.connect()
         for topic, payload in messages:
-            client.publish(topic, payload)
+            ticket = client.publish(topic, payload)
+            if client.pending() >= PENDING:
+                await ticket.wait(30)
         await client.close()
 
     asyncio.run(send())
+
+
+def kind_of(message: Message) -> tuple[str, str]:
+    """Return what a topic is for, e.g. ("gw", "obs"), whoever it names."""
+    levels = message.topic.split("/")
+    return levels[3], levels[5] if len(levels) > 5 else ""
 
 
 def spoiled(message: Message, seed: int) -> list[bytes]:
