@@ -112,6 +112,7 @@ class Gateway:
         self._connections = 0
         self._connected = asyncio.Event()
         self._others_run = False
+        self._stopping = False
         self._end: asyncio.Future[DeploymentError] | None = None
 
     async def run(self) -> None:
@@ -143,6 +144,7 @@ class Gateway:
             await self._stop()
 
     async def _stop(self) -> None:
+        self._stopping = True
         if not self._others_run:
             self.lane.flush()
             self.announcer.publish_state(ended_state(self.settings, self.session, "stopped"))
@@ -234,6 +236,8 @@ class Gateway:
     # What we hear -----------------------------------------------------------------------------
 
     def _on_connection(self, connected: bool) -> None:
+        if self._stopping:
+            return
         log.info("broker %s", "connected" if connected else "lost; trying again")
         if connected:
             self._connections += 1

@@ -1,78 +1,71 @@
-"""A site's time never goes back, and comes to agree with the wall's again."""
+"""The clocks of a site: they follow the wall and never go backwards."""
+
+import time
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.clock import SteadyClock, clock_from
+from gateway.clock import SteadyClock, clock_from, wall_clock
 from gateway.settings import ClockSettings
-from stream_engine.site import SiteEngine
-from streamsql.algebra.operators import Scan, SourceKind
-from streamsql.data.events import SourceEvent
-from streamsql.data.schema import Schema
-from streamsql.data.types import DataType
 
-SECOND = 1_000_000
-HOUR = 3_600 * SECOND
+MINUTE = 60_000_000
 
 
-class Clocks:
-    """A wall clock that somebody sets, and one that nobody does."""
+def test_the_wall_clock_is_in_microseconds() -> None:
+    assert abs(wall_clock() - time.time() * 1e6) < MINUTE
+    assert abs(clock_from(ClockSettings())() - time.time() * 1e6) < MINUTE
+
+
+class Time:
+    """A wall that is set, and a clock that nobody sets."""
 
     def __init__(self) -> None:
-        self.offset, self.elapsed = 100 * HOUR, 0
+        self.wall = 1_000 * MINUTE
+        self.elapsed = 0
+        self.clock = SteadyClock(lambda: self.wall, lambda: self.elapsed)
 
-    def wall(self) -> int:
-        return self.offset + self.elapsed
-
-    def steady(self) -> SteadyClock:
-        return SteadyClock(self.wall, lambda: self.elapsed)
-
-
-def test_it_is_the_wall_clock_as_long_as_nobody_sets_that_back() -> None:
-    clocks = Clocks()
-    steady = clocks.steady()
-    for jump in (0, 0, HOUR, 1, 0):
-        clocks.offset += jump
-        clocks.elapsed += SECOND
-        assert steady() == clocks.wall()
+    def passes(self, microseconds: int) -> None:
+        self.wall += microseconds
+        self.elapsed += microseconds
 
 
-@given(st.lists(st.tuples(st.integers(-HOUR, HOUR), st.integers(0, SECOND)), max_size=20))
-def test_it_never_goes_back_and_the_wall_catches_up(steps: list[tuple[int, int]]) -> None:
-    clocks = Clocks()
-    steady = clocks.steady()
-    last = steady()
-    for jump, elapsed in steps:
-        clocks.offset += jump
-        clocks.elapsed += elapsed
-        now = steady()
-        assert now >= max(last, clocks.wall())
-        last = now
-    clocks.elapsed += 2 * max(last - clocks.wall(), 0) + 2
-    assert steady() == clocks.wall()
+def test_a_wall_set_forward_is_followed_at_once() -> None:
+    now = Time()
+    now.wall += MINUTE
+    assert now.clock() == now.wall
 
 
-def test_readings_count_although_the_clock_was_set_back() -> None:
-    """A gateway without a clock of its own may begin in the future."""
-    clocks = Clocks()
-    steady, engine = clocks.steady(), SiteEngine("gw-1", 1)
-    schema = Schema.of(("seat", DataType.TEXT))
-    engine.declare(Scan("seats", SourceKind.STREAM, schema, key=(0,), ttl=30 * SECOND))
-    for name in ("before", "after", "later"):
-        now = steady()
-        engine.ingest("seats", [SourceEvent((name,), now)])
-        engine.step(steady())
-        assert (name,) in engine.source_rows("seats")
-        clocks.offset -= HOUR
-        clocks.elapsed += 5 * SECOND
+def test_a_wall_set_back_is_waited_for_at_half_speed() -> None:
+    now = Time()
+    before = now.clock()
+    now.wall -= MINUTE
+    now.passes(10)
+    assert now.clock() == before + 5
+    now.passes(2 * MINUTE)
+    assert now.clock() == now.wall
 
 
-def test_a_replay_goes_on_too() -> None:
-    clocks = Clocks()
-    settings = ClockSettings(600.0, origin_wall=clocks.offset, origin=1_000)
-    replay = clock_from(settings, clocks.wall)
-    clocks.elapsed += SECOND
-    before = replay()
-    assert before == 1_000 + 600 * SECOND
-    clocks.offset -= HOUR
-    assert replay() >= before
+@given(st.lists(st.tuples(st.integers(0, MINUTE), st.integers(-MINUTE, MINUTE)), max_size=20))
+def test_it_never_goes_backwards_nor_falls_behind(steps: list[tuple[int, int]]) -> None:
+    now = Time()
+    seen = [now.clock()]
+    for passed, setting in steps:
+        now.passes(passed)
+        now.wall += setting
+        seen.append(now.clock())
+        assert seen[-1] >= now.wall
+    assert all(earlier <= later for earlier, later in pairwise(seen))
+
+
+@given(st.integers(0, 4 * 10**15), st.sampled_from([0.5, 1.0, 60.0, 600.0]), st.integers(0, 10**10))
+def test_a_recordings_time_begins_at_its_origin_and_passes_faster(
+    origin: int, speed: float, passed: int
+) -> None:
+    start = 10**15
+    now = [start]
+    settings = ClockSettings(speed, origin_wall=start, origin=origin)
+    clock = clock_from(settings, lambda: now[0])
+    now[0] += passed
+    # The machine's own clock may run ahead of a wall that stands still by what this test takes.
+    assert -1 <= clock() - (origin + passed * speed) <= MINUTE * speed
