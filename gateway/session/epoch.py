@@ -1,12 +1,18 @@
 """Epochs: a number that grows with every start of a site, kept on disk."""
 
+import errno
 import fcntl
+import logging
 import os
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from streamsql.errors import DeploymentError
+
+log = logging.getLogger(__name__)
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 MAX_EPOCH = 2**53
 """Larger ones are no epochs of ours; every JSON reader can hold this."""
@@ -43,8 +49,8 @@ class SiteDirectory:
     def next_epoch(self, above: int = 0) -> int:
         """Return a number larger than at any earlier start, and remember it on disk.
 
-        A file that cannot be understood counts as none: the site then learns its last epoch from
-        the broker, which keeps its state.
+        A file that cannot be understood counts as none, and on a full disk the number is not
+        remembered: the site then learns its last epoch from the broker, which keeps its state.
 
         Args:
             above: Be larger than this too.
@@ -53,6 +59,7 @@ class SiteDirectory:
             DeploymentError: It cannot be written.
         """
         file = self.path / "epoch"
+        epoch = above + 1
         try:
             epoch = max(_number(file), above) + 1
             temporary = file.with_suffix(".new")
@@ -62,10 +69,12 @@ class SiteDirectory:
                 os.fsync(new.fileno())
             os.replace(temporary, file)  # noqa: PTH105  (atomic, also over an existing file)
         except OSError as error:
-            raise DeploymentError(
-                f"cannot remember the epoch in {self.path}: {error.strerror}",
-                hint="free some disk space and start again",
-            ) from error
+            if error.errno not in _FULL:
+                raise DeploymentError(
+                    f"cannot remember the epoch in {self.path}: {error.strerror}",
+                    hint="check that this process may write there",
+                ) from error
+            log.warning("cannot remember epoch %d in %s: %s", epoch, self.path, error.strerror)
         return epoch
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
 """Gateway processes on real brokers."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -30,3 +31,15 @@ def embedded_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     folder.mkdir()
     with BrokerProcess("embedded", folder) as process:
         yield process
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 400 kB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting needs rights this process does not have")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)

@@ -217,3 +217,13 @@ def base(folder: Path, broker: str) -> GatewaySettings:
     return GatewaySettings(
         "demo", "base", broker, str(folder / "base"), role="base", grace_seconds=1.0, keepalive=2
     )
+
+
+def fill_disk(file: Path) -> None:
+    """Write to a file until its disk is full."""
+    with contextlib.suppress(OSError), file.open("wb", buffering=0) as open_file:
+        for _ in range(1_000_000):
+            open_file.write(bytes(1_000))
+    with contextlib.suppress(OSError), file.open("ab", buffering=0) as open_file:
+        for _ in range(10_000):
+            open_file.write(b"x")

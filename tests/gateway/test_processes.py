@@ -18,6 +18,7 @@ from tests.gateway.processes import (
     GatewayProcess,
     Listener,
     base,
+    fill_disk,
     replaying,
 )
 
@@ -272,6 +273,33 @@ def test_readings_of_an_outage_follow_once_also_after_a_kill(
         assert world.listener.states["gw-1"].buffer.dropped == 0
 
     run(real_broker, tmp_path, scenario)
+
+
+def test_a_full_disk_harms_nothing_but_the_buffer(
+    embedded_broker: BrokerProcess, tmp_path: Path, small_disk: Path
+) -> None:
+    async def scenario(world: World) -> None:
+        other = small_disk / "other"
+        clock = ClockSettings(1.0, origin_wall=wall_clock(), origin=0)
+        changes = {**sensing(tmp_path, 600, clock), "data_dir": str(small_disk / "gw-1")}
+        world.start("base")
+        process = world.start("gw-1", **changes)
+        await world.listener.until(lambda: len(world.listener.values()) > 5, "it senses")
+        fill_disk(other)
+        await world.until_state("gw-1", lambda state: "pass unbuffered" in state.detail)
+        count = len(world.listener.values())
+        await world.listener.until(lambda: len(world.listener.values()) > count + 20, "they pass")
+        process.kill()
+        process.start()  # on a disk without any room
+        await world.listener.until(lambda: world.online("gw-1", epoch=2), "it starts all the same")
+        heard = world.listener.packs
+        await world.listener.until(lambda: len([k for k in heard if k[0] == 2]) > 5, "they pass")
+        other.unlink()
+        await world.until_state("gw-1", lambda state: state.detail == "")
+        assert world.listener.states["gw-1"].buffer.dropped == 0
+        assert not process.ended()
+
+    run(embedded_broker, tmp_path, scenario)
 
 
 NONSENSE = {

@@ -1,5 +1,6 @@
 """Epochs grow whatever happens to the file; one process at a time owns a directory."""
 
+import errno
 import subprocess
 import sys
 import threading
@@ -66,3 +67,17 @@ def test_an_epoch_that_cannot_be_remembered_is_explained(tmp_path: Path) -> None
         (tmp_path / "epoch.new").mkdir()
         with pytest.raises(DeploymentError, match="cannot remember the epoch"):
             directory.next_epoch()
+
+
+def test_a_full_disk_does_not_keep_a_site_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with SiteDirectory(tmp_path) as directory:
+        assert directory.next_epoch() == 1
+        monkeypatch.setattr("os.fsync", full)
+        assert directory.next_epoch() == 2
+        assert "cannot remember epoch 2" in caplog.text
+        assert directory.next_epoch(above=7) == 8, "as the broker knows"
