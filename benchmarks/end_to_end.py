@@ -49,7 +49,9 @@ Facts = dict[str, Any]
 class Up:
     """One running federation."""
 
-    def __init__(self, data: Path, *, mosquitto: bool, spark: bool) -> None:
+    def __init__(
+        self, data: Path, *, mosquitto: bool, spark: bool, more: tuple[str, ...] = ()
+    ) -> None:
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.data = data
@@ -58,7 +60,7 @@ class Up:
         options += ["--broker", "mosquitto" if mosquitto else "embedded"]
         began = time.monotonic()
         self.process = subprocess.Popen(  # noqa: S603
-            [*PANDO, "up", *options, *([] if spark else ["--no-spark"])],
+            [*PANDO, "up", *options, *more, *([] if spark else ["--no-spark"])],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -100,9 +102,11 @@ class Up:
 
 
 @contextlib.contextmanager
-def running(data: Path, *, mosquitto: bool, spark: bool) -> Iterator[Up]:
-    """Yield a ready federation."""
-    up = Up(data, mosquitto=mosquitto, spark=spark)
+def running(
+    data: Path, *, mosquitto: bool, spark: bool, more: tuple[str, ...] = ()
+) -> Iterator[Up]:
+    """Yield a ready federation, started with more options."""
+    up = Up(data, mosquitto=mosquitto, spark=spark, more=more)
     try:
         yield up
     finally:
