@@ -10,6 +10,8 @@ RUN pip install --no-cache-dir --require-hashes -r requirements/console.txt
 
 COPY streamsql/ streamsql/
 COPY gateway/ gateway/
+COPY static_engine/ static_engine/
+COPY ui/ ui/
 COPY deploy/ deploy/
 
 # A new volume takes over the owner of the folder it covers.
