@@ -119,10 +119,13 @@ class Federation:
         services = json.loads((self.data / "run" / "services.json").read_text())
         return [int(facts["pid"]) for facts in services.values()]
 
-    def pando(self, *arguments: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def pando(
+        self, *arguments: str, stdin: str = "", timeout: float = 60.0
+    ) -> subprocess.CompletedProcess[str]:
         """Run the command line against this federation."""
         return subprocess.run(
             [*PANDO, *arguments],
+            input=stdin,
             capture_output=True,
             text=True,
             timeout=timeout,

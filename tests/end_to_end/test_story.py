@@ -245,22 +245,74 @@ def test_a_killed_gateway_leaves_every_answer_and_comes_back_once(up: Federation
         up.stop_query(query)
 
 
-def test_lists_and_descriptions(up: Federation) -> None:
-    for command in (
-        ("gateway", "list"),
-        ("source", "list"),
-        ("table", "list"),
-        ("view", "list"),
-        ("query", "list"),
-    ):
-        listed = up.pando(*command, "--format", "json")
-        assert listed.returncode == 0, listed.stderr
-        assert isinstance(json.loads(listed.stdout), list)
-    described = up.pando("source", "describe", "SeatSensor")
-    assert "weightlevel" in described.stdout
+@pytest.mark.parametrize(
+    ("command", "has"),
+    [
+        ("gateway list", {"site", "freshness"}),
+        ("gateway show gw-1", {"site", "wrappers"}),
+        ("source list", {"name", "columns"}),
+        ("source describe SeatSensor", {"name", "columns", "text"}),
+        ("table list", {"name", "columns"}),
+        ("table describe machines", {"name", "columns", "text"}),
+        ("view list", {"name", "columns"}),
+        ("view describe FreeMachines", {"name", "columns", "text"}),
+        ("query list", {"id", "text"}),
+        ("query show map-seats", {"query", "rows"}),
+    ],
+)
+def test_lists_and_descriptions(up: Federation, command: str, has: set[str]) -> None:
+    as_json = up.pando(*command.split(), "--format", "json")
+    assert as_json.returncode == 0, as_json.stderr
+    found = json.loads(as_json.stdout)
+    assert isinstance(found, list) is command.endswith("list")
+    assert has <= (found[0] if isinstance(found, list) else found).keys()
+    as_table = up.pando(*command.split())
+    assert (as_table.returncode, as_table.stderr) == (0, "")
+    assert as_table.stdout
+    wrong = up.pando(*command.split()[:2], "nothing-such")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr
+
+
+def test_explain(up: Federation) -> None:
     explained = up.pando("explain", EXAMPLE_14, "--type", "federated")
     assert "GATEWAY" in explained.stdout
     assert "STATIC" in explained.stdout.upper()
+    as_json = up.pando("explain", EXAMPLE_14, "--format", "json")
+    assert json.loads(as_json.stdout)["fragments"]
+    wrong = up.pando("explain", "SELECT nothing FROM SeatSensor")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+
+
+def test_a_script_and_the_shell_on_the_federation(up: Federation, tmp_path: Path) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text(
+        "CREATE VIEW taken AS SELECT mid FROM SeatSensor WHERE weightLevel > 5.0;\n"
+        "SELECT mid, rid FROM SeatSensor;\nSHOW TABLES;\n"
+        "EXPLAIN SELECT mid FROM taken;\nDROP VIEW taken;\n"
+    )
+    before = {query["id"] for query in up.http.get("/api/queries").json()}
+    done = up.pando("run", str(script), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    created, rows, tables, plan, dropped = map(json.loads, done.stdout.splitlines())
+    assert created["message"] == "view taken created"
+    assert len(rows) > 70
+    assert rows[0].keys() == {"mid", "rid"}
+    assert "machines" in {table["table"] for table in tables}
+    assert plan
+    assert dropped["message"] == "view taken dropped"
+    script.write_text("SHOW SOURCES;\nSELECT nothing FROM SeatSensor;\n")
+    wrong = up.pando("run", str(script))
+    assert wrong.returncode == 2
+    assert "seatsensor" in wrong.stdout
+    assert "line 2, column 8" in wrong.stderr
+    shell = up.pando(
+        "shell", stdin="SELECT COUNT(*) AS n\nFROM Rooms;\nSELECT x FROM Rooms y, y;\n"
+    )
+    assert shell.returncode == 0
+    assert "+  81" in shell.stdout
+    assert "error" in shell.stderr
+    assert {query["id"] for query in up.http.get("/api/queries").json()} == before
 
 
 def test_queries_survive_a_restart_of_everything(tmp_path: Path) -> None:
