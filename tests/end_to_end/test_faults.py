@@ -19,6 +19,7 @@ from tests.end_to_end.test_story import REACHABLE, closure
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(240)]
 
 SILENT_SECONDS = 10.0
+LONG_SILENT_SECONDS = 30.0
 """More than gateways and broker take to doubt each other (7.5 s) and the grace time (5 s)."""
 BACK_SECONDS = 40.0
 
@@ -91,7 +92,7 @@ def test_mosquitto_that_stops_and_returns(tmp_path: Path) -> None:
     options = ("--no-spark", "--gateways", "2", "--broker", "mosquitto")
     with federation(tmp_path / "data", *options) as up:
         watched = Watched(up)
-        hold(up.pid("broker"), SILENT_SECONDS)
+        hold(up.pid("broker"), LONG_SILENT_SECONDS)
         wait(lambda: everybody_is_online(up), BACK_SECONDS, up.said)
         watched.comes_back()
         assert up.event("died") is None
