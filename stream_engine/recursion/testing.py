@@ -12,6 +12,7 @@ from stream_engine.recursion.outbox import RecursiveOutgoing
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     AggregateSelection,
+    Best,
     Filter,
     Fixpoint,
     Join,
@@ -82,7 +83,7 @@ def cheapest_path(*, limit: int = 1_000_000, via: bool = False) -> Fixpoint:
         (Project(LINK, base, schema.names),),
         (Project(joined, step, schema.names),),
         limit=limit,
-        selection=AggregateSelection(group=(0, 1), value=2),
+        selection=AggregateSelection(group=(0, 1), bests=(Best(2),)),
     )
 
 

@@ -64,23 +64,35 @@ class View(AbsorptionTable):
 
 
 class _Group:
-    """The live rows of one group: `best` is the value of the rows in `front`."""
+    """The live rows of one group.
+
+    Attributes:
+        members: All of them.
+        best: Per aggregate the best value, or None while it has to be chosen again.
+        front: Per aggregate the rows of the best value.
+    """
 
     __slots__ = ("best", "front", "members")
 
-    def __init__(self) -> None:
-        self.best: Value = None
-        self.front: dict[Entry, None] = {}
+    def __init__(self, aggregates: int) -> None:
         self.members: dict[Entry, None] = {}
+        self.best: list[Value] = [None] * aggregates
+        self.front: list[dict[Entry, None]] = [{} for _ in range(aggregates)]
+
+    def wanted(self) -> dict[Entry, None]:
+        """Return the rows that are best for some aggregate."""
+        if len(self.front) == 1:
+            return self.front[0]
+        return {entry: None for front in self.front for entry in front}
 
 
 class SelectiveView(View):
-    """Per group only the rows with the best value (all ties) are in the view and recur.
+    """Per group only the rows that are best for some aggregate, with ties, are in the view.
 
     All live rows are kept, because a deletion may make any of them the best. A row that is
-    surpassed leaves the view and the joins; nothing is retracted from what it derived, which is
-    still true and is itself surpassed (MIN and MAX over isotone steps). When it becomes best again
-    it is sent again. A NULL value is never best.
+    surpassed for every aggregate leaves the view and the joins; nothing is retracted from what it
+    derived, which is still true and is itself surpassed (MIN and MAX over isotone steps). When it
+    becomes best again it is sent again. A NULL value is never best.
     """
 
     def __init__(
@@ -91,8 +103,7 @@ class SelectiveView(View):
     ) -> None:
         super().__init__(encoding, shipping)
         self._group_columns = selection.group
-        self._value = selection.value
-        self._minimum = selection.minimum
+        self._bests = selection.bests
         self._groups: dict[Row, _Group] = {}
         self._changed: dict[_Group, None] = {}
 
@@ -103,46 +114,57 @@ class SelectiveView(View):
 
     def begin(self, row: Row, annotation: Any) -> None:
         """Enter a row into its group; `settle_groups` shows and sends it if nothing is better."""
-        value = row[self._value]
-        if value is None:
+        if all(row[best.value] is None for best in self._bests):
             return
         entry = self.entries[row] = Entry(row, annotation, shown=False)
         self.mention(entry, annotation)
         key = tuple([row[c] for c in self._group_columns])
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = _Group()
+            group = self._groups[key] = _Group(len(self._bests))
         group.members[entry] = None
-        if not group.front and len(group.members) > 1:
-            self._changed[group] = None  # its best died; `settle_groups` chooses among all
-        elif not group.front or self._is_better(value, group.best):
-            for surpassed in group.front:
-                if surpassed.shown:
-                    self._hide(surpassed)
-            group.best, group.front = value, {entry: None}
-            self._changed[group] = None
-        elif value == group.best:
-            group.front[entry] = None
-            self._changed[group] = None
+        for number, wanted in enumerate(self._bests):
+            value = row[wanted.value]
+            if value is not None:
+                self._compete(group, number, entry, value)
 
-    def _is_better(self, value: Any, than: Any) -> bool:
-        return bool(value < than if self._minimum else value > than)
+    def _compete(self, group: _Group, number: int, entry: Entry, value: Any) -> None:
+        """Put an entry into the front of an aggregate if no live row is better."""
+        front, best = group.front[number], group.best[number]
+        if best is None:
+            # Either this is the first value, or the best died; `settle_groups` chooses among all.
+            self._changed[group] = None
+        elif value == best:
+            front[entry] = None
+            self._changed[group] = None
+        elif (value < best) == self._bests[number].minimum:
+            group.best[number], group.front[number] = value, {entry: None}
+            self._changed[group] = None
+            kept = group.wanted()
+            for surpassed in front:
+                if surpassed.shown and surpassed not in kept:
+                    self._hide(surpassed)
 
     def settle_groups(self) -> None:
         """Show and send the front rows of changed groups that are not in the view yet."""
         changed, self._changed = self._changed, {}
         for group in changed:
-            if not group.front and group.members:
-                self._choose(group)
-            for entry in group.front:
+            for number, best in enumerate(group.best):
+                if best is None and group.members:
+                    self._choose(group, number)
+            for entry in group.wanted():
                 if not entry.shown:
                     self._show(entry)
                     self.released.append((entry, entry.sent))
 
-    def _choose(self, group: _Group) -> None:
-        values: list[Any] = [entry.row[self._value] for entry in group.members]
-        group.best = min(values) if self._minimum else max(values)
-        group.front = {e: None for e in group.members if e.row[self._value] == group.best}
+    def _choose(self, group: _Group, number: int) -> None:
+        wanted = self._bests[number]
+        at = wanted.value
+        values: list[Any] = [e.row[at] for e in group.members if e.row[at] is not None]
+        if values:
+            best = min(values) if wanted.minimum else max(values)
+            group.best[number] = best
+            group.front[number] = {e: None for e in group.members if e.row[at] == best}
 
     def forget(self, entry: Entry) -> None:
         """Remove a row without support; its group may need another best."""
@@ -150,9 +172,12 @@ class SelectiveView(View):
         key = tuple([entry.row[c] for c in self._group_columns])
         group = self._groups[key]
         del group.members[entry]
-        if entry in group.front:
-            del group.front[entry]
-            self._changed[group] = None
+        for number, front in enumerate(group.front):
+            if entry in front:
+                del front[entry]
+                if not front:
+                    group.best[number] = None
+                    self._changed[group] = None
         if not group.members:
             del self._groups[key]
             self._changed.pop(group, None)

@@ -149,6 +149,8 @@ def _fixpoint_text(fixpoint: Fixpoint) -> str:
         names = fixpoint.schema.names
         chosen = fixpoint.selection
         keys = ", ".join(names[g] for g in chosen.group)
-        word = "MIN" if chosen.minimum else "MAX"
-        text += f" keep {word}({names[chosen.value]}) per ({keys})"
+        bests = " and ".join(
+            f"{'MIN' if best.minimum else 'MAX'}({names[best.value]})" for best in chosen.bests
+        )
+        text += f" keep {bests} per ({keys})"
     return text

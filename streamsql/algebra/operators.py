@@ -348,28 +348,70 @@ class UnionAll(msgspec.Struct, frozen=True, tag="union_all"):
         return self.branches
 
 
-class AggregateSelection(msgspec.Struct, frozen=True):
-    """A MIN or MAX pushed into a recursion: per group only the best rows (all ties) count.
+class Best(msgspec.Struct, frozen=True):
+    """One MIN or MAX of an aggregate selection.
 
     Attributes:
-        group: Positions of the group columns in the recursive relation.
-        value: Position of the aggregated column.
+        value: Position of the aggregated column in the recursive relation.
         minimum: True for MIN, False for MAX.
     """
 
-    group: tuple[int, ...]
     value: int
     minimum: bool = True
+
+
+class AggregateSelection(msgspec.Struct, frozen=True):
+    """MIN and MAX pushed into a recursion: per group only the best rows (all ties) count.
+
+    With several aggregates a row counts when it is best for any of them (multi-aggregate
+    selection). A row whose value is NULL is not best for that aggregate.
+
+    Attributes:
+        group: Positions of the group columns in the recursive relation.
+        bests: The aggregates; at least one.
+    """
+
+    group: tuple[int, ...]
+    bests: tuple[Best, ...]
+
+
+class RecursionChoice(msgspec.Struct, frozen=True):
+    """How a recursion is to be maintained; the answer is the same whatever is chosen.
+
+    Written `WITH (strategy = '…', ship = '…', …)` behind a query. "auto" leaves the choice to the
+    optimizer, and after it to the engine.
+
+    Attributes:
+        strategy: "auto", "kernel", "ranked", "absorption", "relative", "dred" or "set".
+        way: With several sites: "auto", "centre", "flood", "annotations" or "witness".
+        ship: When alternative derivations go to other sites: "auto", "lazy", "eager", "witness",
+            "ship-all", or an interval in microseconds as digits.
+        order: Variable order of decision diagrams: "auto", "dfs", "arrival" or "rebuild".
+        annotations: Encoding of provenance: "auto", "dnf" or "bdd".
+        compiled: Whether kernels may be compiled: "auto", "yes" or "no".
+        width: Most supports of an annotation, in units of its encoding; 0 for the default.
+    """
+
+    strategy: str = "auto"
+    way: str = "auto"
+    ship: str = "auto"
+    order: str = "auto"
+    annotations: str = "auto"
+    compiled: str = "auto"
+    width: int = 0
 
 
 class Fixpoint(msgspec.Struct, frozen=True, tag="fixpoint"):
     """The least relation containing the base branches and closed under the step branches.
 
-    Set semantics. Each step branch reads `RecursiveReference(name)` exactly once (linear).
+    Set semantics. Each step branch reads `RecursiveReference(name)` at least once; more than once
+    makes the recursion non-linear. Mutually recursive relations are one relation whose first
+    column tells them apart.
 
     Attributes:
         limit: Most rows the relation may have before the query is stopped with an error.
         selection: With it, the relation is only its best rows per group, ties kept.
+        choice: How it is to be maintained.
     """
 
     name: str
@@ -378,6 +420,7 @@ class Fixpoint(msgspec.Struct, frozen=True, tag="fixpoint"):
     step: tuple["Plan", ...]
     limit: int = 1_000_000
     selection: AggregateSelection | None = None
+    choice: RecursionChoice = RecursionChoice()
 
     def __post_init__(self) -> None:
         """Refuse branches of other types."""

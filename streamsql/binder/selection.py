@@ -29,6 +29,7 @@ from streamsql.algebra.operators import (
     Aggregate,
     AggregateFunction,
     AggregateSelection,
+    Best,
     Distinct,
     Filter,
     Fixpoint,
@@ -135,7 +136,7 @@ def _selection(aggregate: Aggregate, fixpoint: Fixpoint) -> AggregateSelection:
     for number, step in enumerate(steps, start=1):
         _check_step(number, step, wanted, names)
         _check_progress(number, step, wanted, names, carried)
-    return AggregateSelection(tuple(sorted(wanted.group)), wanted.value, wanted.minimum)
+    return AggregateSelection(tuple(sorted(wanted.group)), (Best(wanted.value, wanted.minimum),))
 
 
 def _wanted(aggregate: Aggregate, fixpoint: Fixpoint) -> _Wanted:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateSelection,
+    Best,
     Distinct,
     Filter,
     Fixpoint,
@@ -143,19 +144,23 @@ class _Evaluation:
 
 
 def best_rows(selection: AggregateSelection, rows: set[Row]) -> set[Row]:
-    """Return the rows with the least (or greatest) value of their group, all ties.
+    """Return the rows that are best of their group for one of the aggregates, all ties.
 
-    A row whose value is NULL is never best.
+    A row whose value is NULL is not best for that aggregate.
     """
-    key = key_of(selection.group)
+    return set().union(*(_best_rows(selection.group, best, rows) for best in selection.bests))
+
+
+def _best_rows(group: tuple[int, ...], wanted: Best, rows: set[Row]) -> set[Row]:
+    key = key_of(group)
     best: dict[Row, list[Row]] = {}
     for row in rows:
-        value = row[selection.value]
+        value = row[wanted.value]
         if value is None:
             continue
         kept = best.setdefault(key(row), [row])
-        order, incumbent = sort_key((value,)), sort_key((kept[0][selection.value],))
-        better = order < incumbent if selection.minimum else order > incumbent
+        order, incumbent = sort_key((value,)), sort_key((kept[0][wanted.value],))
+        better = order < incumbent if wanted.minimum else order > incumbent
         if better:
             best[key(row)] = [row]
         elif order == incumbent and kept[0] != row:

@@ -11,6 +11,7 @@ from stream_engine.simulation.network import Faults, Network
 from streamsql.algebra.expressions import Call, Column
 from streamsql.algebra.operators import (
     AggregateSelection,
+    Best,
     Fixpoint,
     Join,
     JoinKind,
@@ -60,7 +61,9 @@ def cheapest() -> Plan:
         DataType.INTEGER,
     )
     path = Project(step, (SRC, Column(4, "dst", DataType.TEXT), cost), ("src", "dst", "cost"))
-    return Fixpoint("cheapest", columns, (LINK,), (path,), selection=AggregateSelection((0, 1), 2))
+    return Fixpoint(
+        "cheapest", columns, (LINK,), (path,), selection=AggregateSelection((0, 1), (Best(2),))
+    )
 
 
 class Links:

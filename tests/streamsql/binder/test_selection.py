@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateSelection,
+    Best,
     Fixpoint,
     Plan,
     transform_up,
@@ -128,9 +129,9 @@ def test_same_answer_with_and_without(text: str, links: list[tuple[str, str, int
 
 def test_group_value_and_direction() -> None:
     (selection,) = selections(plan_of(PUSHED["one source"]))
-    assert selection == AggregateSelection(group=(0, 1), value=2, minimum=True)
+    assert selection == AggregateSelection(group=(0, 1), bests=(Best(2),))
     (selection,) = selections(plan_of(PUSHED["width"]))
-    assert selection == AggregateSelection(group=(0, 1), value=2, minimum=False)
+    assert selection == AggregateSelection(group=(0, 1), bests=(Best(2, minimum=False),))
 
 
 def test_each_reader_of_a_recursion_decides_for_itself() -> None:

@@ -13,6 +13,7 @@ from streamsql.algebra.operators import (
     AggregateCall,
     AggregateFunction,
     AggregateSelection,
+    Best,
     Fixpoint,
     Join,
     JoinKind,
@@ -53,7 +54,7 @@ def cheapest(limit: int = 1_000_000) -> Fixpoint:
     joined = Join(LINK, reference, JoinKind.INNER, keys=((1, 0),))
     total = Call("+", (COST, Column(5, "cost", DataType.INTEGER)), DataType.INTEGER)
     step = Project(joined, (SRC, Column(4, "dst", DataType.TEXT), total), PATHS.names)
-    selection = AggregateSelection((0, 1), 2)
+    selection = AggregateSelection((0, 1), (Best(2),))
     return Fixpoint("p", PATHS, (LINK,), (step,), limit=limit, selection=selection)
 
 
