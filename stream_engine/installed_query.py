@@ -10,7 +10,7 @@ from stream_engine.exchange.outbox import RESULT, Outbox
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.routing import route
 from stream_engine.operators.operator import RecursiveOperator
-from stream_engine.recursion.fixpoint import FixpointOperator
+from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, walk_plan
 from streamsql.data.delta import Delta
@@ -254,10 +254,10 @@ def _fixpoints_at(
 
     def make(node: Fixpoint) -> RecursiveOperator:
         if sites == (site,):
-            return FixpointOperator(node, site=site, sites=sites, epoch=epoch)
+            return recursive_operator(node, site=site, sites=sites, epoch=epoch)
 
         def begin(life: int) -> RecursiveOperator:
-            return FixpointOperator(node, site=site, sites=sites, epoch=life)
+            return recursive_operator(node, site=site, sites=sites, epoch=life)
 
         return PeeredFixpoint(begin, site=site, sites=sites, epoch=epoch, first_life=first_life)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.operator import RecursiveOperator
-from stream_engine.recursion.fixpoint import FixpointOperator
+from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.simulation.bundles import (
     counted_at_base,
     joined_by_hash,
@@ -325,7 +325,7 @@ def _two_columns(plan: Plan) -> Plan:
 
 def alone(node: Fixpoint) -> RecursiveOperator:
     """Return the operator of a recursion that one site computes alone."""
-    return FixpointOperator(node, site="here", sites=("here",), epoch=1)
+    return recursive_operator(node, site="here", sites=("here",), epoch=1)
 
 
 class LocalRun:

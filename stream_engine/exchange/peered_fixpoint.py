@@ -104,6 +104,11 @@ class PeeredFixpoint:
         return self._operator.leaves
 
     @property
+    def description(self) -> str:
+        """How it is maintained, for EXPLAIN ANALYZE."""
+        return self._operator.description
+
+    @property
     def lives(self) -> int:
         """How many lives there were in this epoch, with the present one."""
         return self._life + 1 - self._first_life
@@ -152,7 +157,12 @@ class PeeredFixpoint:
         self._lost[sender] = bound
         self._operator.kill_site(sender, bound)
 
-    def settle(self) -> Delta:
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing left to do with what other sites have sent."""
+        return not self._outdated and self._operator.is_settled
+
+    def settle(self, rounds: int | None = None) -> Delta:
         """Run to local quiescence, in a new life if there must be one; return the view's change.
 
         Raises:
@@ -162,7 +172,7 @@ class PeeredFixpoint:
         live = len(self._view) + sum(map(len, self._contents))
         if self._outdated or self._log_size > max(REPLAY_ROWS, 4 * live * len(self.peers)):
             self._reincarnate()
-        delta = self._operator.settle()
+        delta = self._operator.settle(rounds)
         if self._newborn:
             delta = difference(delta, self._view)
         accumulate(self._view, delta)

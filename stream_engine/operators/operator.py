@@ -74,14 +74,26 @@ class RecursiveOperator(Protocol):
     """A fixpoint: inputs are buffered, then run to quiescence at this site."""
 
     @property
+    def description(self) -> str:
+        """How it is maintained, for EXPLAIN ANALYZE: "absorption (dnf, lazy)"."""
+
+    @property
     def leaves(self) -> tuple[Plan, ...]:
         """The distinct non-recursive subplans it reads; port i of `apply` is leaf i."""
 
     def apply(self, port: int, delta: Delta) -> None:
         """Buffer the change of a leaf."""
 
-    def settle(self) -> Delta:
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing left to do with what other sites have sent."""
+
+    def settle(self, rounds: int | None = None) -> Delta:
         """Run until nothing changes locally; return the set-level change of the view.
+
+        Args:
+            rounds: Stop after that many rounds and keep the rest for the next call; for tests that
+                count messages per round.
 
         Raises:
             RecursionLimitError: The view grew past its limit.

@@ -68,7 +68,7 @@ class FixpointOperator:
         counters: Work done so far.
 
     Raises:
-        UnsupportedError: The recursion is not linear and monotone.
+        UnsupportedError: The recursion is not monotone.
     """
 
     def __init__(
@@ -92,6 +92,7 @@ class FixpointOperator:
         self.leaf_columns = tuple(use.columns for use in uses)
         self.counters = FixpointCounters()
         self.encoding = encoding_named(options.annotations, width=options.width)
+        self._annotations = options.annotations
         self._shipping = options.shipping
         self._max_derivations = options.max_derivations
         self._router = Router(placement_of(rules, len(uses)), sites, options.owner)
@@ -107,6 +108,11 @@ class FixpointOperator:
         self._unswept: set[int] = set()
         self._settle_derivations = 0
         self._failure: RecursionLimitError | None = None
+
+    @property
+    def description(self) -> str:
+        """How it is maintained, for EXPLAIN ANALYZE."""
+        return f"absorption ({self._annotations}, {self._shipping})"
 
     def _new_view(self) -> View:
         selection = self.node.selection

@@ -1,11 +1,30 @@
 """How a fixpoint is maintained, and what it counts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.placement import OwnerFunction
+from streamsql.algebra.operators import RecursionChoice
 from streamsql.errors import UnsupportedError
 from streamsql.wire.partitioning import site_of
+
+STRATEGIES = (
+    "auto",
+    "kernel",
+    "ranked",
+    "absorption",
+    "relative",
+    "dred",
+    "set",
+    "recompute",
+)
+"""How a recursion is maintained; see `stream_engine.recursion.strategies`."""
+
+WAYS = ("auto", "centre", "flood", "annotations", "witness")
+"""What travels between sites: base rows to one site, base rows to all sites, or derived rows."""
+
+ORDERS = ("dfs", "arrival", "rebuild")
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,30 +32,79 @@ class RecursionOptions:
     """How a fixpoint is maintained. The view is the same whatever the options.
 
     Attributes:
+        strategy: One of `STRATEGIES`; "auto" takes what is fastest.
+        way: One of `WAYS`: what travels between several sites.
         shipping: When alternative derivations are sent on.
-        annotations: "dnf" or "bdd".
+        interval: Microseconds between two sendings of buffered alternatives; None for never.
+        capacity: Buffered alternatives that cause a sending; None for no bound but `width`.
+        annotations: "dnf", "bdd" or "relative".
+        order: Variable order of decision diagrams: "dfs", "arrival" or "rebuild".
+        compiled: Whether kernels may be compiled: "auto", "yes" or "no".
         width: Bound on the buffered supports of a row; beyond it rows are derived again instead.
+        elastic: Share of the view above which it is computed again instead of repaired.
         max_derivations: Bound on the derivations of one settle.
-        strategy: How deletions are handled.
         owner: Chooses the site of a key.
 
     Raises:
-        UnsupportedError: The strategy is unknown.
+        UnsupportedError: Something has no such name.
     """
 
+    strategy: str = "auto"
+    way: str = "auto"
     shipping: Shipping = Shipping.LAZY
+    interval: int | None = None
+    capacity: int | None = None
     annotations: str = "dnf"
+    order: str = "dfs"
+    compiled: str = "auto"
     width: int = 64
+    elastic: float = 0.2
     max_derivations: int = 20_000_000
-    strategy: str = "absorption"
     owner: OwnerFunction = site_of
 
     def __post_init__(self) -> None:
         """Refuse what there is not."""
-        if self.strategy != "absorption":
+        if self.strategy == "counting":
             raise UnsupportedError(
-                f"no recursion strategy {self.strategy!r:.40}", hint="write absorption"
+                "counting cannot maintain a recursion: rows of a cycle keep each other's counts "
+                "above zero when what they rest on has gone",
+                hint=f"choose one of {', '.join(STRATEGIES)}",
             )
+        for what, value, known in (
+            ("recursion strategy", self.strategy, STRATEGIES),
+            ("way of a recursion over several sites", self.way, WAYS),
+            ("variable order", self.order, ORDERS),
+        ):
+            if value not in known:
+                raise UnsupportedError(
+                    f"no {what} {value!r:.40}", hint=f"choose one of {', '.join(known)}"
+                )
+
+
+def options_of(choice: RecursionChoice, given: RecursionOptions | None = None) -> RecursionOptions:
+    """Return the options of a recursion: what its text chooses, over what is given.
+
+    Raises:
+        UnsupportedError: Something has no such name.
+    """
+    options = given or RecursionOptions()
+    changes: dict[str, Any] = {}
+    for name in ("strategy", "way", "order", "annotations", "compiled"):
+        value = getattr(choice, name)
+        if value != "auto":
+            changes[name] = value
+    if choice.width:
+        changes["width"] = choice.width
+    if choice.ship.isdecimal():
+        changes["shipping"], changes["interval"] = Shipping.LAZY, int(choice.ship)
+    elif choice.ship in tuple(Shipping):
+        changes["shipping"] = Shipping(choice.ship)
+    elif choice.ship != "auto":
+        raise UnsupportedError(
+            f"no way of shipping {choice.ship!r:.40}",
+            hint=f"choose one of {', '.join(Shipping)}, or an interval",
+        )
+    return replace(options, **changes) if changes else options
 
 
 @dataclass(slots=True)

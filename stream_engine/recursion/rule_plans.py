@@ -25,7 +25,10 @@ class RulePlans:
         self.base = _by_leaf(base, leaf_count)
         self.step = _by_leaf(step, leaf_count)
         self.recursive = [
-            plan_from_atom(rule, rule.atoms.index(RECURSIVE)) for rule in step if rule.is_step
+            plan_from_atom(rule, number)
+            for rule in step
+            for number, atom in enumerate(rule.atoms)
+            if atom == RECURSIVE
         ]
         self.base_heads = [plan_from_head(rule) for rule in base]
         self.step_heads = [plan_from_head(rule) for rule in step]

@@ -63,6 +63,11 @@ class Rule:
         """Whether the rule reads the recursive relation."""
         return RECURSIVE in self.atoms
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether the rule reads the recursive relation at most once."""
+        return self.atoms.count(RECURSIVE) <= 1
+
     def local_predicates(self, atom: int) -> frozenset[Expression]:
         """Return the predicates that read only one atom, over that atom's row."""
         start = self.offsets[atom]
@@ -97,8 +102,8 @@ def rules_of(node: Fixpoint) -> RuleSet:
     """Return the rules of a fixpoint.
 
     Raises:
-        UnsupportedError: A branch uses the recursive relation in a way that is not linear or not
-            monotone: twice, below an aggregate, or in a LEFT join.
+        UnsupportedError: A branch uses the recursive relation in a way that is not monotone: below
+            an aggregate, or in a LEFT join.
     """
     builder = _Builder(node.name)
     rules = [
@@ -164,11 +169,6 @@ class _Builder:
         ]
 
     def _pair(self, plan: Join, left: _Body, right: _Body) -> _Body:
-        if RECURSIVE in left.atoms and RECURSIVE in right.atoms:
-            raise UnsupportedError(
-                f"recursion {self.name} is not linear: a branch reads {self.name} twice",
-                hint=f"join {self.name} with the base relation instead of with itself",
-            )
         offset = sum(left.widths)
         columns = left.columns + tuple(shifted(c, offset) for c in right.columns)
         predicates = left.predicates + tuple(shifted(p, offset) for p in right.predicates)

@@ -6,9 +6,9 @@ Not imported by the engine.
 import random
 from collections import deque
 
-from stream_engine.recursion.fixpoint import FixpointOperator
+from stream_engine.operators.operator import RecursiveMessage
 from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.outbox import RecursiveOutgoing
+from stream_engine.recursion.strategies import recursive_operator
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     AggregateSelection,
@@ -138,7 +138,7 @@ class Ensemble:
         max_steps: int = 100_000,
     ) -> None:
         self.operators = {
-            site: FixpointOperator(node, site=site, sites=sites, epoch=1, options=options)
+            site: recursive_operator(node, site=site, sites=sites, epoch=1, options=options)
             for site in sites
         }
         self.channels: dict[tuple[str, str], deque[bytes]] = {}
@@ -208,7 +208,7 @@ class Ensemble:
         return {row for operator in self.operators.values() for row in operator.state_rows()}
 
 
-def _batch(message: RecursiveOutgoing) -> DeltaBatch:
+def _batch(message: RecursiveMessage) -> DeltaBatch:
     return DeltaBatch(
         version=1,
         epoch=1,

@@ -45,7 +45,15 @@ class Recorder:
         rows = tuple(AnnotatedRow(row, b"") for row in delta)
         self.pending.extend(Message(peer, "rows", rows) for peer in self.peers if rows)
 
-    def settle(self) -> Delta:
+    @property
+    def description(self) -> str:
+        return "recorded"
+
+    @property
+    def is_settled(self) -> bool:
+        return not self.view
+
+    def settle(self, rounds: int | None = None) -> Delta:  # noqa: ARG002  (the protocol has it)
         view, self.view = self.view, {}
         return view
 

@@ -135,5 +135,7 @@ def test_long_churn_leaves_nothing_behind() -> None:
 
 
 def test_unknown_strategy() -> None:
-    with pytest.raises(UnsupportedError, match="strategy"):
+    with pytest.raises(UnsupportedError, match="strategy 'guessing'"):
+        RecursionOptions(strategy="guessing")
+    with pytest.raises(UnsupportedError, match="counting cannot maintain a recursion"):
         RecursionOptions(strategy="counting")
