@@ -10,6 +10,7 @@ from streamsql.algebra.operators import (
     Join,
     Plan,
     Project,
+    RecursionChoice,
     RecursiveReference,
     RemoteSource,
     Scan,
@@ -103,14 +104,16 @@ def duration_text(micros: int) -> str:
     """Return a duration in the largest unit that keeps it whole.
 
     Examples:
-        >>> duration_text(90_000_000), duration_text(1_500)
-        ('90 s', '1500 us')
+        >>> duration_text(90_000_000), duration_text(250_000), duration_text(1_500)
+        ('90 s', '250 ms', '1500 us')
     """
     for unit, size in (("h", 3600 * MICROSECONDS), ("min", 60 * MICROSECONDS)):
         if micros % size == 0 and micros >= 2 * size:
             return f"{micros // size} {unit}"
     if micros % MICROSECONDS == 0:
         return f"{micros // MICROSECONDS} s"
+    if micros % 1_000 == 0:
+        return f"{micros // 1_000} ms"
     return f"{micros} us"
 
 
@@ -153,4 +156,23 @@ def _fixpoint_text(fixpoint: Fixpoint) -> str:
             f"{'MIN' if best.minimum else 'MAX'}({names[best.value]})" for best in chosen.bests
         )
         text += f" keep {bests} per ({keys})"
-    return text
+    return text + choice_text(fixpoint.choice)
+
+
+def choice_text(choice: RecursionChoice) -> str:
+    """Return ` with strategy=ranked ship=lazy`: what differs from the default.
+
+    Examples:
+        >>> choice_text(RecursionChoice(strategy="ranked", ship="250000"))
+        ' with strategy=ranked ship=250 ms'
+        >>> choice_text(RecursionChoice())
+        ''
+    """
+    default = RecursionChoice()
+    parts = []
+    for name in RecursionChoice.__struct_fields__:
+        value = getattr(choice, name)
+        if value != getattr(default, name):
+            is_interval = name == "ship" and value.isdecimal()
+            parts.append(f"{name}={duration_text(int(value)) if is_interval else value}")
+    return f" with {' '.join(parts)}" if parts else ""

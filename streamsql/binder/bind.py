@@ -10,6 +10,7 @@ from streamsql.binder.environment import (
     Environment,
     identifier_text,
 )
+from streamsql.binder.options import with_choice
 from streamsql.binder.recursion import RecursiveDefinition, bind_recursive, refers_to_name
 from streamsql.binder.relations import renamed, with_names
 from streamsql.binder.select import bind_select
@@ -33,7 +34,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     binding = Binding(catalog)
     environment = Environment(binding, query.script)
     plan = bind_relation_query(_without_order(query.tree, binding), environment)
-    return finished(plan, query.emit, binding)
+    return finished(with_choice(plan, query, binding), query.emit, binding)
 
 
 def finished(plan: Plan, emit: str, binding: Binding) -> BoundQuery:
@@ -84,7 +85,12 @@ def bind_relation_query(tree: exp.Expr, environment: Environment) -> Plan:
 
 
 def bind_view(definition: ViewDefinition, query: Query, environment: Environment) -> Plan:
-    """Return the plan of a view's query under the view's column names."""
+    """Return the plan of a view's query under the view's column names, with its options."""
+    plan = _view_plan(definition, query, environment)
+    return with_choice(plan, query, environment.binding, definition.name)
+
+
+def _view_plan(definition: ViewDefinition, query: Query, environment: Environment) -> Plan:
     columns = list(definition.columns)
     if definition.recursive and refers_to_name(query.tree, definition.name):
         recursion = RecursiveDefinition(definition.name.lower(), columns, query.tree, query.tree)

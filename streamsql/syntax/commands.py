@@ -9,20 +9,23 @@ from streamsql.data.types import DataType, coerce
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.durations import parse_duration
+from streamsql.syntax.options import parse_option
 from streamsql.syntax.queries import parse_expression
-from streamsql.syntax.query_statements import query_of, query_statement
+from streamsql.syntax.query_statements import query_of, with_options
 from streamsql.syntax.statements import (
     AdvanceTime,
     Delete,
     Describe,
     Drop,
     Insert,
+    Option,
     Query,
     Show,
     Subscribe,
 )
 
 MAX_INSERTED = 10_000
+_SUBSCRIPTION = ("SNAPSHOT", "PROGRESS")
 _SHOWN = ("SOURCES", "TABLES", "VIEWS", "QUERIES", "GATEWAYS")
 
 
@@ -87,11 +90,8 @@ def parse_subscribe(cursor: Cursor, common: dict[str, Any]) -> Subscribe:
     inner = _subscribed(cursor)
     words: set[str] = set()
     if cursor.accept("WITH"):
-        cursor.expect("(", hint="WITH (SNAPSHOT, PROGRESS)")
-        words.add(cursor.choice(("SNAPSHOT", "PROGRESS"), "SNAPSHOT or PROGRESS"))
-        while cursor.accept(","):
-            words.add(cursor.choice(("SNAPSHOT", "PROGRESS"), "SNAPSHOT or PROGRESS"))
-        cursor.expect(")")
+        words, options = _subscription_options(cursor)
+        inner = with_options(inner, options)
     if cursor.at("ENVELOPE"):
         cursor.refuse("ENVELOPE is not supported", hint="changes come as signed rows")
     cursor.end()
@@ -100,15 +100,39 @@ def parse_subscribe(cursor: Cursor, common: dict[str, Any]) -> Subscribe:
     )
 
 
+def _subscription_options(cursor: Cursor) -> tuple[set[str], tuple[Option, ...]]:
+    """Parse `(SNAPSHOT, PROGRESS, name = 'value', …)`."""
+    cursor.expect("(", hint="WITH (SNAPSHOT, PROGRESS)")
+    words: set[str] = set()
+    options: list[Option] = []
+    while True:
+        if cursor.word(1) == "=":
+            options.append(parse_option(cursor, options))
+        else:
+            words.add(cursor.choice(_SUBSCRIPTION, "SNAPSHOT, PROGRESS or name = 'value'"))
+        if not cursor.accept(","):
+            cursor.expect(")")
+            return words, tuple(options)
+
+
 def _subscribed(cursor: Cursor) -> Query:
+    if cursor.word() in ("SELECT", "ISTREAM", "DSTREAM", "RSTREAM"):
+        return query_of(cursor.script, cursor.until_words("WITH", "("))
+    return subject(cursor)
+
+
+def subject(cursor: Cursor) -> Query:
+    """Parse a query in parentheses, or the name of a view as `SELECT * FROM view`.
+
+    Raises:
+        QuerySyntaxError: There is neither.
+    """
     script = cursor.script
     if cursor.at("("):
         tokens = cursor.inside()
         if not tokens:
             cursor.fail("expected a query between the parentheses")
         return query_of(script, tokens)
-    if cursor.word() in ("SELECT", "ISTREAM", "DSTREAM", "RSTREAM"):
-        return query_statement(cursor)
     token = cursor.token
     name = cursor.name("a view or a query in parentheses")
     if token is None:

@@ -121,6 +121,14 @@ class Cursor:
             self.fail(f"expected {what}")
         return Name(token.text if quoted else token.text.lower(), span)
 
+    def word_name(self, what: str) -> Name:
+        """Step over a bare word and return it in lower case; words of the language are allowed."""
+        token = self.token
+        if token is None or token.token_type in _TEXT or not _WORD.fullmatch(token.text):
+            self.fail(f"expected {what}")
+        self._position += 1
+        return Name(token.text.lower(), self.script.span(token.start, token.end))
+
     def names(self, what: str) -> tuple[Name, ...]:
         """Step over `(name, …)`."""
         self.expect("(")
@@ -143,6 +151,14 @@ class Cursor:
         remaining = self._tokens[self._position :]
         self._position = len(self._tokens)
         return remaining
+
+    def until_words(self, *words: str) -> Sequence[Token]:
+        """Step over and return everything up to these words outside parentheses, or to the end."""
+        begin, depth = self._position, 0
+        while self.token is not None and (depth > 0 or not self.at(*words)):
+            kind = self.advance().token_type
+            depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+        return self._tokens[begin : self._position]
 
     def until_closing(self) -> list[Sequence[Token]]:
         """Step over `… , … )` and return the token runs between the commas at this level."""

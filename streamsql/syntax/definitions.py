@@ -2,19 +2,17 @@
 
 from typing import Any
 
-from sqlglot.tokenizer_core import TokenType
-
 from streamsql.data.types import DataType
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor, nearest, shown
 from streamsql.syntax.durations import parse_duration
+from streamsql.syntax.options import parse_options
 from streamsql.syntax.query_statements import query_statement
 from streamsql.syntax.statements import (
     ColumnDefinition,
     CreateSource,
     CreateView,
     Name,
-    Option,
     Watermark,
 )
 
@@ -83,7 +81,7 @@ def _source(cursor: Cursor, common: dict[str, Any], kind: str) -> CreateSource:
         if len(parts.columns) > MAX_COLUMNS:
             cursor.fail(f"more than {MAX_COLUMNS} columns")
     cursor.expect(")", hint="separate columns with commas")
-    options = _options(cursor) if cursor.accept("WITH") else ()
+    options = parse_options(cursor) if cursor.accept("WITH") else ()
     cursor.end(hint="options go into WITH (name = 'value', …)")
     return CreateSource(
         **common,
@@ -191,32 +189,6 @@ def _duration(cursor: Cursor, what: str) -> int:
             str(error), span=span, hint="write for example '5 s', '10 min' or '1 h'"
         ) from None
     return micros
-
-
-def _options(cursor: Cursor) -> tuple[Option, ...]:
-    cursor.expect("(", hint="WITH (name = 'value', …)")
-    options: list[Option] = []
-    while True:
-        name = cursor.name("an option name")
-        cursor.expect("=", hint=f"{name.text} = 'value'")
-        if any(option.name == name.text for option in options):
-            raise QuerySyntaxError(f"option {name.text} is given twice", span=name.span)
-        options.append(Option(name.text, _option_value(cursor), name.span))
-        if not cursor.accept(","):
-            cursor.expect(")", hint="separate options with commas")
-            return tuple(options)
-
-
-def _option_value(cursor: Cursor) -> str:
-    token = cursor.token
-    if token is None or not (
-        token.token_type in (TokenType.STRING, TokenType.NUMBER)
-        or cursor.word() in ("TRUE", "FALSE")
-        or cursor.at("-")
-    ):
-        cursor.fail("expected a value in single quotes", hint="WITH (ttl = '90 s')")
-    sign = "-" if cursor.accept("-") else ""
-    return sign + cursor.advance().text
 
 
 def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:

@@ -1,13 +1,16 @@
-"""Queries as statements: a plain query, or one inside ISTREAM, DSTREAM or RSTREAM."""
+"""Queries as statements: plain or inside ISTREAM, DSTREAM or RSTREAM, with options behind them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token
 
+from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor
+from streamsql.syntax.options import refuse_inside, split_options
 from streamsql.syntax.places import Script
 from streamsql.syntax.queries import parse_query
-from streamsql.syntax.statements import Query
+from streamsql.syntax.statements import Option, Query
 
 _EMITS = ("ISTREAM", "DSTREAM", "RSTREAM")
 
@@ -25,13 +28,14 @@ def query_statement(cursor: Cursor) -> Query:
 
 
 def query_of(script: Script, tokens: Sequence[Token]) -> Query:
-    """Parse tokens as a query, with its relation-to-stream operator if there is one.
+    """Parse tokens as a query, with its relation-to-stream operator and options if there are any.
 
     Raises:
         QuerySyntaxError: They are none.
     """
     first, last = tokens[0], tokens[-1]
     text = script.text[first.start : last.end + 1]
+    tokens, options = split_options(script, tokens)
     cursor = Cursor(script, tokens)
     emit = cursor.word()
     if emit in _EMITS and cursor.word(1) == "(":
@@ -40,12 +44,38 @@ def query_of(script: Script, tokens: Sequence[Token]) -> Query:
         if not inner:
             cursor.fail(f"expected a query in {emit}(…)")
         cursor.end(hint=f"{emit}(…) stands around the whole query")
+        inner, more = split_options(script, inner)
+        options = _both(more, options)
+        refuse_inside(script, inner)
         tree = parse_query(script, inner)
         kind = emit.lower()
     else:
         if cursor.word() not in ("SELECT", "WITH", "("):
             cursor.fail("expected a query", hint="a query begins with SELECT or WITH")
+        refuse_inside(script, tokens)
         tree, kind = parse_query(script, tokens), "relation"
     return Query(
-        text=text, span=script.span(first.start, first.end), script=script, tree=tree, emit=kind
+        text=text,
+        span=script.span(first.start, first.end),
+        script=script,
+        tree=tree,
+        emit=kind,
+        options=options,
     )
+
+
+def with_options(query: Query, options: tuple[Option, ...]) -> Query:
+    """Return a query with more options.
+
+    Raises:
+        QuerySyntaxError: It has one of them already.
+    """
+    return replace(query, options=_both(query.options, options))
+
+
+def _both(inner: tuple[Option, ...], outer: tuple[Option, ...]) -> tuple[Option, ...]:
+    names = {option.name for option in inner}
+    for option in outer:
+        if option.name in names:
+            raise QuerySyntaxError(f"option {option.name} is given twice", span=option.span)
+    return inner + outer

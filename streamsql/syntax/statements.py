@@ -51,11 +51,17 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One `name = 'value'` of a WITH clause."""
+    """One `name = 'value'` of a WITH clause.
+
+    Attributes:
+        span: Where the name was written.
+        value_span: Where the value was written.
+    """
 
     name: str
     value: str
     span: Span
+    value_span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +88,12 @@ class Query(Statement):
     Attributes:
         tree: sqlglot's tree in the StreamSQL dialect; offsets refer to `script`.
         emit: "relation", "istream", "dstream" or "rstream".
+        options: `WITH (name = 'value', …)` behind it: how its recursions are maintained.
     """
 
     tree: exp.Expr = field(compare=False)
     emit: str = "relation"
+    options: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

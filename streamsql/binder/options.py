@@ -1,0 +1,140 @@
+"""`WITH (strategy = '…', …)` behind a query: how its recursions are maintained.
+
+What the reader of a view chooses wins over what the view says, option by option: the answer is the
+same, and the reader knows the machines. `'auto'` gives a choice back to the optimizer.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from streamsql.algebra.operators import Fixpoint, Plan, transform_up, walk_plan
+from streamsql.binder.environment import Binding
+from streamsql.errors import BindingError, UnsupportedError
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.durations import parse_duration
+from streamsql.syntax.statements import Option, Query
+
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "strategy": ("auto", "kernel", "ranked", "absorption", "relative", "dred", "set", "recompute"),
+    "way": ("auto", "centre", "flood", "annotations", "witness"),
+    "ship": ("auto", "lazy", "eager", "witness", "ship-all"),
+    "order": ("auto", "dfs", "arrival", "rebuild"),
+    "annotations": ("auto", "dnf", "bdd"),
+    "compiled": ("auto", "yes", "no"),
+}
+"""The options that name one of several ways, with the names."""
+
+NAMES = (*VALUES, "width")
+MAX_WIDTH = 1_000_000
+
+_TRUTH = {"true": "yes", "false": "no"}
+
+
+def with_choice(plan: Plan, query: Query, binding: Binding, view: str = "") -> Plan:
+    """Return the plan with a query's options in all its recursions.
+
+    Without a recursion they have no effect, which is a warning.
+
+    Args:
+        plan: Of the query.
+        query: With its options as written.
+        binding: Takes the warning.
+        view: Name of the view whose query it is, if it is one.
+
+    Raises:
+        BindingError: An option or its value is unknown.
+        UnsupportedError: The strategy cannot maintain a recursion.
+    """
+    if not query.options:
+        return plan
+    chosen = chosen_fields(query.options)
+    if not any(isinstance(node, Fixpoint) for node in walk_plan(plan)):
+        whose = f"view {view!r}" if view else "this query"
+        names = ", ".join(option.name for option in query.options)
+        binding.warn(
+            f"{names}: these options choose how recursions are maintained; {whose} has no "
+            "recursion, so they have no effect"
+        )
+        return plan
+    return transform_up(plan, lambda node: _chosen(node, chosen))
+
+
+def _chosen(node: Plan, chosen: Mapping[str, Any]) -> Plan:
+    if not isinstance(node, Fixpoint):
+        return node
+    choice = msgspec.structs.replace(node.choice, **chosen)
+    return msgspec.structs.replace(node, choice=choice)
+
+
+def chosen_fields(options: tuple[Option, ...]) -> dict[str, Any]:
+    """Return the fields of a `RecursionChoice` that options set.
+
+    Raises:
+        BindingError: An option or its value is unknown.
+        UnsupportedError: The strategy cannot maintain a recursion.
+    """
+    return {option.name: _field(option) for option in options}
+
+
+def _field(option: Option) -> str | int:
+    if option.name not in NAMES:
+        close = nearest(option.name, NAMES)
+        raise BindingError(
+            f"a query has no option {option.name!r:.40}",
+            span=option.span,
+            hint=f"did you mean {close}?" if close else f"options are {', '.join(NAMES)}",
+        )
+    if option.name == "width":
+        return _width(option)
+    value = option.value.strip().lower()
+    value = _TRUTH.get(value, value) if option.name == "compiled" else value
+    if option.name == "strategy" and value == "counting":
+        raise UnsupportedError(
+            "counting cannot maintain a recursion: the rows of a cycle keep each other's counts "
+            "above zero after the last row from outside that supported them has gone",
+            span=option.value_span,
+            hint=f"strategies are {', '.join(VALUES['strategy'])}",
+        )
+    if value in VALUES[option.name]:
+        return value
+    if option.name == "ship":
+        return _interval(option)
+    close = nearest(value, VALUES[option.name])
+    known = f"{option.name} is one of {', '.join(VALUES[option.name])}"
+    raise BindingError(
+        f"there is no {option.name} {option.value!r:.40}",
+        span=option.value_span,
+        hint=f"did you mean {close!r}? {known}" if close else known,
+    )
+
+
+def _width(option: Option) -> int:
+    text = option.value.strip()
+    width = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    if text.lower() == "auto":
+        return 0
+    if not 1 <= width <= MAX_WIDTH:
+        raise BindingError(
+            f"a width is a whole number from 1 to {MAX_WIDTH}, not {option.value!r:.40}",
+            span=option.value_span,
+            hint="width = '64': most supports an annotation may have",
+        )
+    return width
+
+
+def _interval(option: Option) -> str:
+    """Return an interval in microseconds, as `RecursionChoice` has it: digits."""
+    try:
+        micros = parse_duration(option.value)
+    except ValueError:
+        micros = 0
+    if micros <= 0:
+        known = ", ".join(VALUES["ship"])
+        raise BindingError(
+            f"there is no ship {option.value!r:.40}",
+            span=option.value_span,
+            hint=f"ship is one of {known}, or an interval such as '250 ms'",
+        )
+    return str(micros)
