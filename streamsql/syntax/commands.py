@@ -109,7 +109,7 @@ def _subscription_options(cursor: Cursor) -> tuple[set[str], tuple[Option, ...]]
         if cursor.word(1) == "=":
             options.append(parse_option(cursor, options))
         else:
-            words.add(cursor.choice(_SUBSCRIPTION, "SNAPSHOT, PROGRESS or name = 'value'"))
+            words.add(cursor.choice(_SUBSCRIPTION, "SNAPSHOT or PROGRESS, or name = 'value'"))
         if not cursor.accept(","):
             cursor.expect(")")
             return words, tuple(options)
