@@ -11,8 +11,9 @@ own variable order: no bytes of a sender reach the library, and the result is al
 """
 
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import biodivine_aeon
@@ -53,6 +54,8 @@ class BddEncoding:
         self._variable: dict[int, int] = {}
         self._token: dict[int, int] = {}
         self._free: list[int] = []
+        self._top = 0
+        self._before: dict[int, int] = {}
 
     def of_token(self, token: int) -> Bdd:
         """Return the annotation of a base row.
@@ -62,15 +65,96 @@ class BddEncoding:
         """
         index = self._variable.get(token)
         if index is None:
-            index = self._free.pop() if self._free else len(self._variable)
-            if index >= VARIABLES:
-                raise RecursionLimitError(
-                    f"a recursion with BDD annotations reads more than {VARIABLES} base rows",
-                    hint="choose the dnf encoding",
-                )
+            index = self._last_place()
             self._variable[token] = index
             self._token[index] = token
         return self._context.mk_literal(self._ids[index], True)
+
+    def _last_place(self) -> int:
+        if self._top < VARIABLES:
+            self._top += 1
+            return self._top - 1
+        if not self._free:
+            raise RecursionLimitError(
+                f"a recursion with BDD annotations reads more than {VARIABLES} base rows",
+                hint="choose the dnf encoding",
+            )
+        return self._free.pop()
+
+    def arrange(self, vector: Sequence[int]) -> bool:
+        """Give variables to tokens such that they are tested in a given order.
+
+        Tokens that have variables keep them when they are in that order already and there is room
+        between them for the new ones.
+
+        Args:
+            vector: Tokens, each once; other known tokens are tested behind them.
+
+        Returns:
+            Whether variables have changed: then `rewritten` must be applied to every annotation,
+            once, before anything else is done with it.
+
+        Raises:
+            RecursionLimitError: There are more tokens than variables.
+        """
+        if self._fits_between(vector):
+            return False
+        if len(vector) > VARIABLES:
+            raise RecursionLimitError(
+                f"a recursion with BDD annotations reads more than {VARIABLES} base rows",
+                hint="choose the dnf encoding",
+            )
+        self._before = dict(self._token)
+        chosen = dict.fromkeys(vector)
+        others = sorted((t for t in self._variable if t not in chosen), key=self._variable.get)  # type: ignore[arg-type]
+        order = [*vector, *others]
+        # A quarter of the room stays free for tokens that come without a place.
+        step = max(VARIABLES * 3 // 4 // (len(order) + 1), 1)
+        self._variable = {token: number * step for number, token in enumerate(order)}
+        self._token = {index: token for token, index in self._variable.items()}
+        self._top = (len(order) - 1) * step + 1 if order else 0
+        self._free = []
+        return True
+
+    def _fits_between(self, vector: Sequence[int]) -> bool:
+        """Give variables to the new tokens of a vector if the known ones need not move."""
+        known = [self._variable[token] for token in vector if token in self._variable]
+        if any(a >= b for a, b in pairwise(known)):
+            return False
+        places: dict[int, int] = {}
+        last, waiting = -1, list[int]()
+        for token in [*vector, None]:
+            index = self._top if token is None else self._variable.get(token)
+            if index is None:
+                waiting.append(token)  # type: ignore[arg-type]
+                continue
+            if token is None:  # behind all others there is all the room that is left
+                index = min(self._top + 8 * len(waiting) + 1, VARIABLES)
+            room = index - last - 1
+            if len(waiting) > room:
+                return False
+            for number, new in enumerate(waiting, start=1):
+                places[new] = last + number * (room + 1) // (len(waiting) + 1)
+            last, waiting = index, []
+        taken = set(places.values())
+        if len(taken) != len(places) or taken & self._token.keys():
+            return False
+        self._variable.update(places)
+        self._token.update({index: token for token, index in places.items()})
+        self._top = max(self._top, max(taken, default=-1) + 1)
+        self._free = [index for index in self._free if index not in taken]
+        return True
+
+    def rewritten(self, annotation: Bdd) -> Bdd:
+        """Return an annotation made before the last `arrange` in the variables of now."""
+        nodes = list(_NODE.iter_unpack(annotation.data_bytes()))[2:]
+        if not nodes:
+            return annotation
+        built = [self.false, self.true]
+        for variable, low, high in nodes:
+            literal = self.of_token(self._before[variable])
+            built.append(literal.l_and(built[high]).l_or(built[low]))
+        return built[-1]
 
     def conjoin(self, left: Bdd, right: Bdd) -> Bdd:
         """Return left AND right."""
