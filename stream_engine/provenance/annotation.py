@@ -101,6 +101,10 @@ class AnnotationEncoding(Protocol[A]):
         """
         ...
 
+    def rewritten(self, annotation: A) -> A:
+        """Return an annotation of before a change of variables in those of now."""
+        ...
+
     def release(self, dead: Collection[int]) -> None:
         """Forget tokens that occur in no annotation any more."""
         ...

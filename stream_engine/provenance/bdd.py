@@ -228,7 +228,7 @@ class BddEncoding:
     def encode(self, annotation: Bdd) -> bytes:
         """Return the wire form."""
         nodes = self._nodes(annotation)
-        tokens = list(dict.fromkeys(token for token, _, _ in nodes))
+        tokens = sorted({token for token, _, _ in nodes}, key=self._variable.__getitem__)
         index = {token: i for i, token in enumerate(tokens)}
         out = bytearray()
         write_varint(out, len(tokens))
@@ -240,6 +240,15 @@ class BddEncoding:
             write_varint(out, low)
             write_varint(out, high)
         return bytes(out)
+
+    def tokens_in(self, payload: bytes) -> list[int]:
+        """Return the tokens of a wire form in the sender's variable order.
+
+        Raises:
+            WireError: They are malformed or too many.
+        """
+        reader = VarintReader(payload)
+        return [reader.read(MAX_TOKEN) for _ in range(reader.read(MAX_WIRE_NODES))]
 
     def decode(self, payload: bytes) -> Bdd:
         """Return the annotation in a wire form; an annotation without nodes is false.

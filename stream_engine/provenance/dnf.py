@@ -139,6 +139,10 @@ class DnfEncoding:
         reader.finish()
         return (supports[0],) if len(supports) == 1 else least_supports(supports)
 
+    def rewritten(self, annotation: Dnf) -> Dnf:
+        """Return the annotation: there are no variables."""
+        return annotation
+
     def release(self, dead: Collection[int]) -> None:
         """Do nothing: tokens stand for themselves."""
 

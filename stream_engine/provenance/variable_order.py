@@ -35,8 +35,16 @@ class VariableOrder(Protocol):
     def insert(self, token: int, edge: Edge | None) -> None:
         """Add a token; one without an edge goes to the end."""
 
+    def follow(self, token: int, predecessor: int | None) -> None:
+        """Add a token whose edge is unknown behind another one, or at the end."""
+
     def delete(self, token: int) -> None:
         """Remove a token, if it is there."""
+
+
+def _place(vector: list[int], token: int, predecessor: int | None) -> None:
+    known = predecessor is not None and predecessor in vector
+    vector.insert(vector.index(predecessor) + 1 if known else len(vector), token)  # type: ignore[arg-type]
 
 
 class ArrivalOrder:
@@ -47,6 +55,10 @@ class ArrivalOrder:
         self.moved = 0
 
     def insert(self, token: int, edge: Edge | None) -> None:  # noqa: ARG002  (all are alike)
+        """Add a token at the end."""
+        self.vector.append(token)
+
+    def follow(self, token: int, predecessor: int | None) -> None:  # noqa: ARG002  (all are alike)
         """Add a token at the end."""
         self.vector.append(token)
 
@@ -105,6 +117,11 @@ class DepthFirstOrder:
         before = self._start[node] - 1
         edge = self._edges.get(self.vector[before]) if before >= 0 else None
         return edge is not None and edge.target == node
+
+    def follow(self, token: int, predecessor: int | None) -> None:
+        """Add a token whose edge is unknown behind another one, or at the end."""
+        _place(self.vector, token, predecessor)
+        self._label()
 
     def delete(self, token: int) -> None:
         """Remove a link; what it alone held moves behind the next link that leads to it."""
@@ -189,6 +206,10 @@ class RebuiltOrder:
             self._rebuild_at = 2 * len(self.vector)
             self.moved += len(self.vector)
             self.vector = depth_first(self._edges, self.vector)
+
+    def follow(self, token: int, predecessor: int | None) -> None:
+        """Add a token whose edge is unknown behind another one, or at the end."""
+        _place(self.vector, token, predecessor)
 
     def delete(self, token: int) -> None:
         """Remove a token, if it is there."""

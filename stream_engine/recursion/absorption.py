@@ -230,6 +230,15 @@ class AbsorptionTable:
         parts = [(entry, encoding.restrict(part, dead)) for entry, part in self.released]
         self.released = [(entry, part) for entry, part in parts if not encoding.is_false(part)]
 
+    def rewrite(self, rewritten: Callable[[Any], Any]) -> None:
+        """Replace every annotation."""
+        for entry in self.entries.values():
+            entry.sent = rewritten(entry.sent)
+            if entry.buffered is not None:
+                entry.buffered = rewritten(entry.buffered)
+            entry.received = tuple([rewritten(held) for held in entry.received])
+        self.released = [(entry, rewritten(part)) for entry, part in self.released]
+
     def sweep(self) -> None:
         """Cut dead tokens out of every buffer; afterwards nothing mentions them."""
         for entry in self.entries.values():

@@ -18,7 +18,7 @@ from stream_engine.recursion.outbox import Outbox, Parcels, RecursiveOutgoing
 from stream_engine.recursion.placement import Router, placement_of
 from stream_engine.recursion.probing import Annotated, ProbePlan, run_all
 from stream_engine.recursion.rule_plans import RulePlans
-from stream_engine.recursion.rules import RECURSIVE, narrowed, rules_of
+from stream_engine.recursion.rules import RECURSIVE, Rule, narrowed, rules_of
 from stream_engine.recursion.tables import ItemTable
 from stream_engine.recursion.view import SelectiveView, View
 from streamsql.algebra.operators import Fixpoint
@@ -95,6 +95,7 @@ class FixpointOperator:
         self._annotations = options.annotations
         self._shipping = options.shipping
         self._max_derivations = options.max_derivations
+        self._order = _token_order(options, rules, len(uses), self.encoding)
         self._router = Router(placement_of(rules, len(uses)), sites, options.owner)
         self._plans = RulePlans(rules, len(uses))
         self._alone = len(sites) == 1
@@ -138,6 +139,8 @@ class FixpointOperator:
         if self._failure is not None:
             return
         width = self._port_width(port, sender)
+        if self._order is not None and self._order.follow(row.annotation for row in annotated):
+            self._rewrite()
         decoded = []
         for row in annotated:
             annotation = self.encoding.decode(row.annotation)
@@ -201,7 +204,7 @@ class FixpointOperator:
 
     def _take_in(self) -> None:
         """Work on everything noted: first deaths, then new leaf rows, then new derivations."""
-        dead = self._leaf_rows.take_changes(self._send_leaf_row)
+        dead = self._leaf_rows.take_changes(self._place, self._send_leaf_row)
         received: list[Annotated] = []
         if not self._alone or self._deaths.has_news:
             dead = self._all_dead(dead)
@@ -215,6 +218,19 @@ class FixpointOperator:
         self._check_size()
         if len(self._unswept) > min(max(_SWEEP_AT, len(self._view.entries)), _SWEEP_AT_LATEST):
             self._sweep()
+
+    def _place(self, leaf: int, rows: list[tuple[int, Row]]) -> None:
+        """Give new tokens their variables."""
+        if self._order is not None and self._order.place(leaf, rows):
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        """Bring all annotations into the variables of now."""
+        rewritten = self.encoding.rewritten
+        self._leaf_rows.rewrite(rewritten)
+        self._view.rewrite(rewritten)
+        self._outbox.rewrite(rewritten)
+        self._inbox = [(port, row, rewritten(part)) for port, row, part in self._inbox]
 
     def _send_leaf_row(self, leaf: int, row: Row, token: int, annotation: Any) -> None:
         for site in self._router.leaf_destinations(leaf, row):
@@ -272,6 +288,8 @@ class FixpointOperator:
         self._view.sweep()
         self._outbox.sweep()
         self.encoding.release(self._unswept)
+        if self._order is not None:
+            self._order.forget(self._unswept)
         self._unswept = set()
 
     def _join_fresh(self) -> None:
@@ -407,3 +425,15 @@ class FixpointOperator:
         self._inbox = []
         self._unswept = set()
         self._deaths = Deaths()
+
+
+def _token_order(
+    options: RecursionOptions, rules: tuple[Rule, ...], leaf_count: int, encoding: Any
+) -> Any:
+    """Return what orders the variables of decision diagrams; None where there are none to order."""
+    if options.annotations != "bdd" or options.order == "arrival":
+        return None
+    # Imported here because it needs the library of decision diagrams.
+    from stream_engine.recursion.token_order import TokenOrder  # noqa: PLC0415
+
+    return TokenOrder(options.order, rules, leaf_count, encoding)

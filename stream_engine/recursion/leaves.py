@@ -85,6 +85,10 @@ Deliver = Callable[[int, Row, int, Any], None]
 """Takes leaf number, row, token and annotation of a new leaf row."""
 
 
+Place = Callable[[int, list[tuple[int, Row]]], None]
+"""Takes leaf number, and tokens with rows."""
+
+
 class LeafStore:
     """The leaf rows a site knows: those that arrived here, and those that join here.
 
@@ -119,10 +123,11 @@ class LeafStore:
         """Note changes of a leaf."""
         self._inputs[leaf].buffer(delta)
 
-    def take_changes(self, deliver: Deliver) -> set[int]:
+    def take_changes(self, place: Place, deliver: Deliver) -> set[int]:
         """Give tokens to rows that entered; return the tokens of rows that left.
 
         Args:
+            place: Told of new tokens before there are annotations with them.
             deliver: Told of every new row, to send it where it joins.
         """
         dead: set[int] = set()
@@ -131,8 +136,11 @@ class LeafStore:
             tokens = self._token_of[leaf]
             for row in left:
                 dead.add(tokens.pop(row))
-            for row in entered:
-                token = tokens[row] = self._tokens.fresh()
+            new = [(self._tokens.fresh(), row) for row in entered]
+            if new:
+                place(leaf, new)
+            for token, row in new:
+                tokens[row] = token
                 annotation = self._encoding.of_token(token)
                 item = self.arrived[leaf].enter(row, token, annotation)
                 self.fresh_arrived[leaf].append(item)
@@ -170,6 +178,12 @@ class LeafStore:
     def known_tokens(self) -> set[int]:
         """Return the tokens of all rows."""
         return {token for table in self.arrived + self.joined for token in table.by_token}
+
+    def rewrite(self, rewritten: Callable[[Any], Any]) -> None:
+        """Replace every annotation."""
+        for table in self.arrived if self._alone else self.arrived + self.joined:
+            for item in table.by_token.values():
+                item.sent = rewritten(item.sent)
 
     def clear(self) -> None:
         """Drop everything."""

@@ -48,7 +48,7 @@ def placement_of(rules: tuple[Rule, ...], leaf_count: int) -> Placement:
     for rule in steps:
         for atom, leaf in enumerate(rule.atoms):
             if leaf != RECURSIVE:
-                keys = _keys(rule, atom)
+                keys = recursive_keys(rule, atom)
                 found = tuple(keys[c] for c in columns) if keys.keys() >= set(columns) else None
                 routes[leaf][LeafRoute(found)] = None
     return Placement(columns, tuple(tuple(r) for r in routes))
@@ -56,12 +56,14 @@ def placement_of(rules: tuple[Rule, ...], leaf_count: int) -> Placement:
 
 def _best_keys(rule: Rule) -> frozenset[int]:
     candidates = [
-        frozenset(_keys(rule, atom)) for atom, leaf in enumerate(rule.atoms) if leaf != RECURSIVE
+        frozenset(recursive_keys(rule, atom))
+        for atom, leaf in enumerate(rule.atoms)
+        if leaf != RECURSIVE
     ]
     return max(candidates, key=len)
 
 
-def _keys(rule: Rule, atom: int) -> dict[int, int]:
+def recursive_keys(rule: Rule, atom: int) -> dict[int, int]:
     """Return recursive column -> leaf column of the equalities with one leaf atom."""
     if RECURSIVE not in rule.atoms:
         return {}
