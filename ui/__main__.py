@@ -62,8 +62,11 @@ def _listen(settings: ConsoleSettings) -> socket.socket:
     Raises:
         DeploymentError: The port is in use or may not be used.
     """
-    listener = socket.socket()
+    listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Its connections inherit this. Without it the second of two small writes, such as a response's
+    # body after its head, or one event after another, waits until the first is acknowledged: 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         listener.bind((settings.host, settings.port))
     except OSError as error:

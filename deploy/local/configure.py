@@ -10,7 +10,6 @@ import psutil
 
 from deploy.local.layout import Layout
 from deploy.local.options import UpOptions
-from deploy.local.ports import HOST
 from deploy.local.recordings import Recording
 from deploy.local.schema import SCHEMAS, streams_of
 from deploy.site.atomic_files import write_atomically
@@ -19,6 +18,7 @@ from deploy.site.model import Site
 from deploy.site.osm_indoor import read_osm_indoor
 from deploy.site.provision import Processor, provision
 from deploy.site.sample_building import sample_building
+from gateway.broker.ports import HOST
 from gateway.settings import ClockSettings, GatewaySettings, WrapperSettings
 from static_engine.settings import StaticSettings
 from streamsql.catalog.definitions import SourceDefinition

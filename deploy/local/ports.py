@@ -5,16 +5,8 @@ import socket
 
 import psutil
 
+from gateway.broker.ports import HOST, free_port
 from streamsql.errors import DeploymentError
-
-HOST = "127.0.0.1"
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on at present."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def is_free(port: int) -> bool:

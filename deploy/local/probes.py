@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from deploy.local.ports import HOST
+from gateway.broker.ports import HOST
 from streamsql.errors import DeploymentError
 
 _SECONDS = 5.0

@@ -15,13 +15,14 @@ from deploy.local.claim import Claim, end_leftovers, leftovers
 from deploy.local.events import Reporter
 from deploy.local.layout import Layout, last_console_file
 from deploy.local.options import UpOptions
-from deploy.local.ports import HOST, free_port, require_free
+from deploy.local.ports import require_free
 from deploy.local.probes import accepts, console_answers, require_reachable, sites_online
 from deploy.local.recordings import Recording, inspect
 from deploy.local.service import ServiceSpec
 from deploy.local.services import BROKER, Death, Services
 from deploy.site.atomic_files import write_atomically
 from gateway.broker.launch import Preference, broker_command
+from gateway.broker.ports import HOST, free_port
 from gateway.settings import ClockSettings
 from streamsql.errors import DeploymentError, FederationError, InternalError
 

@@ -17,13 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from gateway.broker.launch import Preference, broker_command
-
-
-def free_port() -> int:
-    """Return a loopback port that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+from gateway.broker.ports import free_port
 
 
 class BrokerProcess:

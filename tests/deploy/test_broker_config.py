@@ -19,6 +19,8 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
+from gateway.broker.ports import free_port
+
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "mosquitto"
 PASSWORDS = {
     "coordinator": "c-secret",
@@ -36,13 +38,6 @@ def find_program(name: str) -> str:
     found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
     assert found, f"{name} is not installed (.ci/run installs it)"
     return found
-
-
-def free_port() -> int:
-    """Return a port of the loopback address that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def place_configuration(folder: Path, ports: dict[int, int]) -> Path:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from deploy.cli.main import app
 from deploy.doctor import Finding, examine
-from deploy.local.ports import HOST, free_port
+from gateway.broker.ports import HOST, free_port
 from static_engine.java import JavaRuntime, NoJavaError
 
 Usage = namedtuple("Usage", "total used free")

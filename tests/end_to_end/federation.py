@@ -1,10 +1,10 @@
 """A federation started as a user would, for tests: `pando up --format json`."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,19 +17,16 @@ from typing import Any
 import httpx
 import psutil
 
+from gateway.broker.ports import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 PANDO = (sys.executable, "-P", "-c", "from deploy.cli.main import run_app; run_app()")
-READY_SECONDS = 60.0
+PATIENCE = 90.0
+"""Seconds that anything may take on a machine which does much else; nothing waits for longer than
+it must."""
 POLL_SECONDS = 0.1
 
 Row = tuple[Any, ...]
-
-
-def free_port() -> int:
-    """Return a loopback port that is free at present."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Federation:
@@ -66,7 +63,7 @@ class Federation:
         ]
         for reader in self._readers:
             reader.start()
-        self.http = httpx.Client(base_url=self.address, timeout=30.0, trust_env=False)
+        self.http = httpx.Client(base_url=self.address, timeout=PATIENCE, trust_env=False)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -88,7 +85,7 @@ class Federation:
             assert found or self.process.poll() is None, self.said()
             return found
 
-        found: dict[str, Any] = wait(ready_or_over, READY_SECONDS, self.said)
+        found: dict[str, Any] = wait(ready_or_over, PATIENCE, self.said)
         return found
 
     def event(self, kind: str, **facts: Any) -> dict[str, Any] | None:
@@ -105,7 +102,7 @@ class Federation:
 
     def refused(self) -> str:
         """Wait until it ends with the status of a user's error; return its standard error."""
-        assert self.process.wait(60) == 2, self.said()
+        assert self.process.wait(PATIENCE) == 2, self.said()
         self.close()
         return "".join(self._errors)
 
@@ -120,7 +117,7 @@ class Federation:
         return [int(facts["pid"]) for facts in services.values()]
 
     def pando(
-        self, *arguments: str, stdin: str = "", timeout: float = 60.0
+        self, *arguments: str, stdin: str = "", timeout: float = PATIENCE
     ) -> subprocess.CompletedProcess[str]:
         """Run the command line against this federation."""
         return subprocess.run(
@@ -155,6 +152,22 @@ class Federation:
         assert all(count == 1 for count in bag.values()), bag
         return set(bag)
 
+    def simulate(self, action: str, target: str) -> None:
+        """Let something happen in the simulated building."""
+        order = {"action": action, "target": target}
+        answer = self.http.post("/api/simulate", json=order)
+        assert answer.is_success, answer.text
+
+    def features(self, kind: str) -> list[dict[str, Any]]:
+        """Return the properties of the map's features of a kind."""
+        found = (f["properties"] for f in self._site["features"])
+        return [properties for properties in found if properties["feature_type"] == kind]
+
+    @functools.cached_property
+    def _site(self) -> dict[str, Any]:
+        site: dict[str, Any] = self.http.get("/api/site.geojson").json()
+        return site
+
     def sites(self) -> dict[str, dict[str, Any]]:
         """Return sites by id."""
         return {site["site"]: site for site in self.http.get("/api/sites").json()}
@@ -163,7 +176,7 @@ class Federation:
         """Signal the supervisor and return its exit status."""
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE)
 
     def family(self) -> list[psutil.Process]:
         """Return the processes it has started, and those they have."""
@@ -174,7 +187,7 @@ class Federation:
     def close(self) -> None:
         """Free pipes and connections of an ended federation."""
         for reader in self._readers:
-            reader.join(10)
+            reader.join(PATIENCE)
         for pipe in (self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()
@@ -203,12 +216,14 @@ def federation(
             for process in family:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
-            running.process.wait(10)
+            running.process.wait(PATIENCE)
             running.close()
 
 
 def wait(
-    condition: Callable[[], Any], seconds: float, explain: Callable[[], str] = lambda: ""
+    condition: Callable[[], Any],
+    seconds: float = PATIENCE,
+    explain: Callable[[], str] = lambda: "",
 ) -> Any:
     """Return the first true value of a condition; fails when time is up."""
     deadline = time.monotonic() + seconds

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.testing import BrokerProcess, RawClient, free_port
+from gateway.broker.ports import free_port
+from gateway.broker.testing import BrokerProcess, RawClient
 from messaging import (
     ClientClosed,
     ConnectFailed,

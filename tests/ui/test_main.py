@@ -12,6 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from gateway.broker import ports
+from ui.__main__ import _listen
+from ui.settings import ConsoleSettings
+
 SECONDS = 60
 
 
@@ -37,9 +41,7 @@ class Process:
 @pytest.fixture
 def free_port() -> int:
     """A port nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return ports.free_port()
 
 
 @pytest.fixture
@@ -109,6 +111,16 @@ def test_a_busy_port_is_the_operators_to_fix(config: Path, free_port: int, start
     assert status == 2
     assert str(free_port) in said
     assert "choose another port" in said
+
+
+def test_connections_send_small_writes_at_once(site_file: Path, free_port: int) -> None:
+    settings = ConsoleSettings(broker="", data_dir="", site_file=str(site_file), port=free_port)
+    with _listen(settings) as listener:
+        listener.listen()
+        with socket.create_connection(("127.0.0.1", free_port)):
+            connection, _ = listener.accept()
+            with connection:
+                assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.parametrize(

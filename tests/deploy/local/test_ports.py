@@ -5,7 +5,8 @@ import socket
 
 import pytest
 
-from deploy.local.ports import HOST, free_port, holder, is_free, require_free
+from deploy.local.ports import holder, is_free, require_free
+from gateway.broker.ports import HOST, first_outgoing, free_port
 from streamsql.errors import DeploymentError
 
 
@@ -28,6 +29,12 @@ def test_a_port_in_use_names_who_holds_it_and_another_one() -> None:
 
 def test_a_free_port_is_free() -> None:
     assert is_free(free_port())
+
+
+def test_no_outgoing_connection_takes_a_port_before_its_server() -> None:
+    ports = {free_port() for _ in range(20)}
+    assert max(ports) < first_outgoing()
+    assert len(ports) > 1
 
 
 def test_nobody_holds_a_free_port() -> None:

@@ -17,9 +17,9 @@ import pytest
 
 from deploy.local.events import Reporter
 from deploy.local.options import UpOptions
-from deploy.local.ports import free_port
 from deploy.local.service import ServiceSpec
 from deploy.local.supervisor import Federation, _VitalDeathError, up
+from gateway.broker.ports import free_port
 from streamsql.errors import InternalError
 
 SLEEP = "print('up', flush=True); import time; time.sleep(60)"

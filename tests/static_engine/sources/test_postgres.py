@@ -3,7 +3,6 @@
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
+from gateway.broker.ports import free_port
 from static_engine.sources.errors import TableError, TableMissingError
 from static_engine.sources.location import Locations
 from static_engine.sources.reading import read_table
@@ -58,8 +58,7 @@ def server() -> Iterator[str]:
             str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "pando", "-N",
             "--encoding=UTF8", "--no-locale", folder=folder,
         )  # fmt: skip
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
+        port = free_port()
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -k {folder}"
         control = [str(programs / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log")]
         as_postgres(*control, "-o", options, "start", folder=folder)

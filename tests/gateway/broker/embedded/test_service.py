@@ -11,7 +11,8 @@ import pytest
 from gateway.broker.embedded.__main__ import main
 from gateway.broker.embedded.presence import port_is_taken
 from gateway.broker.embedded.server import check_loopback
-from gateway.broker.testing import BrokerProcess, RawClient, free_port
+from gateway.broker.ports import free_port
+from gateway.broker.testing import BrokerProcess, RawClient
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7", "::", "example.org", ""])  # noqa: S104
