@@ -1,18 +1,22 @@
 """The encodings of annotations by name."""
 
+from collections.abc import Callable
 from typing import Any
 
 from stream_engine.provenance.annotation import AnnotationEncoding
 from stream_engine.provenance.dnf import DnfEncoding
+from stream_engine.provenance.relative import RelativeEncoding
+from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, QueryError
 
 
 def encoding_named(name: str, *, width: int) -> AnnotationEncoding[Any]:
-    """Return an encoding by name: "dnf" or "bdd".
+    """Return an encoding by name: "dnf", "bdd" or "relative".
 
     Args:
         name: Of the encoding.
-        width: Most supports (dnf), or most nodes in units of 32 (bdd), of one annotation.
+        width: Most supports (dnf), or most nodes (bdd) or edges (relative) in units of 32, of one
+            annotation.
 
     Raises:
         QueryError: There is none of that name.
@@ -23,7 +27,18 @@ def encoding_named(name: str, *, width: int) -> AnnotationEncoding[Any]:
         return dnf
     if name == "bdd":
         return _bdd(width)
-    raise QueryError(f"no annotation encoding {name!r:.40}", hint="write dnf or bdd")
+    if name == "relative":
+        relative: AnnotationEncoding[Any] = RelativeEncoding(max_edges=32 * width)
+        return relative
+    raise QueryError(f"no annotation encoding {name!r:.40}", hint="write dnf or bdd, or relative")
+
+
+def derivation_hook(encoding: AnnotationEncoding[Any]) -> Callable[[Row, Any], Any] | None:
+    """Return what an encoding makes of a newly derived row and its conjunction; None for nothing.
+
+    Only relative provenance needs to know which row a derivation leads to.
+    """
+    return encoding.derived if isinstance(encoding, RelativeEncoding) else None
 
 
 def _bdd(width: int) -> AnnotationEncoding[Any]:

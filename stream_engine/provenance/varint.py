@@ -49,6 +49,18 @@ class VarintReader:
         self._position = position
         return number
 
+    def take(self, count: int) -> bytes:
+        """Return the next bytes as they are.
+
+        Raises:
+            WireError: There are not as many.
+        """
+        taken = self._payload[self._position : self._position + count]
+        if len(taken) != count:
+            raise WireError(f"annotation: {count - len(taken)} bytes are missing")
+        self._position += count
+        return taken
+
     def finish(self) -> None:
         """Check that nothing follows.
 

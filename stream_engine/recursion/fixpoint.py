@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stream_engine.provenance.annotation import Support, least_supports
-from stream_engine.provenance.encodings import encoding_named
+from stream_engine.provenance.encodings import derivation_hook, encoding_named
 from stream_engine.provenance.tokens import MAX_SITES, TokenSource
 from stream_engine.recursion.deaths import Deaths
 from stream_engine.recursion.leaves import LeafStore
@@ -93,6 +93,7 @@ class FixpointOperator:
         self.counters = FixpointCounters()
         self.encoding = encoding_named(options.annotations, width=options.width)
         self._annotations = options.annotations
+        self._name_derived = derivation_hook(self.encoding)
         self._shipping = options.shipping
         self._max_derivations = options.max_derivations
         self._order = _token_order(options, rules, len(uses), self.encoding)
@@ -113,6 +114,8 @@ class FixpointOperator:
     @property
     def description(self) -> str:
         """How it is maintained, for EXPLAIN ANALYZE."""
+        if self._annotations == "relative":
+            return f"relative ({self._shipping})"
         return f"absorption ({self._annotations}, {self._shipping})"
 
     def _new_view(self) -> View:
@@ -312,6 +315,8 @@ class FixpointOperator:
         for at in range(0, len(start), _CHUNK):
             chunk = start[at : at + _CHUNK]
             derived = run_all(plans, chunk, self._table, self.encoding.conjoin)
+            if self._name_derived is not None:
+                derived = [(row, self._name_derived(row, part)) for row, part in derived]
             self._settle_derivations += len(derived)
             self.counters.derivations += len(derived)
             self._deliver(derived)
@@ -344,6 +349,8 @@ class FixpointOperator:
                 self._plans.base_heads, start, self._leaf_rows.arrived.__getitem__, conjoin
             )
             found += run_all(self._plans.step_heads, start, self._table, conjoin)
+            if self._name_derived is not None:
+                found = [(row, self._name_derived(row, part)) for row, part in found]
             self.counters.rederived += 1
             self._settle_derivations += len(found)
             self._deliver([pair for pair in found if pair[0] == row])

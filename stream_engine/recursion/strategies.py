@@ -54,7 +54,9 @@ def recursive_operator(
         return ReplicatedFixpoint(
             program_of(node), make_engine, site=site, sites=sites, epoch=epoch, options=options
         )
-    if options.strategy not in ("auto", "absorption"):
+    if options.strategy == "relative":
+        options = replace(options, annotations="relative")
+    elif options.strategy not in ("auto", "absorption"):
         raise UnsupportedError(
             f"strategy {options.strategy} does not run at {len(sites)} sites",
             hint="add way = 'centre' or way = 'flood', or choose absorption",
