@@ -180,7 +180,7 @@ def networkx_closure(links: dict[Link, None]) -> dict[str, set[str]]:
 
 def rustworkx_closure(links: dict[Link, None]) -> dict[str, set[str]]:
     """Return what every node reaches, by rustworkx."""
-    import rustworkx as rx  # type: ignore[import-not-found]  # noqa: PLC0415
+    import rustworkx as rx  # noqa: PLC0415
 
     names = list(dict.fromkeys(n for source, target, _ in links for n in (source, target)))
     number = {name: i for i, name in enumerate(names)}
@@ -198,8 +198,8 @@ def rustworkx_closure(links: dict[Link, None]) -> dict[str, set[str]]:
 def scipy_closure(links: dict[Link, None]) -> dict[str, set[str]]:
     """Return what every node reaches, by scipy: all unweighted shortest paths."""
     import numpy as np  # noqa: PLC0415
-    from scipy.sparse import csr_array  # type: ignore[import-untyped]  # noqa: PLC0415
-    from scipy.sparse.csgraph import (  # type: ignore[import-untyped]  # noqa: PLC0415
+    from scipy.sparse import csr_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import (  # noqa: PLC0415
         shortest_path,
     )
 

@@ -19,7 +19,7 @@ os.environ.setdefault("PATHWAY_DISABLE_PROGRESS", "1")
 
 def main() -> None:
     """Run the trace and print the milliseconds of every update."""
-    import pathway as pw  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
+    import pathway as pw  # noqa: PLC0415
 
     trace = json.load(sys.stdin)
     finished = threading.Event()
@@ -64,7 +64,7 @@ def main() -> None:
     view = pw.iterate(step, reach=pw.iterate_universe(start), links=links, start=start).reach
     echo = links.select(x="echo " + links.u, z=links.v)
 
-    def on_change(key: Any, row: dict[str, str], time: int, is_addition: bool) -> None:  # noqa: ARG001, FBT001
+    def on_change(key: Any, row: dict[str, str], time: int, is_addition: bool) -> None:  # noqa: ARG001
         if not row["x"].startswith("echo "):
             pair = (row["x"], row["z"])
             rows[pair] = rows.get(pair, 0) + (1 if is_addition else -1)

@@ -71,8 +71,8 @@ def _with_cycles(distances: Matrix, peer: Recompute) -> Matrix:
 
 def scipy_cheapest(peer: Recompute) -> Matrix:
     """Return all cheapest paths by scipy's Dijkstra."""
-    from scipy.sparse import csr_array  # type: ignore[import-untyped]  # noqa: PLC0415
-    from scipy.sparse.csgraph import dijkstra  # type: ignore[import-untyped]  # noqa: PLC0415
+    from scipy.sparse import csr_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
     sources, targets, costs = peer.arrays()
     graph = csr_array((costs, (sources, targets)), shape=(peer.size, peer.size))
@@ -131,7 +131,7 @@ def _reverse_topological(after: list[set[int]]) -> list[int]:
 
 def rustworkx_cheapest(peer: Recompute) -> Matrix:
     """Return all cheapest paths by rustworkx."""
-    import rustworkx  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
+    import rustworkx  # noqa: PLC0415
 
     graph = _rustworkx_graph(peer, rustworkx)
     found = rustworkx.all_pairs_dijkstra_path_lengths(graph, float)

@@ -1,0 +1,140 @@
+"""Bytes between 12 sites, by way of maintaining a recursion together.
+
+Every message passes the wire codec; what is counted is its encoded size. The sites settle to
+quiescence after every single update, with channels delivered in seeded random order.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from benchmarks._recursive.targets import Outcome
+from benchmarks._recursive.workloads import LinkTrace, w1
+from stream_engine.recursion.absorption import Shipping
+from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.testing import Ensemble, reachable
+from streamsql.data.types import Row
+
+SITES = tuple(f"g{number}" for number in range(12))
+
+Owner = Callable[[Row, tuple[str, ...]], str]
+
+
+def by_number(trace: LinkTrace) -> Owner:
+    """Return a placement that deals nodes out one by one, as a hash does."""
+    nodes = sorted({node for link in trace.links for node in link[:2]})
+    place = {node: number for number, node in enumerate(nodes)}
+    return lambda key, sites: sites[place[str(key[0])] % len(sites)]
+
+
+def by_stub(trace: LinkTrace) -> Owner:
+    """Return a placement that keeps the nodes of a stub together."""
+    nodes = sorted({node for link in trace.links for node in link[:2]})
+    stubs = sorted({node.rpartition("n")[0] or node for node in nodes})
+    place = {stub: number for number, stub in enumerate(stubs)}
+    return lambda key, sites: sites[
+        place[str(key[0]).rpartition("n")[0] or str(key[0])] % len(sites)
+    ]
+
+
+WAYS: dict[str, RecursionOptions] = {
+    "dred": RecursionOptions(strategy="dred"),
+    "lazy BDD": RecursionOptions(strategy="absorption", annotations="bdd"),
+    "lazy": RecursionOptions(strategy="absorption"),
+    "witness": RecursionOptions(strategy="absorption", way="witness"),
+    "flood": RecursionOptions(way="flood"),
+    "centre": RecursionOptions(way="centre"),
+}
+
+
+def shipped(
+    trace: LinkTrace, options: RecursionOptions, owner: Owner, *, deletions: int | None = None
+) -> dict[str, float]:
+    """Return bytes and messages of inserting and of deleting one by one.
+
+    Raises:
+        AssertionError: Sites disagree with the closure at the end.
+    """
+    ensemble = Ensemble(
+        reachable(), SITES, replace(options, owner=owner), seed=1, max_steps=100_000_000
+    )
+    gone = trace.deletions[:deletions]
+    found: dict[str, float] = {}
+    for phase, sign, links in (("insert", 1, trace.links), ("delete", -1, gone)):
+        bytes_before = ensemble.bytes_sent
+        for link in links:
+            site = owner((link[0],), SITES)
+            ensemble.apply(site, 0, {link: sign})
+            ensemble.step(site)
+            ensemble.run()
+        found[f"{phase}_bytes"] = ensemble.bytes_sent - bytes_before
+    left = set(trace.links) - set(gone)
+    if ensemble.rows() != _closure(left):
+        raise AssertionError(f"wrong view with {options}")
+    return found
+
+
+def _closure(links: set[tuple[str, str, int]]) -> set[Row]:
+    after: dict[str, list[str]] = {}
+    for source, target, _ in links:
+        after.setdefault(source, []).append(target)
+    rows: set[Row] = set()
+    for start, targets in after.items():
+        seen: set[str] = set()
+        todo = list(targets)
+        while todo:
+            node = todo.pop()
+            if node not in seen:
+                seen.add(node)
+                todo.extend(after.get(node, ()))
+        rows.update((start, node) for node in seen)
+    return rows
+
+
+def run_shipping(*, quick: bool) -> tuple[dict[str, Any], list[Outcome]]:
+    """Return bytes by net, placement and way, and the outcomes B1 to B6."""
+    figures: dict[str, Any] = {}
+    dense = w1(200 if quick else 400, sparse=quick)
+    sparse = w1(200, sparse=True)
+    for trace in (sparse,) if quick else (dense, sparse):
+        for placing, owner in (("by number", by_number(trace)), ("by stub", by_stub(trace))):
+            figures[f"{trace.name}, nodes placed {placing}"] = {
+                name: shipped(trace, options, owner) for name, options in WAYS.items()
+            }
+    eager = w1(240, sparse=False)
+    if not quick:
+        figures["240 links, eager"] = _eager(eager)
+    return figures, _outcomes(figures, dense, sparse)
+
+
+def _eager(trace: LinkTrace) -> dict[str, dict[str, float]]:
+    few = LinkTrace("240 links", trace.links[:240], trace.links[:48], trace.nodes)
+    bdd = RecursionOptions(strategy="absorption", annotations="bdd", width=1_000_000)
+    ways = {
+        "lazy BDD": bdd,
+        "eager BDD": replace(bdd, shipping=Shipping.EAGER),
+        "eager BDD, arrival order": replace(bdd, shipping=Shipping.EAGER, order="arrival"),
+    }
+    return {name: shipped(few, options, by_number(few)) for name, options in ways.items()}
+
+
+def _outcomes(figures: dict[str, Any], dense: LinkTrace, sparse: LinkTrace) -> list[Outcome]:
+    full = figures.get(f"{dense.name}, nodes placed by number")
+    thin = figures[f"{sparse.name}, nodes placed by number"]
+    eager = figures.get("240 links, eager")
+
+    def total(found: dict[str, float]) -> float:
+        return found["insert_bytes"] + found["delete_bytes"]
+
+    found = [Outcome("B4", thin["dred"]["delete_bytes"] / thin["witness"]["delete_bytes"])]
+    if full and dense != sparse:
+        found += [
+            Outcome("B1", full["dred"]["delete_bytes"] / full["witness"]["delete_bytes"]),
+            Outcome("B2", total(full["lazy BDD"]) / total(full["witness"])),
+        ]
+    if eager:
+        found += [
+            Outcome("B5", total(eager["eager BDD, arrival order"]) / total(eager["eager BDD"])),
+            Outcome("B6", total(eager["eager BDD"]) / total(eager["lazy BDD"])),
+        ]
+    return found
