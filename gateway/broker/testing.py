@@ -19,6 +19,9 @@ from types import TracebackType
 from gateway.broker.launch import Preference, broker_command
 from gateway.broker.ports import free_port
 
+PATIENCE = 40.0
+"""Seconds that a broker may take for anything on a machine which does much else."""
+
 
 class BrokerProcess:
     """A broker as its own process on a free port; also a context manager."""
@@ -42,10 +45,10 @@ class BrokerProcess:
         return self._process.pid
 
     def start(self) -> None:
-        """Start and wait until it accepts connections (at most 20 s)."""
+        """Start and wait until it accepts connections."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)  # noqa: S603
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 break
@@ -65,10 +68,10 @@ class BrokerProcess:
             return 0
         process.send_signal(number)
         try:
-            return process.wait(10)
+            return process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(10)
+            process.wait(PATIENCE)
             raise
 
     def freeze(self) -> None:
@@ -156,7 +159,7 @@ class RawClient:
         self.acknowledge = True
         self.session_present = False
         self.inbox: list[Received] = []
-        self._socket = socket.create_connection(("127.0.0.1", port), 5)
+        self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
         self._packet_id = 0
@@ -171,7 +174,7 @@ class RawClient:
         """Send a packet."""
         self.send(bytes([first]) + varint(len(body)) + body)
 
-    def receive(self, seconds: float = 5.0) -> tuple[int, bytes]:
+    def receive(self, seconds: float = PATIENCE) -> tuple[int, bytes]:
         """Return the next packet as (first byte, body).
 
         Raises:
@@ -205,7 +208,7 @@ class RawClient:
                 return first, body
         return None
 
-    def expect(self, kind: int, seconds: float = 5.0) -> bytes:
+    def expect(self, kind: int, seconds: float = PATIENCE) -> bytes:
         """Return the body of the next packet of a type.
 
         Publishes before it go to `inbox`; PUBACKs that nobody waited for are passed over.
@@ -315,7 +318,7 @@ class RawClient:
         self.expect(13)
         return self.take()
 
-    def wait_for(self, count: int, seconds: float = 10.0) -> list[Received]:
+    def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Received]:
         """Wait for a number of messages and return them.
 
         Raises:
@@ -335,7 +338,7 @@ class RawClient:
         found, self.inbox = self.inbox, []
         return found
 
-    def wait_closed(self, seconds: float = 5.0) -> int | None:
+    def wait_closed(self, seconds: float = PATIENCE) -> int | None:
         """Wait until the broker hangs up; return the reason of its DISCONNECT."""
         deadline = time.monotonic() + seconds
         while True:

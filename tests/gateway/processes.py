@@ -32,7 +32,8 @@ from streamsql.wire.topics import Topics
 
 ROOT = Path(__file__).parents[2]
 TOPICS = Topics("demo")
-SECONDS = 40.0
+SECONDS = 90.0
+"""That anything may take on a machine which does much else."""
 
 
 class GatewayProcess:
@@ -56,7 +57,7 @@ class GatewayProcess:
         """End it as `kill -9` does."""
         assert self.process is not None
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(SECONDS)
 
     def stop(self) -> int:
         """End it with SIGTERM; return its exit status."""
@@ -65,10 +66,10 @@ class GatewayProcess:
             self.thaw()
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(15)
+            return self.process.wait(SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(SECONDS)
             raise
 
     def freeze(self) -> None:
@@ -212,10 +213,10 @@ def replaying(folder: Path, broker: str, name: str, **changes: object) -> Gatewa
     return GatewaySettings(**{**plain, **changes})  # type: ignore[arg-type]
 
 
-def base(folder: Path, broker: str) -> GatewaySettings:
+def base(folder: Path, broker: str, grace: float = 1.0) -> GatewaySettings:
     """Return settings of the base site."""
     return GatewaySettings(
-        "demo", "base", broker, str(folder / "base"), role="base", grace_seconds=1.0, keepalive=2
+        "demo", "base", broker, str(folder / "base"), role="base", grace_seconds=grace, keepalive=2
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.ports import free_port
-from gateway.broker.testing import BrokerProcess, RawClient
+from gateway.broker.testing import PATIENCE, BrokerProcess, RawClient
 from messaging import (
     ClientClosed,
     ConnectFailed,
@@ -32,15 +32,15 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         yield process
 
 
-async def _until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    async with asyncio.timeout(seconds):
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - the conditions have no event of their own
             await asyncio.sleep(0.01)
 
 
 def _run(scenario: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(100):
             await scenario()
 
     asyncio.run(bounded())
@@ -62,7 +62,7 @@ def test_messages_arrive_in_order_and_in_bursts_on_the_loop(broker: BrokerProces
         tickets: list[PublishTicket] = [
             client.publish(f"order/{n % 5}", b"%d" % n) for n in range(3_000)
         ]
-        await tickets[-1].wait(30)
+        await tickets[-1].wait(PATIENCE)
         assert all(ticket.done() for ticket in tickets)
         assert client.pending() == 0
         await _until(lambda: sum(map(len, bursts)) == 3_000)
@@ -80,7 +80,7 @@ def test_fields_of_a_message(broker: BrokerProcess) -> None:
         got: list[Message] = []
         client.on_messages(got.extend)
         await client.connect()
-        await client.publish("fields/kept", b"\x00\xff", retain=True).wait(5)
+        await client.publish("fields/kept", b"\x00\xff", retain=True).wait(PATIENCE)
         await client.subscribe("fields/#")
         client.publish("fields/live", b"", qos=0)
         await _until(lambda: len(got) == 2)
@@ -89,7 +89,7 @@ def test_fields_of_a_message(broker: BrokerProcess) -> None:
             Message("fields/live", b"", 0),
         ]
         await client.unsubscribe("fields/#", "never")
-        await client.publish("fields/live", b"x").wait(5)
+        await client.publish("fields/live", b"x").wait(PATIENCE)
         await asyncio.sleep(0.1)
         assert len(got) == 2
         await client.close()
@@ -125,7 +125,7 @@ def test_connecting_in_the_background(tmp_path: Path) -> None:
         lost = client.publish("t", b"lost", qos=0)
         assert lost.done()
         with process:
-            await early.wait(20)
+            await early.wait(PATIENCE)
             await _until(lambda: [m.payload for m in got] == [b"early"])
             assert ups == [True]
             await client.close()
@@ -148,7 +148,7 @@ def test_a_refused_password_is_told_at_once(tmp_path: Path) -> None:
         assert b"listening" in await process.stderr.readline()
         client = open_client(f"mqtt://gw:wrong@127.0.0.1:{port}", "gw")
         with pytest.raises(ConnectFailed, match="refused") as caught:
-            await client.connect(timeout=10)
+            await client.connect(timeout=PATIENCE)
         assert "wrong" not in str(caught.value)
         process.terminate()
         await process.communicate()
@@ -174,7 +174,7 @@ def test_a_refused_filter(tmp_path: Path) -> None:
         await client.connect()
         with pytest.raises(SubscribeRefused, match="forbidden"):
             await client.subscribe("allowed/a", "forbidden/b")
-        await client.publish("allowed/a", b"x").wait(5)
+        await client.publish("allowed/a", b"x").wait(PATIENCE)
         await _until(lambda: len(got) == 1)
         await client.close()
         process.terminate()
@@ -246,9 +246,10 @@ def test_two_clients_with_one_id_do_not_spin(broker: BrokerProcess) -> None:
         for client in clients:
             client.on_connection(lambda up: None if up else downs.append(up))
             await client.connect()
+        await _until(lambda: bool(downs))
         await asyncio.sleep(3)
         # 0.2 s between attempts would make about thirty of them; the wait doubles each time.
-        assert 1 <= len(downs) <= 10
+        assert len(downs) <= 10
         for client in clients:
             await client.close()
 
@@ -266,7 +267,7 @@ def test_a_kept_session_gets_what_it_missed(broker: BrokerProcess) -> None:
             await reader.connect()
             await reader.subscribe("kept/#")
             await reader.close()
-            await writer.publish("kept/a", b"missed").wait(5)
+            await writer.publish("kept/a", b"missed").wait(PATIENCE)
         assert len(got) >= 1
         await writer.close()
 

@@ -56,7 +56,7 @@ def test_junk_before_connect(
         client.send(junk)
         if junk.startswith(b"\x10\x08"):
             client.send(b"")
-        client.wait_closed(15)
+        client.wait_closed()
     _check_unharmed(other, root)
 
 

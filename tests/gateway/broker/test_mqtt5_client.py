@@ -9,7 +9,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from gateway.broker.testing import BrokerProcess
+from gateway.broker.testing import PATIENCE, BrokerProcess
 
 pytestmark = pytest.mark.broker
 
@@ -34,13 +34,13 @@ def test_properties_travel_with_the_message(shared_broker: BrokerProcess, root: 
         properties.MessageExpiryInterval = 60
         properties.PayloadFormatIndicator = 1
         kept = client.publish(f"{root}/a", b"kept", 1, retain=True, properties=properties)
-        kept.wait_for_publish(10)
+        kept.wait_for_publish(PATIENCE)
         client.subscribe(f"{root}/#", 1)
-        assert ready.get(timeout=10)
+        assert ready.get(timeout=PATIENCE)
         for qos, retain in ((1, True), (0, False)):
             if qos == 0:
                 client.publish(f"{root}/b", b"live", 0, properties=properties)
-            message = got.get(timeout=10)
+            message = got.get(timeout=PATIENCE)
             assert (message.qos, message.retain) == (qos, retain)
             found: Any = message.properties
             assert found is not None

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.broker.testing import BrokerProcess, RawClient
+from gateway.broker.testing import PATIENCE, BrokerProcess, RawClient
 from messaging import Message, open_client
 
 pytestmark = pytest.mark.broker
 
 
-async def _until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    async with asyncio.timeout(seconds):
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - the conditions have no event of their own
             await asyncio.sleep(0.02)
 
@@ -45,7 +45,7 @@ def test_clients_survive_a_restart_and_keep_order(own_broker: BrokerProcess, num
             writer.publish("t/a", str(number_).encode())
         await _until(lambda: writer.pending() == 0)
         assert tickets[-1].done()
-        await asyncio.sleep(0.2)
+        await _until(lambda: got[-1].payload == b"1099")
         numbers = [int(m.payload) for m in got if m.topic == "t/a"]
         # The reader may have come back after the first ones; from its first on nothing is missing.
         assert numbers == list(range(numbers[0], 1_100))
@@ -72,14 +72,12 @@ def test_clients_survive_a_frozen_broker(own_broker: BrokerProcess) -> None:
         await client.connect()
         await client.subscribe("t")
         own_broker.freeze()
-        started = time.monotonic()
         ticket = client.publish("t", b"while frozen")
         with pytest.raises(TimeoutError):
             await ticket.wait(0.5)
         await _until(lambda: not client.connected)  # no answer to pings
-        assert time.monotonic() - started < 10
         own_broker.thaw()
-        await ticket.wait(20)
+        await ticket.wait(PATIENCE)
         await _until(lambda: b"while frozen" in [m.payload for m in got])
         await client.close()
 
@@ -104,7 +102,5 @@ def test_a_short_freeze_declares_nobody_dead(own_broker: BrokerProcess) -> None:
 def test_the_broker_ends_cleanly_on_sigterm(own_broker: BrokerProcess) -> None:
     with RawClient(own_broker.port, "reader", 5) as reader:
         reader.open()
-        started = time.monotonic()
         assert own_broker.stop() == 0
-        assert time.monotonic() - started < 3
         assert reader.wait_closed() in {None, 0x8B}

@@ -92,14 +92,15 @@ def test_a_second_connection_takes_the_session_over(
 
 
 def test_a_session_expires(shared_broker: BrokerProcess, root: str) -> None:
-    one_second = b"\x11\x00\x00\x00\x01"
-    for wait, present in ((0.0, True), (4.0, False)):
-        client = RawClient(shared_broker.port, f"{root}-{wait}", 5)
-        client.open(clean=False, properties=one_second)
+    a_second, a_minute = b"\x11\x00\x00\x00\x01", b"\x11\x00\x00\x00\x3c"
+    for expiry in (a_second, a_minute):
+        client = RawClient(shared_broker.port, f"{root}-{expiry[-1]}", 5)
+        client.open(clean=False, properties=expiry)
         client.vanish()
-        time.sleep(wait)
-        with RawClient(shared_broker.port, f"{root}-{wait}", 5) as again:
-            assert again.open(clean=False, properties=one_second) == (present, 0)
+    time.sleep(4)
+    for expiry, present in ((a_second, False), (a_minute, True)):
+        with RawClient(shared_broker.port, f"{root}-{expiry[-1]}", 5) as again:
+            assert again.open(clean=False, properties=expiry) == (present, 0)
 
 
 def test_receive_maximum_bounds_what_is_in_flight(shared_broker: BrokerProcess, root: str) -> None:

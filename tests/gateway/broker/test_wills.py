@@ -1,5 +1,6 @@
 """Wills: when the broker speaks for a client that vanished, and when it must not."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.broker.testing import BrokerProcess, RawClient
+from gateway.broker.testing import PATIENCE, BrokerProcess, ConnectionClosed, RawClient
 
 pytestmark = pytest.mark.broker
 
@@ -40,16 +41,24 @@ def test_a_silent_client_is_declared_dead_after_one_and_a_half_keep_alives(
 ) -> None:
     reader = connect("reader")
     reader.subscribe((f"{root}/state", 1))
-    silent = connect("silent", keepalive=1, will=(f"{root}/state", b"dead", 1, False))
-    pinging = connect("pinging", keepalive=1, will=(f"{root}/state", b"wrong", 1, False))
-    started = time.monotonic()
-    while time.monotonic() < started + 8 and not reader.sync():
-        pinging.sync()
-        time.sleep(0.2)
-    waited = time.monotonic() - started
-    assert 1.4 < waited < 8
+    silent = connect("silent", keepalive=1, will=(f"{root}/state", b"silent", 1, False))
+    started = pinged = time.monotonic()
+    pinging = connect("pinging", keepalive=1, will=(f"{root}/state", b"pinging", 1, False))
+    longest = 0.0
+    dead: list[bytes] = []
+    while b"silent" not in dead and time.monotonic() < started + PATIENCE:
+        time.sleep(0.1)
+        if b"pinging" not in dead:
+            with contextlib.suppress(ConnectionClosed):
+                pinging.sync()
+            longest, pinged = max(longest, time.monotonic() - pinged), time.monotonic()
+        dead += [message.payload for message in reader.sync()]
+    assert b"silent" in dead
+    assert time.monotonic() - started > 1.4
     silent.wait_closed()
-    pinging.sync()
+    if longest < 1.4:  # else this process had no time to ping, and the broker is right as well
+        assert dead == [b"silent"]
+        pinging.sync()
 
 
 def test_a_protocol_error_leaves_the_will(connect: Connect, root: str) -> None:
@@ -88,8 +97,7 @@ def test_a_delayed_will_waits_and_is_called_off(shared_broker: BrokerProcess, ro
             )
             victim.vanish()
             started = time.monotonic()
-            if comes_back:
-                time.sleep(0.3)
+            if comes_back:  # at once, so that it is in time on a busy machine, too
                 with RawClient(shared_broker.port, f"{root}-v", 5) as again:
                     again.open(clean=False, properties=hour)
                     time.sleep(2.8)
@@ -97,7 +105,7 @@ def test_a_delayed_will_waits_and_is_called_off(shared_broker: BrokerProcess, ro
                     again.close()
             else:
                 assert [m.payload for m in reader.wait_for(1)] == [b"dead"]
-                assert 1.5 < time.monotonic() - started < 5
+                assert time.monotonic() - started > 1.5
 
 
 _SERVICE = """
@@ -136,7 +144,7 @@ def test_a_service_process_that_is_killed_or_stops(
         assert service.stdout.readline() == b"ready\n"
         if kill:
             service.send_signal(signal.SIGKILL)
-        service.communicate(timeout=20)
+        service.communicate(timeout=PATIENCE)
         assert [m.payload for m in reader.wait_for(2)] == [b"alive", last]
         if not kill:
             assert service.returncode == 0

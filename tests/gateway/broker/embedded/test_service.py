@@ -12,7 +12,7 @@ from gateway.broker.embedded.__main__ import main
 from gateway.broker.embedded.presence import port_is_taken
 from gateway.broker.embedded.server import check_loopback
 from gateway.broker.ports import free_port
-from gateway.broker.testing import BrokerProcess, RawClient
+from gateway.broker.testing import PATIENCE, BrokerProcess, RawClient
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7", "::", "example.org", ""])  # noqa: S104
@@ -98,5 +98,5 @@ def test_passwords_and_rules_of_a_running_broker(tmp_path: Path) -> None:
                     assert [m.payload for m in client.sync()] == [b"allowed"]
         finally:
             process.terminate()
-            process.communicate(timeout=10)
+            process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
