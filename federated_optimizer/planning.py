@@ -2,7 +2,13 @@
 
 from typing import Protocol
 
-from federated_optimizer.placement import Topology, group_joins, place
+from federated_optimizer.placement import (
+    NOTHING_KNOWN,
+    Statistics,
+    Topology,
+    group_joins,
+    place,
+)
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.rules.driver import Observer
 from streamsql.algebra.operators import Plan
@@ -39,8 +45,14 @@ def normalize(plan: Plan, topology: Topology, *, observe: Observer | None = None
     return run_rules(grouped, WIDTH_RULES, observe=observe)
 
 
-def plan(
-    bound: BoundPlan, topology: Topology, *, query: str, version: int = 1, text: str = ""
+def plan(  # noqa: PLR0913 - what a bundle consists of
+    bound: BoundPlan,
+    topology: Topology,
+    *,
+    query: str,
+    version: int = 1,
+    text: str = "",
+    statistics: Statistics = NOTHING_KNOWN,
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
@@ -50,6 +62,18 @@ def plan(
         query: Id of the query.
         version: Of the bundle.
         text: The statement, for people.
+        statistics: What is known of sources and recursions that run.
+
+    Raises:
+        UnsupportedError: A recursion's strategy and way do not go together.
     """
     ready = normalize(bound.plan, topology)
-    return place(ready, topology, query=query, version=version, text=text, emit=bound.emit)
+    return place(
+        ready,
+        topology,
+        query=query,
+        version=version,
+        text=text,
+        emit=bound.emit,
+        statistics=statistics,
+    )

@@ -1,37 +1,25 @@
-"""For tests: run a bundle on the reference evaluator, and generate plans over a small federation.
+"""For tests: run a bundle on the reference evaluator, over events of a small federation.
 
 The small federation has sources of every kind the placement tells apart: keyed and unkeyed,
 co-located and not, links, and two stored tables. Values are few, so that rows meet.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from hypothesis import strategies as st
 
 from federated_optimizer.placement import Topology
-from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
-    Aggregate,
-    AggregateCall,
-    AggregateFunction,
-    Distinct,
-    Filter,
     Fixpoint,
-    Join,
-    JoinKind,
     Plan,
-    Project,
     RecursiveReference,
     RemoteSource,
     Scan,
     SourceKind,
-    UnionAll,
-    Values,
-    Window,
-    WindowKind,
     walk_plan,
+    with_inputs,
 )
 from streamsql.data.delta import Delta, expand
 from streamsql.data.events import SourceEvent
@@ -123,18 +111,38 @@ def evaluate_bundle(bundle: FragmentBundle, readings: Readings, now: int) -> Del
 def _outputs(
     fragment: Fragment, readings: Readings, arrived: dict[tuple[str, str], list[Row]], now: int
 ) -> list[tuple[str, list[Row]]]:
-    together = len(fragment.sites) > 1 and any(
-        isinstance(node, Fixpoint) for node in walk_plan(fragment.plan)
-    )
-    names = [n.fragment for n in walk_plan(fragment.plan) if isinstance(n, RemoteSource)]
-    groups = [fragment.sites] if together else [(site,) for site in fragment.sites]
-    outputs: list[tuple[str, list[Row]]] = []
-    for sites in groups:
+    plan = fragment.plan
+    names = [n.fragment for n in walk_plan(plan) if isinstance(n, RemoteSource)]
+
+    def rows_at(plan: Plan, site: str) -> list[Row]:
         # A base fragment that scans a stream itself is given every event of it.
-        own = readings.whole if fragment.engine == Engine.BASE else readings.at(sites[0])
-        remote = {n: [row for s in sites for row in arrived.get((n, s), [])] for n in names}
-        outputs.append((sites[0], list(expand(evaluate(fragment.plan, own, now, remote)))))
-    return outputs
+        own = readings.whole if fragment.engine == Engine.BASE else readings.at(site)
+        remote = {n: arrived.get((n, site), []) for n in names}
+        return list(expand(evaluate(plan, own, now, remote)))
+
+    if len(fragment.sites) > 1 and any(isinstance(node, Fixpoint) for node in walk_plan(plan)):
+        leaves: dict[str, list[Row]] = {}
+        whole = _over_leaves(plan, fragment.sites, rows_at, leaves)
+        result = evaluate(whole, Database(), now, leaves)
+        return [(fragment.sites[0], list(expand(result)))]
+    return [(site, rows_at(plan, site)) for site in fragment.sites]
+
+
+def _over_leaves(
+    plan: Plan,
+    sites: tuple[str, ...],
+    rows_at: Callable[[Plan, str], list[Row]],
+    leaves: dict[str, list[Row]],
+) -> Plan:
+    """Return a recursion that sites compute together over the rows that all of them have."""
+    if isinstance(plan, RecursiveReference):
+        return plan
+    if not any(isinstance(node, RecursiveReference) for node in walk_plan(plan)):
+        name = f"leaf {len(leaves)}"
+        leaves[name] = [row for site in sites for row in rows_at(plan, site)]
+        return RemoteSource(name, plan.schema)
+    inputs = tuple(_over_leaves(child, sites, rows_at, leaves) for child in plan.inputs)
+    return with_inputs(plan, inputs)
 
 
 def _send(
@@ -158,8 +166,9 @@ def _relation(rows: list[Row]) -> Delta:
 
 # --- readings ------------------------------------------------------------------------------------
 
-_NAMES: st.SearchStrategy[Value] = st.sampled_from(["a", "b", "c"])
-_NUMBERS: st.SearchStrategy[Value] = st.sampled_from([None, 0, 1, 2])
+NAMES: st.SearchStrategy[Value] = st.sampled_from(["a", "b", "c"])
+NUMBERS: st.SearchStrategy[Value] = st.sampled_from([None, 0, 1, 2])
+"""Values are few, so that rows meet."""
 
 
 def _gateway_of(name: str | None, sites: tuple[str, ...]) -> str:
@@ -207,11 +216,11 @@ def _owner(draw: st.DrawFn, scan: Scan, row: Row, owners: tuple[str, ...]) -> st
 @lru_cache
 def _rows(scan: Scan) -> st.SearchStrategy[Row]:
     columns: list[st.SearchStrategy[Value]] = [
-        _NAMES if f.dtype == TEXT else _NUMBERS for f in scan.schema.fields
+        NAMES if f.dtype == TEXT else NUMBERS for f in scan.schema.fields
     ]
     if scan is SEAT:
         # A seat does not move: its room follows from it.
-        return st.tuples(_NAMES, _NUMBERS).map(lambda pair: (pair[0], pair[0], pair[1]))
+        return st.tuples(NAMES, NUMBERS).map(lambda pair: (pair[0], pair[0], pair[1]))
     if scan is HEAT:
         columns[1] = st.sampled_from([None, "a", "b"])
     return st.tuples(*columns)
@@ -222,217 +231,3 @@ def _events(scan: Scan) -> st.SearchStrategy[tuple[Row, int, bool]]:
     # A reading is withdrawn where it came from; rows of NOISE do not tell where that was.
     deleted = st.just(value=False) if scan is NOISE else st.sampled_from([False, False, True])
     return st.tuples(_rows(scan), st.integers(0, NOW), deleted)
-
-
-# --- plans ---------------------------------------------------------------------------------------
-
-
-def plans(depth: int = 4) -> st.SearchStrategy[Plan]:
-    """Return plans over the small federation."""
-    return _plan(depth)
-
-
-@st.composite
-def decisions(draw: st.DrawFn) -> Plan:
-    """Return small plans of streams that gateways can do or not, depending on the columns."""
-    left = draw(_narrow_leaf())
-    shape = draw(st.sampled_from(["distinct", "aggregate", "join", "aggregate join"]))
-    if shape == "distinct":
-        return Distinct(left)
-    if shape == "aggregate":
-        return _counted(draw, left)
-    right = draw(_narrow_leaf())
-    pairs = _key_pairs(left, right)
-    if not pairs:
-        return Distinct(left)
-    keys = tuple(draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=2, unique=True)))
-    join = Join(left, right, draw(st.sampled_from(list(JoinKind))), keys)
-    return join if shape == "join" else _counted(draw, join)
-
-
-@st.composite
-def _narrow_leaf(draw: st.DrawFn) -> Plan:
-    scan: Scan = draw(st.sampled_from(STREAMS))
-    everything = list(range(len(scan.schema)))
-    kept = draw(st.lists(st.sampled_from(everything), min_size=1, unique=True))
-    columns = tuple(_column(scan, i) for i in sorted(kept))
-    return Project(scan, columns, tuple(c.name for c in columns))
-
-
-def _counted(draw: st.DrawFn, plan: Plan) -> Plan:
-    group = draw(st.lists(st.sampled_from(range(len(plan.schema))), min_size=1, unique=True))
-    calls = (AggregateCall(AggregateFunction.COUNT_ALL, (), "n"),)
-    return Aggregate(plan, tuple(group[:2]), calls)
-
-
-def _key_pairs(left: Plan, right: Plan) -> list[tuple[int, int]]:
-    return [
-        (i, j)
-        for i, a in enumerate(left.schema.fields)
-        for j, b in enumerate(right.schema.fields)
-        if a.dtype == b.dtype
-    ]
-
-
-@st.composite
-def _plan(draw: st.DrawFn, depth: int) -> Plan:
-    plan: Plan = draw(_shapes(depth))
-    return plan
-
-
-@lru_cache
-def _shapes(depth: int) -> st.SearchStrategy[Plan]:
-    """Return the plans of a depth; made once, because making strategies costs more than using."""
-    if depth == 0:
-        return _leaf()
-    joins = [_join(depth), _join(depth)]
-    others = [_aggregate(depth), _distinct(depth), _union(depth), _fixpoint(depth)]
-    return st.one_of(_leaf(), _filter(depth), _project(depth), *joins, *others)
-
-
-@st.composite
-def _leaf(draw: st.DrawFn) -> Plan:
-    scan: Scan = draw(st.sampled_from(STREAMS + TABLES))
-    if scan in TABLES:
-        return scan
-    kind = draw(st.sampled_from([None, WindowKind.RANGE, WindowKind.ROWS, WindowKind.UNBOUNDED]))
-    match kind:
-        case None:
-            return scan
-        case WindowKind.RANGE:
-            return Window(scan, kind, draw(st.integers(1, NOW)))
-        case WindowKind.ROWS:
-            columns = st.sampled_from(range(len(scan.schema)))
-            partition = tuple(draw(st.lists(columns, max_size=2, unique=True)))
-            return Window(scan, kind, draw(st.integers(1, 3)), partition=partition)
-        case _:
-            return Window(scan, kind)
-
-
-def _column(plan: Plan, position: int) -> Column:
-    field = plan.schema.fields[position]
-    return Column(position, field.name, field.dtype)
-
-
-@st.composite
-def _predicate(draw: st.DrawFn, plan: Plan) -> Expression:
-    count = draw(st.integers(1, 2))
-    parts = [draw(_comparison(plan)) for _ in range(count)]
-    if count == 1:
-        return parts[0]
-    return Call(draw(st.sampled_from(["AND", "AND", "OR"])), tuple(parts), BOOLEAN)
-
-
-@st.composite
-def _comparison(draw: st.DrawFn, plan: Plan) -> Expression:
-    left = _column(plan, draw(st.integers(0, len(plan.schema) - 1)))
-    same = [i for i, f in enumerate(plan.schema.fields) if f.dtype == left.dtype]
-    shape = draw(st.sampled_from(["literal", "column", "null", "constant"]))
-    match shape:
-        case "column":
-            right: Expression = _column(plan, draw(st.sampled_from(same)))
-            return Call(draw(st.sampled_from(["=", "=", "<"])), (left, right), BOOLEAN)
-        case "null":
-            return Call(draw(st.sampled_from(["IS NULL", "IS NOT NULL"])), (left,), BOOLEAN)
-        case "constant":
-            one = Literal(1, INTEGER)
-            other = Literal(draw(st.sampled_from([1, 2])), INTEGER)
-            return Call("=", (one, other), BOOLEAN)
-        case _:
-            value = "b" if left.dtype == TEXT else 1
-            literal = Literal(value, left.dtype)
-            return Call(draw(st.sampled_from(["=", "<>", "<"])), (left, literal), BOOLEAN)
-
-
-@st.composite
-def _filter(draw: st.DrawFn, depth: int) -> Plan:
-    child = draw(_plan(depth - 1))
-    return Filter(child, draw(_predicate(child)))
-
-
-@st.composite
-def _project(draw: st.DrawFn, depth: int) -> Plan:
-    child = draw(_plan(depth - 1))
-    positions = draw(st.lists(st.integers(0, len(child.schema) - 1), min_size=1, max_size=4))
-    expressions: list[Expression] = []
-    for position in positions:
-        column = _column(child, position)
-        if column.dtype == INTEGER and draw(st.booleans()):
-            expressions.append(Call("+", (column, Literal(1, INTEGER)), INTEGER))
-        else:
-            expressions.append(column)
-    names = tuple(f"c{i}" for i in range(len(expressions)))
-    return Project(child, tuple(expressions), names)
-
-
-@st.composite
-def _join(draw: st.DrawFn, depth: int) -> Plan:
-    left, right = draw(_plan(depth - 1)), draw(_plan(depth - 1))
-    if len(left.schema) + len(right.schema) > 12:
-        return left
-    pairs = _key_pairs(left, right)
-    keys = tuple(draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))) if pairs else ()
-    kind = draw(st.sampled_from([JoinKind.INNER, JoinKind.INNER, JoinKind.LEFT]))
-    join = Join(left, right, kind, keys)
-    if draw(st.booleans()):
-        return Join(left, right, kind, keys, draw(_predicate(join)))
-    return Filter(join, draw(_predicate(join))) if draw(st.booleans()) else join
-
-
-@st.composite
-def _aggregate(draw: st.DrawFn, depth: int) -> Plan:
-    child = draw(_plan(depth - 1))
-    columns = st.sampled_from(range(len(child.schema)))
-    group = tuple(draw(st.lists(columns, max_size=2, unique=True)))
-    calls = [AggregateCall(AggregateFunction.COUNT_ALL, (), "n")]
-    numbers = [i for i, f in enumerate(child.schema.fields) if f.dtype == INTEGER]
-    if numbers:
-        argument = _column(child, draw(st.sampled_from(numbers)))
-        function = draw(st.sampled_from([AggregateFunction.SUM, AggregateFunction.MIN]))
-        calls.append(AggregateCall(function, (argument,), "v"))
-    return Aggregate(child, group, tuple(calls))
-
-
-@st.composite
-def _distinct(draw: st.DrawFn, depth: int) -> Plan:
-    return Distinct(draw(_plan(depth - 1)))
-
-
-@st.composite
-def _union(draw: st.DrawFn, depth: int) -> Plan:
-    child = draw(_plan(depth - 1))
-    values = st.tuples(*(_NAMES if f.dtype == TEXT else _NUMBERS for f in child.schema.fields))
-    if any(f.dtype not in (TEXT, INTEGER) for f in child.schema.fields):
-        return UnionAll((child, child))
-    shape = draw(st.sampled_from(["same", "values", "other"]))
-    if shape == "same":
-        return UnionAll((child, child))
-    if shape == "values":
-        rows = tuple(draw(st.lists(values, max_size=2)))
-        return UnionAll((child, Values(rows, child.schema)))
-    other = draw(_plan(depth - 1))
-    picked = [
-        next((i for i, g in enumerate(other.schema.fields) if g.dtype == f.dtype), None)
-        for f in child.schema.fields
-    ]
-    expressions = tuple(
-        Literal(None, f.dtype) if p is None else _column(other, p)
-        for p, f in zip(picked, child.schema.fields, strict=True)
-    )
-    return UnionAll((child, Project(other, expressions, child.schema.names)))
-
-
-@st.composite
-def _fixpoint(draw: st.DrawFn, depth: int) -> Plan:
-    """Reachability over the first and the last TEXT column of any plan."""
-    child = draw(_plan(min(depth - 1, 2)))
-    texts = [i for i, f in enumerate(child.schema.fields) if f.dtype == TEXT]
-    if not texts:
-        return child
-    ends = (_column(child, texts[0]), _column(child, texts[-1]))
-    edges = Project(child, ends, ("src", "dst"))
-    columns = edges.schema
-    reached = RecursiveReference("reach", columns)
-    step = Join(edges, reached, JoinKind.INNER, ((1, 0),))
-    made = Project(step, (_column(step, 0), _column(step, 3)), ("src", "dst"))
-    return Fixpoint("reach", columns, (edges,), (made,))

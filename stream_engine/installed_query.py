@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from stream_engine.circuit.circuit import Circuit, OperatorStatistics
 from stream_engine.circuit.compiler import compile_plan
+from stream_engine.circuit.nodes import RecursionStatistics
 from stream_engine.exchange.inbox import Arrivals, Inbox, oldest, split_port
 from stream_engine.exchange.outbox import RESULT, Outbox
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
@@ -17,7 +18,7 @@ from streamsql.data.delta import Delta
 from streamsql.errors import InternalError
 from streamsql.wire.channels import Reception
 from streamsql.wire.fragments import Fragment, FragmentBundle
-from streamsql.wire.messages import DeltaBatch, FlowReport
+from streamsql.wire.messages import DeltaBatch, FlowReport, RecursionReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,11 @@ class InstalledQuery:
         self._wakeup = min((time for time in times if time is not None), default=None)
         yield from self._outbox.flush(now)
 
+    @property
+    def repeated(self) -> frozenset[str]:
+        """The destinations to which the last step has sent a snapshot."""
+        return self._outbox.repeated
+
     def take_replays_wanted(self) -> list[str]:
         """Return and forget the peers whose snapshot a recursion needs.
 
@@ -212,7 +218,14 @@ class InstalledQuery:
                 if channel.synchronised
             },
             busy=self.is_busy,
+            recursions=tuple(self._recursion_reports()),
         )
+
+    def _recursion_reports(self) -> Iterator[RecursionReport]:
+        for name, circuit in self._circuits.items():
+            for number, done in enumerate(circuit.recursion_statistics()):
+                peered = self._recursions.get(f"{name}/{number}")
+                yield _report(done, 1 if peered is None else peered.lives)
 
     def statistics(self) -> list[FragmentStatistics]:
         """Return what every operator has done."""
@@ -262,6 +275,28 @@ def _fixpoints_at(
         return PeeredFixpoint(begin, site=site, sites=sites, epoch=epoch, first_life=first_life)
 
     return make
+
+
+def _report(done: RecursionStatistics, lives: int) -> RecursionReport:
+    work = done.work
+    return RecursionReport(
+        name=done.name,
+        description=done.description,
+        leaf_rows=done.leaf_rows,
+        leaf_changes=done.leaf_changes,
+        view_rows=done.view_rows,
+        view_changes=done.view_changes,
+        settles=work.settles,
+        rounds=work.rounds,
+        most_rounds=done.most_rounds,
+        derivations=work.derivations,
+        rederived=work.rederived,
+        recomputed=work.recomputed,
+        received_rows=work.received_rows,
+        sent_rows=work.sent_rows,
+        sent_kills=work.sent_kills,
+        lives=lives,
+    )
 
 
 def _producers_first(bundle: FragmentBundle, site: str) -> list[Fragment]:

@@ -27,11 +27,16 @@ MAX_PENDING_EVENTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A batch to send; destination "" is the query's result."""
+    """A batch to send; destination "" is the query's result.
+
+    Attributes:
+        snapshot: It belongs to a snapshot of its channel.
+    """
 
     query: str
     destination: str
     batch: DeltaBatch
+    snapshot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +228,10 @@ class SiteEngine:
                 reason = f"query {name} failed at site {self.site}: {error!r:.300}"
                 self._fail(name, InternalError(reason), result)
             else:
-                result.outgoing.extend(Outgoing(name, to, batch) for to, batch in batches)
+                again = query.repeated
+                result.outgoing.extend(
+                    Outgoing(name, to, batch, to in again) for to, batch in batches
+                )
                 for sender in query.take_replays_wanted():
                     self._resyncs[(name, sender)] = None
         result.resyncs.extend(self._resyncs)

@@ -10,7 +10,7 @@ may be early by one report, never wrong for long.)
 from collections.abc import Iterable, Iterator, Mapping
 
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import FlowReport
+from streamsql.wire.messages import FlowReport, RecursionReport, TrafficReport
 
 OUTPUT = ""
 """How sites name the channel of the query's result."""
@@ -62,6 +62,21 @@ class FlowReports:
         if report is None:
             return (0, 0)
         return (sum(report.sent.values()), sum(report.received.values()))
+
+    def recursions(self, name: str) -> Iterator[tuple[str, RecursionReport]]:
+        """Yield what sites have counted of a recursion, by site."""
+        for site in sorted(self._reports):
+            for recursion in self._reports[site].recursions:
+                if recursion.name == name:
+                    yield (site, recursion)
+
+    def traffic(self) -> dict[str, TrafficReport]:
+        """Return what the channels have cost, by site; sites that say nothing are left out."""
+        return {
+            site: report.traffic
+            for site, report in sorted(self._reports.items())
+            if report.traffic != TrafficReport()
+        }
 
     def disagreements(self, received: Mapping[str, int]) -> Iterator[tuple[str, str, int, int]]:
         """Yield (sender, receiver, sent, arrived) of the channels whose ends count differently.

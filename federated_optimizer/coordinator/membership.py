@@ -86,6 +86,39 @@ class Membership:
             if site.birth is not None and site.birth.sources
         }
 
+    def sensors(self) -> dict[str, int]:
+        """Return how many sensors were announced, by stream in lower case."""
+        counts: dict[str, int] = {}
+        for site in self._sites.values():
+            for sensor in site.birth.sensors if site.birth is not None else ():
+                counts[sensor.stream.lower()] = counts.get(sensor.stream.lower(), 0) + 1
+        return counts
+
+    def readings(self) -> dict[str, float]:
+        """Return readings per second since the sites have started, by stream in lower case.
+
+        A wrapper of several streams says only what they make together: equal shares are assumed.
+        """
+        rates: dict[str, float] = {}
+        for site in self._sites.values():
+            state = site.state
+            if state is None or state.ts <= state.started or not state.started:
+                continue
+            seconds = (state.ts - state.started) / 1_000_000
+            for wrapper in state.wrappers:
+                for stream in wrapper.streams:
+                    share = wrapper.readings / len(wrapper.streams) / seconds
+                    rates[stream.lower()] = rates.get(stream.lower(), 0.0) + share
+        return rates
+
+    def long_gone(self, now: int, microseconds: int) -> frozenset[str]:
+        """Return the sites that have been away for at least so long."""
+        return frozenset(
+            name
+            for name, site in self._sites.items()
+            if self.is_offline(name) and now - site.since >= microseconds
+        )
+
     def with_role(self, role: str) -> tuple[str, ...]:
         """Return the sites of a role, sorted."""
         return tuple(sorted(name for name, site in self._sites.items() if site.role == role))

@@ -1,9 +1,13 @@
 """From a statement's text to a bundle, with the catalog and the sites as they are now."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from federated_optimizer.coordinator.elapsed import elapsed
+from federated_optimizer.coordinator.measured import recursion_facts, source_facts
 from federated_optimizer.coordinator.membership import Membership
-from federated_optimizer.placement import Topology, colocation_of
+from federated_optimizer.coordinator.running import RunningQuery
+from federated_optimizer.placement import Statistics, Topology, colocation_of
 from federated_optimizer.planning import plan
 from streamsql.algebra.operators import Scan, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query
@@ -26,17 +30,41 @@ class Planner:
     """Binds and places queries.
 
     It remembers which gateway had which source, from births and from bundles of before a restart:
-    a gateway that is away, or whose birth has not arrived yet, keeps its part of a plan.
+    a gateway that is away, or whose birth has not arrived yet, keeps its part of a plan. Only a
+    recursion that gateways compute together does without one that has been away for `patience`:
+    the part of the answer that it should show would be missing.
+
+    Args:
+        catalog: All definitions.
+        membership: All sites.
+        bases: Base sites that are expected to exist.
+        static: The static engine's site.
+        clock: Wall-clock microseconds.
+        patience: Seconds for which a gateway may be away and still be counted on.
     """
 
-    def __init__(
-        self, catalog: Catalog, membership: Membership, *, bases: tuple[str, ...], static: str
+    def __init__(  # noqa: PLR0913  (what plans rest on)
+        self,
+        catalog: Catalog,
+        membership: Membership,
+        *,
+        bases: tuple[str, ...],
+        static: str,
+        clock: Callable[[], int],
+        patience: float,
     ) -> None:
         self._catalog = catalog
         self._membership = membership
         self._bases = bases
         self._static = static
+        self._clock = clock
+        self._patience = int(patience * 1_000_000)
+        self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._remembered: dict[str, set[str]] = {}
+
+    def watch(self, running: Callable[[], Iterable[RunningQuery]]) -> None:
+        """Learn rates from the queries that run."""
+        self._running = running
 
     def remember(self, bundle: FragmentBundle) -> None:
         """Take the gateways of a bundle as owners of the streams it reads there."""
@@ -62,6 +90,21 @@ class Planner:
             bases=bases,
             static=self._static,
             colocation=colocation_of(self._catalog),
+            absent=self._membership.long_gone(self._clock(), self._patience),
+        )
+
+    def statistics(self, current: FragmentBundle | None = None) -> Statistics:
+        """Return what is known of sources and recursions.
+
+        Args:
+            current: What a query runs now: its recursions keep their ways unless others are much
+                cheaper.
+        """
+        ways = {} if current is None else {r.key: r.way for r in current.recursions}
+        return Statistics(
+            sources=source_facts(self._catalog, self._membership),
+            recursions=recursion_facts(self._running(), elapsed()),
+            ways=ways,
         )
 
     def bind(self, statement: Statement) -> BoundQuery:
@@ -73,19 +116,44 @@ class Planner:
         return bind_query(query_of(statement), self._catalog)
 
     def place(
-        self, bound: BoundQuery, *, query: str, version: int = 1, text: str = ""
+        self,
+        bound: BoundQuery,
+        *,
+        query: str,
+        version: int = 1,
+        text: str = "",
+        current: FragmentBundle | None = None,
     ) -> FragmentBundle:
-        """Return the bundle of a bound query."""
-        return plan(bound, self.topology(), query=query, version=version, text=text)
+        """Return the bundle of a bound query.
 
-    def planned(self, text: str, *, query: str, version: int) -> Planned:
+        Raises:
+            UnsupportedError: A recursion's strategy and way do not go together.
+        """
+        return plan(
+            bound,
+            self.topology(),
+            query=query,
+            version=version,
+            text=text,
+            statistics=self.statistics(current),
+        )
+
+    def planned(
+        self, text: str, *, query: str, version: int, current: FragmentBundle | None = None
+    ) -> Planned:
         """Return bundle and warnings of a query's text.
+
+        Args:
+            text: Of the query.
+            query: Its id.
+            version: Of the bundle.
+            current: What it runs now, if it does.
 
         Raises:
             QueryError: It is wrong, perhaps only since the catalog has changed.
         """
         bound = self.bind(parse_statement(text))
-        bundle = self.place(bound, query=query, version=version, text=text)
+        bundle = self.place(bound, query=query, version=version, text=text, current=current)
         return Planned(bundle, tuple(bound.warnings))
 
 

@@ -45,6 +45,7 @@ class Queries:
         self._running: dict[str, RunningQuery] = {}
         self._asked: dict[tuple[str, str], int] = {}
         self._owed: dict[str, None] = {}
+        planner.watch(self.all)
 
     def __contains__(self, query_id: str) -> bool:
         """Whether a query of that id runs."""
@@ -127,6 +128,7 @@ class Queries:
         query.bundle, query.warnings = planned.bundle, planned.warnings
         query.result.redeploy(planned.bundle)
         query.flows.clear()
+        query.deployed = elapsed()
         for site in query.problems:
             self._deployment.clear_problem(query.id, site)
         query.problems.clear()
@@ -140,7 +142,9 @@ class Queries:
                 continue
             version = query.bundle.version + 1
             try:
-                planned = self._planner.planned(query.text, query=query.id, version=version)
+                planned = self._planner.planned(
+                    query.text, query=query.id, version=version, current=query.bundle
+                )
             except FederationError as error:
                 # It keeps running as it is: stopping it would take away what still works.
                 log.warning("query %s cannot be planned again: %s", query.id, error.message)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
@@ -25,6 +26,7 @@ class RunningQuery:
         unread_since: When a session query lost its last reader, or was made, as `elapsed` tells;
             None while read.
         status: As last announced to readers.
+        deployed: When this version was, as `elapsed` tells.
     """
 
     id: str
@@ -41,6 +43,7 @@ class RunningQuery:
     unread_since: int | None = None
     ever_read: bool = False
     status: QueryStatus = QueryStatus.STARTING
+    deployed: int = field(default_factory=elapsed)
 
     def is_settled(self, membership: Membership) -> bool:
         """Whether nothing is on its way, neither here nor into view."""

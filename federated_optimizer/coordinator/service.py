@@ -112,6 +112,8 @@ class Coordinator:
             self._membership,
             bases=self._settings.bases,
             static=self._settings.static,
+            clock=self._clock,
+            patience=self._settings.patience,
         )
         self._queries = Queries(
             self._settings, self._deployment, self._planner, self._membership, self._clock
@@ -385,6 +387,7 @@ class Coordinator:
 
     async def _keep_up(self) -> None:
         self._queries.refresh_all()
+        self._look_at_plans()  # a gateway may have been away for too long by now
         if self._client.connected:
             self._announce()
             self._queries.request_missing()

@@ -21,6 +21,8 @@ class CoordinatorSettings:
         unread: How long a session query waits for its first reader.
         switch: Longest time the old rows stay in view while a redeployed query settles.
         regroup: How long to wait for more gateways before redeploying.
+        patience: How long a gateway may be away before recursions that gateways compute together
+            do without it.
         max_result_rows: A query with more different rows in its result is stopped.
         max_queries: Running queries at most.
         max_behind: Changes that may wait for a reader before it gets a snapshot instead.
@@ -36,6 +38,7 @@ class CoordinatorSettings:
     unread: float = 30.0
     switch: float = 5.0
     regroup: float = 0.3
+    patience: float = 15.0
     max_result_rows: int = 200_000
     max_queries: int = 500
     max_behind: int = 50_000

@@ -4,11 +4,21 @@ from federated_optimizer.placement.bundling import Bundler
 from federated_optimizer.placement.explain import explain_bundle
 from federated_optimizer.placement.partition import Cutter
 from federated_optimizer.placement.search import group_joins
+from federated_optimizer.placement.statistics import (
+    NOTHING_KNOWN,
+    RecursionFacts,
+    SourceFacts,
+    Statistics,
+)
 from federated_optimizer.placement.topology import Topology, colocation_of
 from streamsql.algebra.operators import Plan, Scan, SourceKind, walk_plan
 from streamsql.wire.fragments import Engine, FragmentBundle
 
 __all__ = [
+    "NOTHING_KNOWN",
+    "RecursionFacts",
+    "SourceFacts",
+    "Statistics",
     "Topology",
     "colocation_of",
     "direct_scans",
@@ -26,6 +36,7 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     version: int = 1,
     text: str = "",
     emit: str = "relation",
+    statistics: Statistics = NOTHING_KNOWN,
 ) -> FragmentBundle:
     """Cut a normalized plan into fragments; the result is gathered at the first base site.
 
@@ -36,11 +47,16 @@ def place(  # noqa: PLR0913 - what a bundle consists of
         version: Of the bundle, greater than that of any earlier bundle of the query.
         text: The statement, for people.
         emit: What the reader gets: "relation", "istream" or "dstream".
+        statistics: What is known, for the prices of recursions.
+
+    Raises:
+        UnsupportedError: A recursion's strategy and way do not go together.
     """
-    cutter = Cutter(topology)
+    cutter = Cutter(topology, statistics)
     top = cutter.gathered(cutter.piece(plan))
     fragments = Bundler(topology, cutter).fragments(top)
-    return FragmentBundle(query, version, fragments, plan.schema, text, emit)
+    recursions = tuple(dict.fromkeys(cutter.recursions))
+    return FragmentBundle(query, version, fragments, plan.schema, text, emit, recursions)
 
 
 def direct_scans(bundle: FragmentBundle) -> dict[str, tuple[str, ...]]:

@@ -6,6 +6,7 @@ from federated_optimizer.placement.fragment import (
     BasePiece,
     Cut,
     GatewayPiece,
+    NetworkPiece,
     Piece,
     StaticPiece,
 )
@@ -60,13 +61,15 @@ class Bundler:
             reasons=reasons,
         )
         for child, cut in cuts.items():
-            destinations = sites if cut.partition else self._topology.bases[:1]
+            destinations = sites if cut.partition else sites[:1]
             self._add(cut.piece, child, _Route(name, destinations, cut.partition))
 
     def _place(self, piece: Piece) -> tuple[Engine, tuple[str, ...], tuple[str, ...]]:
         match piece:
             case GatewayPiece(sites=sites):
                 return (Engine.GATEWAY, sites, ())
+            case NetworkPiece(sites=sites, reasons=reasons):
+                return (Engine.GATEWAY, sites, tuple(dict.fromkeys(reasons)))
             case StaticPiece():
                 return (Engine.STATIC, (self._topology.static,), ())
             case BasePiece(spread=spread, reasons=reasons):

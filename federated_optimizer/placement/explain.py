@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from streamsql.algebra.explain import describe, plan_lines
 from streamsql.algebra.expressions import conjuncts, expression_text
 from streamsql.algebra.operators import (
@@ -14,9 +16,9 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 from streamsql.errors import UnsupportedError
-from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def explain_bundle(bundle: FragmentBundle, fmt: str = "text") -> str | dict[str, Any]:
@@ -29,7 +31,9 @@ def explain_bundle(bundle: FragmentBundle, fmt: str = "text") -> str | dict[str,
         return bundle_data(bundle)
     if fmt != "text":
         raise UnsupportedError(f"EXPLAIN has no format {fmt!r}", hint="FORMAT TEXT or FORMAT JSON")
-    return "\n".join(line for f in bundle.fragments for line in fragment_lines(f))
+    lines = [line for f in bundle.fragments for line in fragment_lines(f)]
+    lines.extend(line for r in bundle.recursions for line in recursion_lines(r))
+    return "\n".join(lines)
 
 
 def fragment_lines(fragment: Fragment) -> list[str]:
@@ -43,6 +47,26 @@ def fragment_lines(fragment: Fragment) -> list[str]:
     return lines
 
 
+def recursion_lines(recursion: RecursionPlan) -> list[str]:
+    """Return the text of how a recursion is computed: what each way costs, which, and why."""
+    where = ", ".join(recursion.sites)
+    lines = [
+        f"Recursion {recursion.name}: way {recursion.way} at {where}, because {recursion.why}",
+        f"  {'way':<12}{'bytes/s':>14}{'ms':>8}  computed at",
+    ]
+    for price in recursion.prices:
+        mark = "  <- taken" if price.way == recursion.way else ""
+        lines.append(
+            f"  {price.way:<12}{price.bytes_per_second:>14,.1f}{price.milliseconds:>8.1f}"
+            f"  {price.where}{mark}"
+        )
+    if recursion.measured:
+        lines.append("  rates: as measured while it ran")
+    if recursion.assumed:
+        lines.append("  assumed: " + "; ".join(recursion.assumed))
+    return lines
+
+
 def bundle_data(bundle: FragmentBundle) -> dict[str, Any]:
     """Return the bundle as plain data; `format` grows with every change of this shape."""
     return {
@@ -52,6 +76,7 @@ def bundle_data(bundle: FragmentBundle) -> dict[str, Any]:
         "emit": bundle.emit,
         "columns": [{"name": f.name, "type": str(f.dtype)} for f in bundle.schema.fields],
         "fragments": [_fragment_data(fragment) for fragment in bundle.fragments],
+        "recursions": [msgspec.to_builtins(recursion) for recursion in bundle.recursions],
     }
 
 

@@ -2,6 +2,7 @@
 
 * `GatewayPiece`: the same plan at each of its gateways; the union of what they produce is right.
 * `StaticPiece`: reads stored tables only.
+* `NetworkPiece`: a recursion that several gateways compute together.
 * `BasePiece`: everything else; its `RemoteSource` leaves named `#n` are cuts to other pieces.
 """
 
@@ -71,14 +72,29 @@ class BasePiece:
     reasons: tuple[str, ...] = ()
 
 
-Piece = GatewayPiece | StaticPiece | BasePiece
+@dataclass(frozen=True, slots=True)
+class NetworkPiece:
+    """A sub-plan around a recursion that gateways compute together; each has a part of its rows.
+
+    Attributes:
+        plan: Its `RemoteSource` leaves named `#n` are cuts whose rows go to one of `sites` each.
+        sites: In the order that tokens and shares count on.
+        reasons: Why what is cut was not local.
+    """
+
+    plan: Plan
+    sites: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+
+
+Piece = GatewayPiece | StaticPiece | NetworkPiece | BasePiece
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A piece whose rows travel to a base fragment.
+    """A piece whose rows travel to another fragment.
 
-    `partition` is empty when they all go to the first base.
+    `partition` is empty when they all go to the first of its sites.
     """
 
     piece: Piece

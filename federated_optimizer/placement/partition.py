@@ -3,17 +3,22 @@
 Gateway and static pieces grow as long as their engine can do the next operator by itself; the
 first operator that cannot becomes a base piece over cuts. With several base sites, base pieces
 are cut again wherever rows must be re-partitioned: joins by key, aggregates by group, Distinct and
-the leaves of a recursion by whole row.
+the leaves of a recursion by whole row. A recursion that gateways compute together reads what is
+theirs where it is; the rest of its leaves is cut.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+import msgspec
+
+from federated_optimizer.placement.estimates import selectivity
 from federated_optimizer.placement.fragment import (
     SINGLE,
     SOMEHOW,
     BasePiece,
     Cut,
     GatewayPiece,
+    NetworkPiece,
     Piece,
     Spread,
     StaticPiece,
@@ -29,6 +34,8 @@ from federated_optimizer.placement.gateway_pieces import (
     union_piece,
     window_piece,
 )
+from federated_optimizer.placement.recursions import Chosen, choose
+from federated_optimizer.placement.statistics import NOTHING_KNOWN, Statistics
 from federated_optimizer.placement.topology import Topology
 from streamsql.algebra.explain import describe
 from streamsql.algebra.expressions import Column, expression_text
@@ -51,6 +58,7 @@ from streamsql.algebra.operators import (
     with_inputs,
 )
 from streamsql.errors import InternalError
+from streamsql.wire.fragments import RecursionPlan
 
 
 class Cutter:
@@ -59,15 +67,23 @@ class Cutter:
     Attributes:
         cuts: What the leaves `RemoteSource("#n")` of base pieces stand for. Equal sub-plans cut
             for the same partitioning share a number.
+        recursions: How the recursions met so far are computed.
     """
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, statistics: Statistics = NOTHING_KNOWN) -> None:
         self.topology = topology
+        self.statistics = statistics
         self.cuts: dict[str, Cut] = {}
+        self.recursions: list[RecursionPlan] = []
         self._numbers: dict[Cut, str] = {}
 
-    def piece(self, plan: Plan) -> Piece:
-        """Return the largest piece that computes a plan, cut where it must be."""
+    def piece(self, plan: Plan, shown: float = 1.0) -> Piece:
+        """Return the largest piece that computes a plan, cut where it must be.
+
+        Args:
+            plan: Whole, or the input of an operator.
+            shown: Share of its rows that filters right above it let through.
+        """
         match plan:
             case Scan(kind=SourceKind.TABLE):
                 return StaticPiece(plan, (plan.source,))
@@ -75,14 +91,18 @@ class Cutter:
                 return scan_piece(plan, self.topology)
             case Window():
                 return self._window(plan)
-            case Filter() | Project() | Distinct() | Aggregate():
+            case Filter(predicate=predicate):
+                return self._unary(plan, self.piece(plan.input, shown * selectivity(predicate)))
+            case Project():
+                return self._unary(plan, self.piece(plan.input, shown))
+            case Distinct() | Aggregate():
                 return self._unary(plan, self.piece(plan.input))
             case Join():
                 return self._join(plan, self.piece(plan.left), self.piece(plan.right))
             case UnionAll():
                 return self._union(plan)
             case Fixpoint():
-                return self._fixpoint(plan)
+                return self._fixpoint(plan, shown)
             case Values():
                 return BasePiece(plan, SINGLE)
             case RecursiveReference() | RemoteSource():
@@ -109,6 +129,12 @@ class Cutter:
                 if not isinstance(placed, str):
                     return placed
                 return self._unary_at_base(plan, below, (placed,))
+            case NetworkPiece() if isinstance(plan, Filter | Project):
+                # Every row of the relation is shown by one of its sites.
+                made = with_inputs(plan, (below.plan,))
+                return NetworkPiece(made, below.sites, below.reasons)
+            case NetworkPiece():
+                return self._unary_at_base(plan, below, (_network_reason(plan),))
             case BasePiece():
                 return self._unary_at_base(plan, below, ())
 
@@ -190,23 +216,48 @@ class Cutter:
             sum((base.reasons for base in bases), ()) + reasons,
         )
 
-    def _fixpoint(self, plan: Fixpoint) -> BasePiece:
+    def _fixpoint(self, plan: Fixpoint, shown: float) -> Piece:
+        chosen = choose(plan, self.topology, self.statistics, shown=shown)
+        self.recursions.append(chosen.plan)
+        if chosen.sites:
+            return self._at_gateways(plan, chosen)
+        spread = SINGLE if chosen.way == "centre" else SOMEHOW
         reasons: list[str] = []
-        inputs = tuple(self._branch(branch, plan.name, reasons) for branch in plan.inputs)
-        reasons.append(f"Fixpoint {plan.name} because: its rows rest on rows of several sites")
-        spread = SINGLE if len(self.topology.bases) == 1 else SOMEHOW
-        return BasePiece(with_inputs(plan, inputs), spread, tuple(dict.fromkeys(reasons)))
 
-    def _branch(self, plan: Plan, name: str, reasons: list[str]) -> Plan:
-        """Return a branch whose parts without recursion are base plans over cuts."""
-        if isinstance(plan, RecursiveReference):
-            return plan
-        if any(isinstance(node, RecursiveReference) for node in walk_plan(plan)):
-            inputs = tuple(self._branch(child, name, reasons) for child in plan.inputs)
-            return with_inputs(plan, inputs)
-        leaf = self._hashed(self.piece(plan), tuple(range(len(plan.schema))))
-        reasons.extend(leaf.reasons)
-        return leaf.plan
+        def leaf(part: Plan) -> Plan:
+            if spread.single:
+                placed = self.gathered(self.piece(part))
+            else:
+                placed = self._hashed(self.piece(part), tuple(range(len(part.schema))))
+            reasons.extend(placed.reasons)
+            return placed.plan
+
+        inputs = tuple(_with_leaves(branch, leaf) for branch in plan.inputs)
+        reasons.append(f"Fixpoint {plan.name} because: {chosen.plan.why}")
+        made = with_inputs(plan if spread.single else _agreed(plan, chosen), inputs)
+        return BasePiece(made, spread, tuple(dict.fromkeys(reasons)))
+
+    def _at_gateways(self, plan: Fixpoint, chosen: Chosen) -> NetworkPiece:
+        """Return a recursion at its gateways: leaves that are all theirs stay local."""
+        reasons: list[str] = []
+
+        def leaf(part: Plan) -> Plan:
+            if isinstance(part, UnionAll):  # a recursion takes its branches one by one
+                return with_inputs(part, tuple(leaf(branch) for branch in part.branches))
+            placed = self.piece(_as_set(part))
+            if isinstance(placed, GatewayPiece):
+                if set(placed.sites) - self.topology.absent == set(chosen.sites):
+                    return placed.plan
+                missing = ", ".join(sorted(set(chosen.sites) - set(placed.sites)))
+                reasons.append(f"{_names(placed.sources)} because: {missing} has none of it")
+            if isinstance(placed.plan, RemoteSource):
+                placed = self.cuts[placed.plan.fragment].piece  # sent there directly
+            columns = tuple(range(len(part.schema)))
+            return RemoteSource(self._number(Cut(placed, columns)), part.schema)
+
+        inputs = tuple(_with_leaves(branch, leaf) for branch in plan.inputs)
+        made = with_inputs(_agreed(plan, chosen), inputs)
+        return NetworkPiece(made, chosen.sites, tuple(dict.fromkeys(reasons)))
 
     # --- cutting -----------------------------------------------------------------------------
 
@@ -262,6 +313,37 @@ def _unary_at_gateways(
             return aggregate_piece(plan, below)
 
 
+def _with_leaves(branch: Plan, leaf: Callable[[Plan], Plan]) -> Plan:
+    """Return a branch of a recursion with its parts that do not recur replaced."""
+    if isinstance(branch, RecursiveReference):
+        return branch
+    if any(isinstance(node, RecursiveReference) for node in walk_plan(branch)):
+        inputs = tuple(_with_leaves(child, leaf) for child in branch.inputs)
+        return with_inputs(branch, inputs)
+    return leaf(branch)
+
+
+def _as_set(plan: Plan) -> Plan:
+    """Return a plan with the same rows, perhaps other copies of them: a recursion counts none."""
+    match plan:
+        case Distinct(input=child):
+            return _as_set(child)
+        case Filter() | Project() | UnionAll() | Join():
+            return with_inputs(plan, tuple(map(_as_set, plan.inputs)))
+        case _:
+            return plan
+
+
+def _agreed(plan: Fixpoint, chosen: Chosen) -> Fixpoint:
+    """Return the recursion with its way written down, so that all its sites take the same."""
+    choice = msgspec.structs.replace(plan.choice, way=chosen.way)
+    return msgspec.structs.replace(plan, choice=choice)
+
+
+def _network_reason(plan: Plan) -> str:
+    return f"{describe(plan)} because: it combines rows that different gateways show"
+
+
 def _fits(have: Spread, wanted: Spread) -> bool:
     return wanted == SOMEHOW or have.single == wanted.single
 
@@ -302,6 +384,8 @@ def _place_words(piece: Piece) -> str:
             return f"{_names(sources)} {_verb(sources)} at gateways"
         case StaticPiece(tables=tables):
             return f"{_names(tables)} {_verb(tables)} stored at the static engine"
+        case NetworkPiece():
+            return "one side is a recursion that gateways compute together"
         case BasePiece():
             return "one side is put together at the base"
 

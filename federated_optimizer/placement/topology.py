@@ -17,12 +17,14 @@ class Topology:
         static: The static engine's site.
         colocation: (source, column) to a group name. Rows whose values in columns of one group
             are equal come from the same gateway, whatever the source; NULL counts as a value.
+        absent: Gateways that have been away for so long that recursions do without them.
     """
 
     gateways: Mapping[str, frozenset[str]]
     bases: tuple[str, ...] = ("base",)
     static: str = "static"
     colocation: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Refuse a federation without a base site."""

@@ -1,5 +1,8 @@
 """Counts of batches sent and received, for whoever wants to know whether a query has settled."""
 
+import msgspec
+
+from gateway.site.traffic import Traffic
 from messaging import MessageClient, QueueFull
 from stream_engine.site import SiteEngine
 from streamsql.wire.codec import encode_packed
@@ -14,8 +17,11 @@ REPEAT = 10.0
 class FlowReports:
     """Publishes queries' counts when they change, at most ten times a second, and now and then."""
 
-    def __init__(self, engine: SiteEngine, client: MessageClient, topics: Topics) -> None:
+    def __init__(
+        self, engine: SiteEngine, client: MessageClient, topics: Topics, traffic: Traffic
+    ) -> None:
         self._engine = engine
+        self._traffic = traffic
         self._client = client
         self._topics = topics
         self._reported: dict[str, FlowReport] = {}
@@ -28,8 +34,14 @@ class FlowReports:
 
     def is_due(self) -> bool:
         """Whether some count is not reported yet."""
-        engine, reported = self._engine, self._reported
-        return any(engine.flow(query) != reported.get(query) for query in engine.queries)
+        reported = self._reported
+        return any(self._report(query) != reported.get(query) for query in self._engine.queries)
+
+    def _report(self, query: str) -> FlowReport | None:
+        report = self._engine.flow(query)
+        if report is None:
+            return None
+        return msgspec.structs.replace(report, traffic=self._traffic.report(query))
 
     def publish(self, now: float) -> None:
         """Publish what has changed; `now` in seconds of a clock that only goes forward."""
@@ -40,8 +52,9 @@ class FlowReports:
             self._repeated_at = now
             self.forget()
         queries = self._engine.queries
+        self._traffic.forget(queries)
         for query in queries:
-            report = self._engine.flow(query)
+            report = self._report(query)
             if report is None or report == self._reported.get(query):
                 continue
             try:

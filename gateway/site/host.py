@@ -20,6 +20,7 @@ from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.resync_requests import ResyncRequests
+from gateway.site.traffic import Traffic
 from messaging import Message, MessageClient, QueueFull
 from stream_engine.site import Outgoing, SiteEngine
 from streamsql.errors import FederationError, InternalError, WireError
@@ -72,7 +73,8 @@ class SiteHost:
         self.batches_sent = 0
         self.membership = Membership(int(grace_seconds * 1_000_000), self._site_lost)
         self.dead_letters = DeadLetters(engine.site, client, topics)
-        self.flow_reports = FlowReports(engine, client, topics)
+        self.traffic = Traffic()
+        self.flow_reports = FlowReports(engine, client, topics, self.traffic)
         self.left_fragments = LeftFragments()
         self.lanes = ObservationLanes(client, topics) if reads_observations else None
         self.inbox = SiteInbox(
@@ -202,7 +204,8 @@ class SiteHost:
         topics, me, query, to = self.topics, self.site, outgoing.query, outgoing.destination
         topic = topics.exchange(query, to, me) if to else topics.output(query, me)
         try:
-            self.client.publish(topic, encode_packed(outgoing.batch))
+            payload = encode_packed(outgoing.batch)
+            self.client.publish(topic, payload)
         except QueueFull:
             log.warning("too many messages wait for the broker; snapshots follow")
             self._snapshots_due = now + FULL_PAUSE
@@ -211,11 +214,14 @@ class SiteHost:
             self.report_failure(query, InternalError(f"query {query}: {error.message}"))
         else:
             self.batches_sent += 1
+            self.traffic.sent(query, len(payload), snapshot=outgoing.snapshot)
 
     def _request_resyncs(self, now: float) -> None:
+        waiting = self.engine.unsynchronised()
+        self.traffic.waiting(waiting, now)
         if not self.client.connected:
             return
-        for query, sender in self._requests.due(self.engine.unsynchronised(), now):
+        for query, sender in self._requests.due(waiting, now):
             command = Command(query=query, channel=self.site)
             self._publish_small(self.topics.command(sender, "resync"), encode_json(command))
 

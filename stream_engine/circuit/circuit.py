@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from stream_engine.circuit.nodes import (
     FixpointNode,
     Node,
+    RecursionStatistics,
     RemoteNode,
     SourceNode,
     StepInput,
@@ -58,7 +59,8 @@ class Circuit:
         self.remotes: tuple[str, ...] = tuple(
             node.fragment for node in nodes if isinstance(node, RemoteNode)
         )
-        self.fixpoints = [node.operator for node in nodes if isinstance(node, FixpointNode)]
+        self._recursions = [node for node in nodes if isinstance(node, FixpointNode)]
+        self.fixpoints = [node.operator for node in self._recursions]
 
     def step(
         self, sources: Mapping[Scan, TimedDelta], remotes: Mapping[str, Delta], now: int
@@ -96,6 +98,10 @@ class Circuit:
         """Return when a step would change something although no input does, or None."""
         times = (node.next_wakeup() for node in self._nodes)
         return min((time for time in times if time is not None), default=None)
+
+    def recursion_statistics(self) -> list[RecursionStatistics]:
+        """Return one entry per recursion, in the order of `fixpoints`; O(1) each."""
+        return [node.statistics() for node in self._recursions]
 
     def statistics(self) -> list[OperatorStatistics]:
         """Return one entry per node, inputs before their consumers."""

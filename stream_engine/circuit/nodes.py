@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from stream_engine.operators.operator import Operator, RecursiveOperator, TimedOperator
+from stream_engine.operators.operator import (
+    Operator,
+    RecursiveOperator,
+    TimedOperator,
+    WorkCounters,
+)
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan
@@ -24,6 +29,29 @@ class StepInput:
     sources: Mapping[Scan, TimedDelta]
     remotes: Mapping[str, Delta]
     now: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecursionStatistics:
+    """What a recursion has done at this site.
+
+    Attributes:
+        leaf_rows: Rows that arrived here and hold, over all leaves.
+        leaf_changes: Rows of those that came or went.
+        view_rows: Rows of the view at this site.
+        view_changes: Rows of those that came or went.
+        most_rounds: Rounds of the change that took most.
+        work: The operator's own counters.
+    """
+
+    name: str
+    description: str
+    leaf_rows: int
+    leaf_changes: int
+    view_rows: int
+    view_changes: int
+    most_rounds: int
+    work: WorkCounters
 
 
 @dataclass(slots=True)
@@ -161,6 +189,10 @@ class FixpointNode:
     def __init__(self, plan: Fixpoint, operator: RecursiveOperator) -> None:
         self.wiring = Wiring(plan)
         self.operator = operator
+        self._name = plan.name
+        self._leaf_rows = 0
+        self._view_rows = 0
+        self._most_rounds = 0
 
     def start(self) -> Delta:
         """Return nothing: base branches come with the first step."""
@@ -176,8 +208,27 @@ class FixpointNode:
         pending, wiring.pending = wiring.pending, []
         for port, delta in pending:
             wiring.rows_in += len(delta)
+            self._leaf_rows += sum(delta.values())
             self.operator.apply(port, delta)
-        return self.operator.settle()
+        before = self.operator.counters.rounds
+        change = self.operator.settle()
+        if change:
+            self._view_rows += sum(change.values())
+        self._most_rounds = max(self._most_rounds, self.operator.counters.rounds - before)
+        return change
+
+    def statistics(self) -> RecursionStatistics:
+        """Return what it has done."""
+        return RecursionStatistics(
+            self._name,
+            self.operator.description,
+            self._leaf_rows,
+            self.wiring.rows_in,
+            self._view_rows,
+            self.wiring.rows_out,
+            self._most_rounds,
+            self.operator.counters,
+        )
 
     def next_wakeup(self) -> int | None:
         """Return None: windows stand outside recursions."""
@@ -185,7 +236,7 @@ class FixpointNode:
 
     def state_rows(self) -> int:
         """Return the rows of the view."""
-        return sum(1 for _row in self.operator.state_rows())
+        return self._view_rows
 
 
 def combined(deltas: list[Delta]) -> Delta:

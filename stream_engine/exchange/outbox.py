@@ -16,6 +16,10 @@ class Outbox:
     """One sending channel per destination; per step at most one change a channel and port.
 
     State: what has been sent, integrated, as large as what the receivers hold.
+
+    Attributes:
+        channels: By destination.
+        repeated: Destinations to which the last `flush` has sent a snapshot.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Outbox:
             channel.sequence = first
             self.channels[destination] = channel
         self._snapshots = dict.fromkeys(ports)
+        self.repeated: frozenset[str] = frozenset()
         self._pending: dict[str, dict[str, Arrivals]] = {}
 
     def collect(self, destination: str, port: str, delta: Delta, ts: int | None) -> None:
@@ -71,6 +76,7 @@ class Outbox:
         """Yield what has to be sent; a snapshot takes the place of the change it includes."""
         pending, self._pending = self._pending, {}
         snapshots, self._snapshots = self._snapshots, {}
+        self.repeated = frozenset(snapshots)
         messages, self._messages = self._messages, {}
         for destination, channel in self.channels.items():
             changes = pending.get(destination, {})

@@ -7,7 +7,7 @@ that rests on dead tokens is dropped. So a lost message is repaired by sending e
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from stream_engine.operators.operator import RecursiveMessage, RecursiveOperator
+from stream_engine.operators.operator import RecursiveMessage, RecursiveOperator, WorkCounters
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.types import Row
@@ -107,6 +107,11 @@ class PeeredFixpoint:
     def description(self) -> str:
         """How it is maintained, for EXPLAIN ANALYZE."""
         return self._operator.description
+
+    @property
+    def counters(self) -> WorkCounters:
+        """Work done in the present life."""
+        return self._operator.counters
 
     @property
     def lives(self) -> int:

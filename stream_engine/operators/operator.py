@@ -70,8 +70,25 @@ class RecursiveMessage(Protocol):
         """Tokens of dead base rows."""
 
 
+class WorkCounters(Protocol):
+    """What a fixpoint counts; see `stream_engine.recursion.options.FixpointCounters`."""
+
+    settles: int
+    rounds: int
+    derivations: int
+    rederived: int
+    received_rows: int
+    sent_rows: int
+    sent_kills: int
+    recomputed: int
+
+
 class RecursiveOperator(Protocol):
     """A fixpoint: inputs are buffered, then run to quiescence at this site."""
+
+    @property
+    def counters(self) -> WorkCounters:
+        """Work done since it began."""
 
     @property
     def description(self) -> str:

@@ -122,6 +122,7 @@ class FixpointCounters:
         sent_rows: Rows to other sites.
         sent_kills: Dead tokens announced, counted per receiver.
         sent_bytes: Bytes of annotations sent.
+        recomputed: Changes for which the view was computed again instead of repaired.
     """
 
     settles: int = 0
@@ -134,3 +135,4 @@ class FixpointCounters:
     sent_rows: int = 0
     sent_kills: int = 0
     sent_bytes: int = 0
+    recomputed: int = 0

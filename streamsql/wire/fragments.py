@@ -41,6 +41,48 @@ class Fragment(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...] = ()
 
 
+class WayPrice(msgspec.Struct, frozen=True):
+    """What one way of computing a recursion is expected to cost.
+
+    Attributes:
+        way: "centre", "flood", "witness" or "annotations".
+        bytes_per_second: Between sites, with what goes to the base site.
+        milliseconds: From a change of a base row to the last row it changes at the base site.
+        where: The site or the number of sites that would compute it.
+    """
+
+    way: str
+    bytes_per_second: float
+    milliseconds: float
+    where: str = ""
+
+
+class RecursionPlan(msgspec.Struct, frozen=True):
+    """How a recursion of a query is computed, and why: for people, and for planning it again.
+
+    Attributes:
+        name: Of the relation.
+        key: The same for the same recursion in any query.
+        way: The way taken.
+        sites: Where it is computed.
+        forced: Whether the query asked for the way.
+        why: In words.
+        prices: Of all ways.
+        assumed: What the prices rest on that nobody has counted, in words.
+        measured: Whether they rest on what a running query has counted.
+    """
+
+    name: str
+    key: str
+    way: str
+    sites: tuple[str, ...]
+    forced: bool = False
+    why: str = ""
+    prices: tuple[WayPrice, ...] = ()
+    assumed: tuple[str, ...] = ()
+    measured: bool = False
+
+
 class FragmentBundle(msgspec.Struct, frozen=True):
     """All fragments of a query; every site gets the whole and runs what names it.
 
@@ -48,6 +90,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
         version: Grows with every redeployment; a site drops batches of older versions.
         schema: Columns of the query's result.
         emit: "relation" for signed changes, "istream" or "dstream" for inserts or deletes only.
+        recursions: How each recursion is computed; sites do not read it.
     """
 
     query: str
@@ -56,6 +99,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     schema: Schema
     text: str = ""
     emit: str = "relation"
+    recursions: tuple[RecursionPlan, ...] = ()
 
     def fragment(self, fragment_id: str) -> Fragment:
         """Return a fragment by id.

@@ -172,14 +172,84 @@ class DeltaBatch(msgspec.Struct, frozen=True):
     now: int = 0
 
 
+class RecursionReport(msgspec.Struct, frozen=True):
+    """What a recursion has done at one site since the query was installed there.
+
+    Attributes:
+        name: Of the relation.
+        description: How it is maintained, in words.
+        leaf_rows: Rows it reads that arrived here.
+        leaf_changes: Rows of those that came or went.
+        view_rows: Rows of its view shown here.
+        view_changes: Rows of those that came or went.
+        settles: Changes worked on, in the present life (see `lives`; so are all that follow).
+        rounds: Rounds of evaluation they took.
+        most_rounds: Of one change.
+        derivations: Rule results, absorbed ones too.
+        rederived: Rows derived again because alternatives had been dropped.
+        recomputed: Times the view was computed again instead of repaired.
+        received_rows: Rows from other sites.
+        sent_rows: Rows to other sites.
+        sent_kills: Dead tokens announced, counted per receiver.
+        lives: Times it began anew, with the first; more than one after a peer was given up.
+    """
+
+    name: str
+    description: str = ""
+    leaf_rows: int = 0
+    leaf_changes: int = 0
+    view_rows: int = 0
+    view_changes: int = 0
+    settles: int = 0
+    rounds: int = 0
+    most_rounds: int = 0
+    derivations: int = 0
+    rederived: int = 0
+    recomputed: int = 0
+    received_rows: int = 0
+    sent_rows: int = 0
+    sent_kills: int = 0
+    lives: int = 1
+
+
+class TrafficReport(msgspec.Struct, frozen=True):
+    """What a query's channels have cost a site since it was installed there.
+
+    Attributes:
+        batches: Sent.
+        bytes: Payloads of those; MQTT's own headers and topics come on top.
+        snapshots: Batches of those that repeated what had been sent before.
+        snapshot_bytes: Payloads of those.
+        resyncs: Times a channel to here was out of step, the beginning too, and got a snapshot.
+        resync_milliseconds: How long they waited for it, all together.
+        longest_resync: The longest of those waits, in milliseconds.
+    """
+
+    batches: int = 0
+    bytes: int = 0
+    snapshots: int = 0
+    snapshot_bytes: int = 0
+    resyncs: int = 0
+    resync_milliseconds: int = 0
+    longest_resync: int = 0
+
+
 class FlowReport(msgspec.Struct, frozen=True):
-    """Counts per channel, for quiescence: `sent["to"]`, `received["from"]`."""
+    """Counts per channel, for quiescence: `sent["to"]`, `received["from"]`.
+
+    Attributes:
+        busy: Whether something waits for the site's next step.
+        recursions: What the recursions have done here.
+        traffic: What the channels have cost.
+    """
 
     version: int
     epoch: int
     sent: dict[str, int]
     received: dict[str, int]
     busy: bool = False
+    recursions: tuple[RecursionReport, ...] = ()
+    traffic: TrafficReport = TrafficReport()
 
 
 class Command(msgspec.Struct, frozen=True):

@@ -11,11 +11,10 @@ from federated_optimizer.testing import (
     NOW,
     SPREAD_TOPOLOGY,
     TOPOLOGY,
-    decisions,
     evaluate_bundle,
-    plans,
     readings,
 )
+from federated_optimizer.testing_plans import decisions, plans, recursions
 from streamsql.reference import evaluate
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -75,4 +74,17 @@ def test_what_gateways_do_by_themselves_is_right(topology: Topology, data: st.Da
     plan = data.draw(decisions())
     world = data.draw(readings(topology, least=5))
     bundle = place(plan, topology, query="q1")
+    assert evaluate_bundle(bundle, world, NOW) == evaluate(plan, world.whole, NOW)
+
+
+@pytest.mark.parametrize("topology", [TOPOLOGY, SPREAD_TOPOLOGY], ids=["one base", "three bases"])
+@given(data=st.data())
+def test_a_recursion_is_the_same_whatever_way_it_goes(
+    topology: Topology, data: st.DataObject
+) -> None:
+    plan = data.draw(recursions())
+    world = data.draw(readings(topology))
+    bundle = place(plan, topology, query="q1")
+    assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
+    assert bundle.result_sites == topology.bases[:1]
     assert evaluate_bundle(bundle, world, NOW) == evaluate(plan, world.whole, NOW)

@@ -1,0 +1,229 @@
+"""What a recursion costs on the network, by the way in which several sites compute it.
+
+Four ways (`RecursionChoice.way`):
+
+* centre: every change of a base row goes to one site, which has the whole view;
+* flood: every change of a base row goes to every computing site, as link-state routing does; each
+  has the whole view and shows a part of it;
+* witness: base rows go where they join, derived rows to the site that owns them, each with one
+  conjunction of tokens that supports it; a dead token is announced to all;
+* annotations: the same with whole annotations.
+
+The model is arithmetic over a steady state: base rows come and go at given rates. Its shape is that
+of the measurements in performance.md 2.4 (bytes of a transit-stub network over 12 hosts, one
+message a row, no envelopes); with those constants (`PAPER`) it is off by at most:
+
+    inserting, witness      -3 % ... +8 %  (200 sparse, 400, 800, 1,600 dense links)
+    inserting, annotations  -14 % ... +35 %
+    deleting, witness       -7 % ... +33 % (dense; on the sparse net kills are all there is)
+
+With the product's messages (`PRODUCT`) the envelope of a batch counts: it is most of what a change
+costs that touches few rows.
+"""
+
+from dataclasses import dataclass
+
+WAYS = ("centre", "flood", "witness", "annotations")
+
+SUPPORT = 8.0
+"""Tokens in a shortest conjunction: the hops of a path. 7.7 on every net of 2.4, whatever its size
+(24.5 bytes a shipped witness, of which 9 are the row and 2 a token)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Bytes of what travels.
+
+    Attributes:
+        token: A token by itself: announced dead, or beside a base row.
+        literal: A token inside an annotation.
+        envelope: A message, whatever is in it.
+    """
+
+    token: float
+    literal: float
+    envelope: float
+
+
+PAPER = Encoding(token=5.0, literal=2.0, envelope=0.0)
+"""As counted in performance.md 2.4; six bytes a node of a diagram are three literals."""
+
+PRODUCT = Encoding(token=9.0, literal=4.5, envelope=130.0)
+"""Measured in the simulator (400 links, 12 sites): a token by itself is a 64-bit number; inside an
+annotation it is written as a difference; a batch names version, epoch, number, port and query."""
+
+ROWS_PER_MESSAGE = 4.0
+"""Derived rows that travel together: measured 9 while inserting, 3.3 while deleting."""
+
+HOP_MILLISECONDS = 2.0
+"""From a step at one site to the next at another: publish, broker, callback (0.2-0.5 ms measured,
+performance.md section 5) and the rest a site takes between two steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A recursion and what moves in it, per second.
+
+    Attributes:
+        sites: That would compute it together.
+        base_rows: Rows it reads.
+        inserts: Base rows that come.
+        deletes: Base rows that go.
+        base_bytes: Of a base row, cut to what the recursion reads.
+        view_rows: Rows it has.
+        view_bytes: Of a view row.
+        view_changes: View rows that come or go per base row that does.
+        fan: Rows that one row of the view leads to: base rows per value of the join key.
+        local: Share of derivations whose row is owned where it is derived.
+        at_sites: Share of base rows that arrive at the computing sites themselves.
+        shown: Share of the view's changes that are wanted at the base site.
+    """
+
+    sites: int
+    base_rows: float
+    inserts: float
+    deletes: float
+    base_bytes: float
+    view_rows: float
+    view_bytes: float
+    view_changes: float
+    fan: float
+    local: float
+    at_sites: float = 1.0
+    shown: float = 1.0
+
+    @property
+    def changes(self) -> float:
+        """Changes of base rows per second."""
+        return self.inserts + self.deletes
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a way costs.
+
+    Attributes:
+        bytes_per_second: Between sites, with what goes to the base site.
+        milliseconds: From a change of a base row to the last row it changes at the base site.
+    """
+
+    way: str
+    bytes_per_second: float
+    milliseconds: float
+
+
+def alternatives(fan: float) -> float:
+    """Return the share of rows with another support when the shipped one dies.
+
+    None in a tree (each node has one link up and one down: two a node), half where nodes have four.
+    Measured on dense nets: 0.44 to 0.59.
+    """
+    return max(0.0, 1.0 - 2.0 / max(fan, 2.0))
+
+
+def diagram_literals(fan: float) -> float:
+    """Return the size of a whole annotation in literals: the supports of every way round.
+
+    Measured in nodes of a diagram a shipped row: 10 on the sparse net, 18 to 27 on dense ones.
+    """
+    return 3.0 * SUPPORT * max(1.0, fan - 1.0)
+
+
+def moved_per_change(view_rows: float, base_rows: float, fan: float) -> float:
+    """Return how many rows of the view come or go with a base row, if nobody has counted.
+
+    A row goes when its support held the base row (`SUPPORT` of all base rows do) and there is no
+    other. In a steady state as much comes back.
+    """
+    held = view_rows * min(1.0, SUPPORT / max(base_rows, 1.0))
+    return max(1.0, held * (1.0 - alternatives(fan)))
+
+
+def price(way: str, load: Workload, encoding: Encoding = PRODUCT) -> Price:
+    """Return what a way costs.
+
+    Args:
+        way: One of `WAYS`.
+        load: The recursion.
+        encoding: Of messages.
+    """
+    match way:
+        case "centre":
+            return _centre(load, encoding)
+        case "flood":
+            return _flood(load, encoding)
+        case "witness":
+            return _derived(way, load, encoding, encoding.literal * SUPPORT)
+        case "annotations":
+            return _derived(way, load, encoding, encoding.literal * diagram_literals(load.fan))
+        case _:
+            raise ValueError(f"a recursion has no way {way!r}")
+
+
+def prices(load: Workload, encoding: Encoding = PRODUCT) -> tuple[Price, ...]:
+    """Return the prices of all ways, in the order of `WAYS`."""
+    return tuple(price(way, load, encoding) for way in WAYS)
+
+
+def _centre(load: Workload, encoding: Encoding) -> Price:
+    """Every change is one message to the centre, which is where the answer is wanted."""
+    rows = load.changes * load.base_bytes
+    return Price("centre", rows + load.changes * encoding.envelope, HOP_MILLISECONDS)
+
+
+def _flood(load: Workload, encoding: Encoding) -> Price:
+    """Every change is one message to every other site; a deletion is only the token."""
+    others = load.sites - 1
+    inserted = load.inserts * (load.base_bytes + encoding.token)
+    flooded = others * (inserted + load.deletes * encoding.token)
+    envelopes = others * load.changes * encoding.envelope
+    entering = _entering(load, encoding)
+    shown = _shown(load, encoding)
+    return Price("flood", flooded + envelopes + entering + shown, 2 * HOP_MILLISECONDS)
+
+
+def _derived(way: str, load: Workload, encoding: Encoding, annotation: float) -> Price:
+    """Base rows go where they join; derived rows go to their owners; dead tokens go to all.
+
+    A row that enters the view is derived on along each of its `fan` base rows, and what is owned
+    elsewhere travels once a (row, neighbour). Of the rows that rest on a dead token those with an
+    alternative are shipped again. What a step derives for one site is one message.
+    """
+    others, away = load.sites - 1, 1.0 - load.local
+    routed = load.inserts * away * (load.base_bytes + encoding.token)
+    kills = load.deletes * others
+    died = load.view_rows * min(1.0, SUPPORT / max(load.base_rows, 1.0))
+    entering = load.inserts * load.view_changes
+    again = load.deletes * died * alternatives(load.fan)
+    shipped = (entering + again) * load.fan * away
+    messages = load.inserts * away + kills + shipped / ROWS_PER_MESSAGE
+    size = load.view_bytes + annotation
+    bytes_ = routed + kills * encoding.token + shipped * size + messages * encoding.envelope
+    hops = 1.0 + SUPPORT * away + 1.0
+    total = bytes_ + _entering(load, encoding) + _shown(load, encoding)
+    return Price(way, total, hops * HOP_MILLISECONDS)
+
+
+def _entering(load: Workload, encoding: Encoding) -> float:
+    """Base rows that arrive elsewhere (stored tables, windows at the base) travel to a site."""
+    return load.changes * (1.0 - load.at_sites) * (load.base_bytes + encoding.envelope)
+
+
+def _shown(load: Workload, encoding: Encoding) -> float:
+    """The sites send what they show to the base, at most one message a change and site."""
+    rows = load.changes * load.view_changes * load.shown
+    messages = min(rows, load.changes * load.sites)
+    return rows * load.view_bytes + messages * encoding.envelope
+
+
+def built(load: Workload, way: str, encoding: Encoding = PAPER) -> float:
+    """Return the bytes between sites for building the whole view up, row by row.
+
+    For comparing the model with measurements that begin with nothing.
+    """
+    others = load.sites - 1
+    if way == "flood":
+        return load.base_rows * others * (load.base_bytes + encoding.token + encoding.envelope)
+    literals = SUPPORT if way == "witness" else diagram_literals(load.fan)
+    shipped = load.view_rows * load.fan * (1.0 - load.local)
+    return shipped * (load.view_bytes + encoding.literal * literals)

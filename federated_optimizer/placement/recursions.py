@@ -1,0 +1,274 @@
+"""Where a recursion is computed and what travels between its sites: prices, choice, and why.
+
+A recursion runs at the base unless another way is cheaper or asked for and several gateways have
+what it reads; then those gateways compute it together. Several base sites are there to share the
+work: without other wishes they compute it together, each a part.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import msgspec
+
+from federated_optimizer.placement.estimates import Estimate, estimate, row_bytes, total
+from federated_optimizer.placement.recursion_prices import Price, Workload, moved_per_change, prices
+from federated_optimizer.placement.statistics import RecursionFacts, Statistics
+from federated_optimizer.placement.topology import Topology
+from streamsql.algebra.explain import explain_plan
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import (
+    Fixpoint,
+    Plan,
+    Project,
+    RecursionChoice,
+    RecursiveReference,
+    Scan,
+    SourceKind,
+    UnionAll,
+    walk_plan,
+)
+from streamsql.errors import UnsupportedError
+from streamsql.wire.fragments import RecursionPlan, WayPrice
+
+DERIVED = ("witness", "annotations")
+"""Ways in which derived rows travel, with their provenance."""
+
+WITHOUT_PROVENANCE = ("kernel", "ranked", "set", "dred", "recompute")
+"""Strategies that compute at one place from base rows."""
+
+MAX_SITES = 256
+"""Sites that tokens can tell apart (`stream_engine.provenance.tokens`)."""
+
+DEGREE = 4.0
+"""Base rows per value of the join key, if nobody has counted: the dense net of the papers."""
+
+DEPTH = 8.0
+"""Different values of a computed column, such as a count of hops."""
+
+MUCH = 2.0
+"""A query that runs changes its way for one that costs at most one part in so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The outcome.
+
+    Attributes:
+        way: Concrete; "centre" for one place.
+        sites: The gateways that compute it together; empty for the base.
+        plan: For EXPLAIN.
+    """
+
+    way: str
+    sites: tuple[str, ...]
+    plan: RecursionPlan
+
+
+def recursion_key(node: Fixpoint) -> str:
+    """Return what identifies a recursion whatever query it is in: its text without its choice."""
+    plain = msgspec.structs.replace(node, choice=RecursionChoice())
+    return hashlib.sha256(explain_plan(plain).encode()).hexdigest()[:16]
+
+
+def leaves_of(node: Fixpoint) -> tuple[Plan, ...]:
+    """Return the distinct largest plans inside a recursion that do not read it."""
+    found: dict[Plan, None] = {}
+
+    def visit(plan: Plan) -> None:
+        if isinstance(plan, RecursiveReference):
+            return
+        if any(isinstance(part, RecursiveReference) for part in walk_plan(plan)):
+            for child in plan.inputs:
+                visit(child)
+        else:
+            found[plan] = None
+
+    for branch in node.inputs:
+        visit(branch)
+    return tuple(found)
+
+
+def gateways_of(leaves: tuple[Plan, ...], topology: Topology) -> tuple[str, ...]:
+    """Return the gateways that own a stream which leaves read, sorted; absent ones left out."""
+    owners = {
+        site
+        for leaf in leaves
+        for scan in walk_plan(leaf)
+        if isinstance(scan, Scan) and scan.kind != SourceKind.TABLE
+        for site in topology.owners(scan.source)
+    }
+    return tuple(sorted(owners - topology.absent)) or tuple(sorted(owners))
+
+
+def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown: float) -> Chosen:
+    """Choose the way of a recursion.
+
+    Args:
+        node: As bound, before anything is cut.
+        topology: The sites.
+        statistics: What is known.
+        shown: Share of the recursion's rows that are wanted at the base.
+
+    Raises:
+        UnsupportedError: The query asks for a strategy and a way that do not go together.
+    """
+    _check(node.choice)
+    leaves = leaves_of(node)
+    gateways = gateways_of(leaves, topology)
+    bases = topology.bases
+    spread = len(bases) > 1
+    candidates = bases if spread else gateways
+    several = 1 < len(candidates) <= MAX_SITES
+    facts = statistics.recursions.get(recursion_key(node))
+    load, assumed = workload(node, leaves, candidates, topology, statistics, shown=shown)
+    priced = prices(load)
+    way, why = _decided(node.choice, statistics.ways.get(recursion_key(node), ""), priced, several)
+    if spread and node.choice.way == "auto" and node.choice.strategy not in WITHOUT_PROVENANCE:
+        way, why = "witness", f"{len(bases)} base sites share the work: each keeps a part"
+    at_gateways = way != "centre" and not spread
+    sites = candidates if way != "centre" else bases[:1]
+    plan = RecursionPlan(
+        name=node.name,
+        key=recursion_key(node),
+        way=way,
+        sites=sites,
+        forced=node.choice.way != "auto",
+        why=why,
+        prices=tuple(_way_price(p, candidates, bases) for p in priced),
+        assumed=assumed,
+        measured=facts is not None,
+    )
+    return Chosen(way, gateways if at_gateways else (), plan)
+
+
+def _check(choice: RecursionChoice) -> None:
+    if choice.strategy in WITHOUT_PROVENANCE and choice.way in DERIVED:
+        raise UnsupportedError(
+            f"way = '{choice.way}' ships derived rows with their provenance, and strategy = "
+            f"'{choice.strategy}' keeps none",
+            hint="choose way = 'flood' or 'centre', or strategy = 'absorption'",
+        )
+
+
+def _decided(
+    choice: RecursionChoice, current: str, priced: tuple[Price, ...], several: bool
+) -> tuple[str, str]:
+    """Return way and reason."""
+    if not several:
+        reason = "fewer than two gateways have what it reads, or more than tokens can tell apart"
+        return "centre", reason
+    if choice.way != "auto":
+        return choice.way, "the query asks for it"
+    ways = [p for p in priced if choice.strategy not in WITHOUT_PROVENANCE or p.way not in DERIVED]
+    best = min(ways, key=lambda p: (p.bytes_per_second, p.milliseconds))
+    known = {p.way: p.bytes_per_second for p in ways}
+    if current in known and best.way != current:
+        if best.bytes_per_second * MUCH > known[current]:
+            return current, f"it runs so, and {best.way} would cost more than half of it"
+        return (
+            best.way,
+            f"{current}, as it ran, costs {known[current] / best.bytes_per_second:.1f}x",
+        )
+    others = [p.bytes_per_second for p in ways if p.way != best.way]
+    factor = min(others) / max(best.bytes_per_second, 1e-9) if others else 1.0
+    return best.way, f"cheapest: the next best costs {factor:.1f} times as much"
+
+
+def workload(  # noqa: PLR0913  (what the estimate rests on)
+    node: Fixpoint,
+    leaves: tuple[Plan, ...],
+    sites: tuple[str, ...],
+    topology: Topology,
+    statistics: Statistics,
+    *,
+    shown: float,
+) -> tuple[Workload, tuple[str, ...]]:
+    """Return what the prices are computed from, and what of it is assumed, in words."""
+    parts = {scan: estimate(scan, statistics) for leaf in leaves for scan in _sources(leaf)}
+    base = total(estimate(leaf, statistics) for leaf in _once(leaves))
+    here = [e for scan, e in parts.items() if set(topology.owners(scan.source)) & set(sites)]
+    moving = sum(e.inserts + e.deletes for e in parts.values())
+    at_sites = sum(e.inserts + e.deletes for e in here) / moving if moving else 1.0
+    facts = statistics.recursions.get(recursion_key(node))
+    rows, view_rows, assumed = _sizes(node, base, facts)
+    inserts, deletes = base.inserts, base.deletes
+    if facts is not None:
+        inserts = deletes = facts.changes / 2
+        assumed = ()
+    moved = facts.view_changes if facts is not None else 0.0
+    load = Workload(
+        sites=max(len(sites), 1),
+        base_rows=rows,
+        inserts=inserts,
+        deletes=deletes,
+        base_bytes=min((row_bytes(leaf.schema) for leaf in leaves), default=2.0),
+        view_rows=view_rows,
+        view_bytes=row_bytes(node.schema),
+        view_changes=moved or moved_per_change(view_rows, rows, DEGREE),
+        fan=DEGREE,
+        local=1.0 / max(len(sites), 1),
+        at_sites=at_sites,
+        shown=shown,
+    )
+    return load, assumed
+
+
+def _once(leaves: tuple[Plan, ...]) -> list[Plan]:
+    """Return leaves over distinct sources: base and step branches mostly read the same one."""
+    seen: dict[tuple[str, ...], Plan] = {}
+    for leaf in leaves:
+        seen.setdefault(tuple(scan.source for scan in _sources(leaf)), leaf)
+    return list(seen.values())
+
+
+def _sources(plan: Plan) -> list[Scan]:
+    return [node for node in walk_plan(plan) if isinstance(node, Scan)]
+
+
+def _sizes(
+    node: Fixpoint, base: Estimate, facts: RecursionFacts | None
+) -> tuple[float, float, tuple[str, ...]]:
+    """Return base rows, view rows, and what was assumed."""
+    if facts is not None:
+        return facts.base_rows, facts.view_rows, ()
+    rows = max(base.rows, 1.0)
+    nodes = rows / DEGREE + 1
+    named = _named_columns(node)
+    view = nodes ** min(named, 2)
+    if node.selection is None:
+        view *= DEPTH ** min(len(node.schema) - named, 1)
+    view = min(view, float(node.limit))
+    text = f"{node.name}: {view:.0f} rows, {DEGREE:g} of its base rows per value joined"
+    return rows, view, (*base.assumed, text)
+
+
+def _named_columns(node: Fixpoint) -> int:
+    """Return how many columns hold names from the base rows; the others are computed.
+
+    With a selection those are its groups.
+    """
+    if node.selection is not None:
+        return len(node.selection.group)
+    width = len(node.schema)
+    named = set(range(width))
+    for branch in _branches(node.step):
+        if isinstance(branch, Project):
+            named &= {i for i, e in enumerate(branch.expressions) if isinstance(e, Column)}
+    return len(named)
+
+
+def _branches(plans: tuple[Plan, ...]) -> list[Plan]:
+    found: list[Plan] = []
+    for plan in plans:
+        found.extend(_branches(plan.branches) if isinstance(plan, UnionAll) else [plan])
+    return found
+
+
+def _way_price(price: Price, sites: tuple[str, ...], bases: tuple[str, ...]) -> WayPrice:
+    where = bases[0] if price.way == "centre" else f"{len(sites)} sites"
+    return WayPrice(
+        way=price.way,
+        bytes_per_second=round(price.bytes_per_second, 1),
+        milliseconds=round(price.milliseconds, 1),
+        where=where,
+    )

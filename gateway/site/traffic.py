@@ -1,0 +1,75 @@
+"""What the channels of each query have cost: batches, bytes, and waiting for snapshots."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from streamsql.wire.messages import TrafficReport
+
+Channel = tuple[str, str]
+"""Query and sending site."""
+
+
+@dataclass(slots=True)
+class _Counts:
+    batches: int = 0
+    bytes: int = 0
+    snapshots: int = 0
+    snapshot_bytes: int = 0
+    resyncs: int = 0
+    waited: float = 0.0
+    longest: float = 0.0
+
+
+class Traffic:
+    """Counts per query that runs here. Bounded by the queries and their channels."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, _Counts] = {}
+        self._waiting: dict[Channel, float] = {}
+
+    def sent(self, query: str, size: int, *, snapshot: bool) -> None:
+        """Count a batch that was handed to the broker.
+
+        Args:
+            query: Whose.
+            size: Bytes of its payload.
+            snapshot: Whether it belongs to a snapshot.
+        """
+        counts = self._counts.setdefault(query, _Counts())
+        counts.batches += 1
+        counts.bytes += size
+        if snapshot:
+            counts.snapshots += 1
+            counts.snapshot_bytes += size
+
+    def waiting(self, channels: Collection[Channel], now: float) -> None:
+        """Take in which channels to here wait for a snapshot; `now` in seconds, never back."""
+        wait = set(channels)
+        for channel in [channel for channel in self._waiting if channel not in wait]:
+            took = now - self._waiting.pop(channel)
+            counts = self._counts.setdefault(channel[0], _Counts())
+            counts.resyncs += 1
+            counts.waited += took
+            counts.longest = max(counts.longest, took)
+        for channel in wait - self._waiting.keys():
+            self._waiting[channel] = now
+
+    def forget(self, running: Collection[str]) -> None:
+        """Drop the queries that do not run any more."""
+        for query in [query for query in self._counts if query not in running]:
+            del self._counts[query]
+
+    def report(self, query: str) -> TrafficReport:
+        """Return a query's counts."""
+        counts = self._counts.get(query)
+        if counts is None:
+            return TrafficReport()
+        return TrafficReport(
+            batches=counts.batches,
+            bytes=counts.bytes,
+            snapshots=counts.snapshots,
+            snapshot_bytes=counts.snapshot_bytes,
+            resyncs=counts.resyncs,
+            resync_milliseconds=round(counts.waited * 1_000),
+            longest_resync=round(counts.longest * 1_000),
+        )
