@@ -1,0 +1,312 @@
+"""Plain set execution of recursions over relations that only grow: semi-naive, no annotations.
+
+The cheapest way to load a view, and the reference for what provenance costs. Derived rows travel
+between the partitions as they do with provenance, each once per deriving site. Nothing says what a
+row rests on, so nothing can be taken back: deletions, expiries and lost sites stop the query.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from stream_engine.provenance.tokens import MAX_SITES
+from stream_engine.recursion.dred.candidates import Candidates
+from stream_engine.recursion.dred.evaluation import Evaluation
+from stream_engine.recursion.dred.partitioning import check_linear, partitioning
+from stream_engine.recursion.leaves import LeafInput
+from stream_engine.recursion.options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.outbox import Parcels, RecursiveOutgoing
+from stream_engine.recursion.placement import Router
+from stream_engine.recursion.probing import ProbePlan
+from stream_engine.recursion.program import Program
+from stream_engine.recursion.rules import RECURSIVE
+from stream_engine.recursion.tables import Item, ItemTable
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+from streamsql.errors import FederationError, InternalError, UnsupportedError, WireError
+from streamsql.wire.messages import AnnotatedRow
+
+ROWS_PORT = "rows"
+LEAF_PORT = "leaf:"
+
+
+def refusal(program: Program, what: str) -> UnsupportedError:
+    """Return the error for something that would take rows back."""
+    return UnsupportedError(
+        f"recursion {program.name} runs by plain set execution, which can take nothing back, but "
+        f"{what}",
+        hint="choose another strategy: 'ranked', 'absorption', 'relative' or 'dred'",
+    )
+
+
+class SetEngine:
+    """A `LocalEngine` for leaf rows that never leave.
+
+    State: leaf rows and the view, indexed. Work per change: its consequences.
+    """
+
+    description = "set execution"
+
+    def __init__(self, program: Program, options: RecursionOptions) -> None:
+        self.counters = FixpointCounters()
+        self._program = program
+        self._rules = Evaluation(program, options, self.counters)
+        self._leaves = tuple(ItemTable() for _ in program.uses)
+        self._derived = Candidates(program.selection, forgetful=True)
+
+    def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
+        """Add leaf rows; return the view's change, which takes back only surpassed rows.
+
+        Raises:
+            UnsupportedError: A leaf row has left.
+            RecursionLimitError: The view or the work has grown past its bound.
+        """
+        for rows in left:
+            if rows:
+                raise refusal(self._program, f"{rows[0]} has left one of its inputs")
+        self.counters.settles += 1
+        self._rules.begin()
+        for leaf, rows in enumerate(entered):
+            for row in rows:
+                self._leaves[leaf].add(Item(row, True))
+        plans = self._rules.plans
+        for leaf, rows in enumerate(entered):
+            self._add(self._rules.heads(plans.base[leaf], rows, self._table))
+            self._add(self._rules.heads(plans.step[leaf], rows, self._table))
+        rounds = 0
+        while released := self._derived.take_released():
+            self._add(self._rules.heads(plans.recursive, released, self._table))
+            rounds += 1
+            self._program.check_rounds(rounds, len(self._derived))
+        self.counters.rounds += rounds
+        return self._derived.take_changes()
+
+    def _add(self, rows: list[Row]) -> None:
+        for row in rows:
+            self._derived.add(row)
+        self._program.check_size(len(self._derived.shown), len(self._derived))
+
+    def _table(self, number: int) -> ItemTable:
+        return self._derived.shown if number == RECURSIVE else self._leaves[number]
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of the view."""
+        return (item.row for item in self._derived.shown.items)
+
+    def size(self) -> int:
+        """Return the number of rows of the view."""
+        return len(self._derived.shown)
+
+    def clear(self) -> None:
+        """Drop all state."""
+        for table in self._leaves:
+            table.clear()
+        self._derived = Candidates(self._program.selection, forgetful=True)
+
+
+class SetOperator:
+    """A site's partition of a recursion over leaf rows that never leave, at one of several sites.
+
+    State: leaf rows that join here, the partition's rows, and the rows derived for other sites
+    (with aggregate selection only the best of them, and only those are sent). A message that comes
+    twice changes nothing.
+
+    Args:
+        program: The recursion.
+        site: This site.
+        sites: All sites that take part, in the same order everywhere.
+        options: `owner` and the bounds count here.
+
+    Attributes:
+        leaves: Plans whose changes are given to `apply`, by port number.
+        counters: Work done so far.
+
+    Raises:
+        UnsupportedError: A rule reads the relation twice.
+    """
+
+    description = "set execution"
+
+    def __init__(
+        self, program: Program, *, site: str, sites: tuple[str, ...], options: RecursionOptions
+    ) -> None:
+        if site not in sites or len(sites) > MAX_SITES:
+            raise InternalError(f"recursion {program.name}: {site} not among {len(sites)} sites")
+        check_linear(program, "set")
+        self.leaves = program.leaves
+        self.leaf_columns = tuple(use.columns for use in program.uses)
+        self.counters = FixpointCounters()
+        self._program = program
+        self._site = site
+        self._sites = sites
+        self._rules = Evaluation(program, options, self.counters)
+        self._router = Router(partitioning(program), sites, options.owner)
+        self._inputs = tuple(LeafInput(use) for use in program.uses)
+        self._joined = tuple(ItemTable() for _ in program.uses)
+        self._known: tuple[set[Row], ...] = tuple(set() for _ in program.uses)
+        self._derived = Candidates(program.selection, forgetful=True)
+        self._elsewhere = Candidates(program.selection, forgetful=True)
+        self._released: list[Row] = []
+        self._fresh: list[tuple[int, Row]] = []
+        self._received: list[Row] = []
+        self._parcels = Parcels()
+        self._dead: dict[str, int] = {}
+        self._senders: set[str] = set()
+        self._failure: FederationError | None = None
+
+    # -- input --------------------------------------------------------------------------------
+
+    def apply(self, port: int, delta: Delta) -> None:
+        """Note changes of leaf `port`; `settle` works on them."""
+        if self._failure is None:
+            self._inputs[port].buffer(delta)
+
+    def receive(
+        self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
+    ) -> None:
+        """Note what another site sent; `settle` works on it.
+
+        Raises:
+            WireError: The port is unknown, or a row is malformed.
+        """
+        if self._failure is not None:
+            return
+        leaf = port.removeprefix(LEAF_PORT)
+        if port == ROWS_PORT:
+            width = self._program.width
+        elif port.startswith(LEAF_PORT) and leaf.isdecimal() and int(leaf) < len(self.leaves):
+            width = len(self.leaf_columns[int(leaf)])
+        else:
+            raise WireError(f"{sender}: recursion {self._program.name} has no port {port!r:.40}")
+        for row in annotated:
+            if len(row.row) != width or row.annotation:
+                raise WireError(f"{sender}, port {port}: not a plain row of {width} columns")
+        if kills:
+            raise WireError(f"{sender}: set execution has no tokens that could die")
+        self._senders.add(sender)
+        self.counters.received_rows += len(annotated)
+        if port == ROWS_PORT:
+            self._received.extend([row.row for row in annotated])
+        else:
+            self._fresh.extend([(int(leaf), row.row) for row in annotated])
+
+    def kill_site(self, site: str, epoch: int) -> None:
+        """Stop if rows here may rest on leaf rows of a site that are declared dead.
+
+        The first notice of a site that never wrote says only from which epoch on it counts.
+        """
+        known = self._dead.get(site)
+        if site == self._site or (known is not None and epoch <= known):
+            return
+        self._dead[site] = epoch
+        if known is not None or site in self._senders:
+            self._failure = refusal(
+                self._program, f"site {site}, on whose rows it may rest, was lost or began again"
+            )
+
+    # -- settling -----------------------------------------------------------------------------
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing left to do with what was noted before it."""
+        return not (self._released or self._fresh or self._received)
+
+    def settle(self, rounds: int | None = None) -> Delta:
+        """Work until nothing changes here; return the change of this site's part of the view.
+
+        Args:
+            rounds: Stop after that many rounds of semi-naive evaluation and keep the rest.
+
+        Raises:
+            UnsupportedError: Something would have to be taken back. It is raised again by every
+                later call.
+            RecursionLimitError: The view or the work has grown past its bound; likewise.
+        """
+        try:
+            if self._failure is not None:
+                raise self._failure
+            self._work(rounds)
+        except FederationError as error:
+            self._failure = error
+            self.clear()
+            raise
+        return self._derived.take_changes()
+
+    def _work(self, rounds: int | None) -> None:
+        self.counters.settles += 1
+        self._rules.begin()
+        self._take_in()
+        done = 0
+        while self._released and done != rounds:
+            released = [row for row in self._released if self._derived.is_shown(row)]
+            self._derive(self._rules.plans.recursive, released)
+            self._released = self._derived.take_released()
+            done += 1
+            self._program.check_rounds(done, len(self._derived))
+        self.counters.rounds += done
+        for row in self._elsewhere.take_released():
+            self._parcels.add(self._router.owner_of(row), ROWS_PORT, row, b"")
+        self._elsewhere.take_changes()
+
+    def _take_in(self) -> None:
+        """Work on everything noted: leaf rows first, then rows that others derived."""
+        plans = self._rules.plans
+        arrived: list[list[Row]] = []
+        for source in self._inputs:
+            entered, left = source.take()
+            if left:
+                raise refusal(self._program, f"{left[0]} has left one of its inputs")
+            arrived.append(entered)
+        fresh, self._fresh = self._fresh, []
+        for leaf, rows in enumerate(arrived):
+            for row in rows:
+                for site in self._router.leaf_destinations(leaf, row):
+                    if site == self._site:
+                        fresh.append((leaf, row))
+                    else:
+                        self._parcels.add(site, f"{LEAF_PORT}{leaf}", row, b"")
+        joined: list[list[Row]] = [[] for _ in self.leaves]
+        for leaf, row in fresh:
+            if row not in self._known[leaf]:
+                self._known[leaf].add(row)
+                self._joined[leaf].add(Item(row, True))
+                joined[leaf].append(row)
+        for leaf, rows in enumerate(joined):
+            self._derive(plans.step[leaf], rows)
+        for leaf, rows in enumerate(arrived):
+            self._derive(plans.base[leaf], rows)
+        received, self._received = self._received, []
+        for row in received:
+            self._derived.add(row)
+        self._released += self._derived.take_released()
+        self._program.check_size(len(self._derived.shown), len(self._derived))
+
+    def _derive(self, plans: Sequence[ProbePlan], rows: list[Row]) -> None:
+        """Derive in one step, and hand every row to the partition that owns it."""
+        owner_of, mine = self._router.owner_of, self._site
+        for row in self._rules.heads(plans, rows, self._table):
+            (self._derived if owner_of(row) == mine else self._elsewhere).add(row)
+        self._program.check_size(len(self._derived.shown), len(self._derived))
+
+    def _table(self, number: int) -> ItemTable:
+        return self._derived.shown if number == RECURSIVE else self._joined[number]
+
+    # -- output -------------------------------------------------------------------------------
+
+    def drain(self) -> list[RecursiveOutgoing]:
+        """Return the messages for other sites that settling has produced, in sending order."""
+        messages = self._parcels.drain()
+        self.counters.sent_rows += sum(len(message.annotated) for message in messages)
+        return messages
+
+    def state_rows(self) -> Iterator[Row]:
+        """Yield the rows of this site's part of the view."""
+        return (item.row for item in self._derived.shown.items)
+
+    def clear(self) -> None:
+        """Drop all state."""
+        for table in self._joined:
+            table.clear()
+        self._known = tuple(set() for _ in self.leaves)
+        self._derived = Candidates(self._program.selection, forgetful=True)
+        self._elsewhere = Candidates(self._program.selection, forgetful=True)
+        self._released, self._fresh, self._received = [], [], []
+        self._parcels.drain()
