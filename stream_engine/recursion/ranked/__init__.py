@@ -1,0 +1,1 @@
+"""Ranked maintenance of recursions: every row keeps a proof that rests on older rows only."""

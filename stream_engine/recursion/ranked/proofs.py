@@ -1,0 +1,197 @@
+"""The view's rows with their proofs, and what happens to the proofs when rows die.
+
+Backward before forward (as Motik et al., AAAI 2015, with a rank as the proof of well-foundedness):
+a row whose proof has lost a part looks for another derivation from live rows of lower rank before
+it is given up. Suspects are taken in the order of their ranks, so that each is decided once.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
+
+from stream_engine.recursion.ranked.derivations import Proof, Support
+from stream_engine.recursion.ranked.entries import DEAD, LEAF_RANK, Entry, EntryTable, release
+from stream_engine.recursion.rules import RECURSIVE
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+
+
+class Proofs:
+    """Rows of the leaves and of the view.
+
+    State: an entry per row. During a change, rows that have died stay in the tables (generated
+    loops skip them), so that a row which comes back is the same entry and shows in no delta.
+
+    Args:
+        leaf_widths: Number of columns of every leaf.
+        width: Of the view.
+
+    Attributes:
+        tables: By leaf number and RECURSIVE.
+        view: The table of the recursive relation.
+        live: Number of live rows of the view.
+        lost: Entries of the view that died during this change, in order; some may live again.
+        checked: Suspects decided since the start.
+    """
+
+    def __init__(self, leaf_widths: Sequence[int], width: int) -> None:
+        self.tables = {leaf: EntryTable(columns) for leaf, columns in enumerate(leaf_widths)}
+        self.view = self.tables[RECURSIVE] = EntryTable(width)
+        self.live = 0
+        self.lost: list[Entry] = []
+        self.checked = 0
+        self._rank = LEAF_RANK
+        self._suspects: list[tuple[int, Entry]] = []
+        self._entered: set[Entry] = set()
+
+    @property
+    def has_suspects(self) -> bool:
+        """Whether some proofs may have lost a part."""
+        return bool(self._suspects)
+
+    # -- leaves -------------------------------------------------------------------------------
+
+    def add_leaf_rows(self, leaf: int, rows: Iterable[Row]) -> list[Entry]:
+        """Add rows that are not there; return their entries."""
+        table = self.tables[leaf]
+        entries = [Entry(row, LEAF_RANK, ()) for row in rows]
+        for entry in entries:
+            table.add(entry)
+        return entries
+
+    def remove_leaf_rows(self, leaf: int, rows: Iterable[Row]) -> None:
+        """Remove rows that are there; rows that rest on them become suspects."""
+        table = self.tables[leaf]
+        suspects = self._suspects
+        for row in rows:
+            entry = table.rows[row]
+            table.remove(entry)
+            entry.rank = DEAD
+            if entry.users:
+                suspects.extend((user.rank, user) for user in entry.users)
+                entry.users = None
+        heapify(suspects)
+
+    # -- rows of the view ---------------------------------------------------------------------
+
+    def place(self, row: Row, entry: Entry | None, proof: Proof) -> Entry:
+        """Let a row live that is not there (`entry` is None) or dead; its rank is the highest."""
+        self._rank += 1
+        self.live += 1
+        if entry is None:
+            entry = Entry(row, self._rank, proof)
+            self.view.add(entry)
+            self._entered.add(entry)
+        else:
+            entry.rank = self._rank
+        entry.attach(proof)
+        return entry
+
+    def lose(self, entry: Entry) -> None:
+        """Let a live row die; rows that rest on it become suspects."""
+        entry.rank = DEAD
+        self.live -= 1
+        self.lost.append(entry)
+        entry.detach()
+        users, entry.users = entry.users, None
+        if users is not None:
+            suspects = self._suspects
+            for user in users:
+                heappush(suspects, (user.rank, user))
+
+    def decide(self, supports: Sequence[Support], most: float) -> bool:
+        """Give every suspect another proof of lower rank, or let it die.
+
+        Args:
+            supports: Find a derivation of a row.
+            most: Deaths above which the work is left undone.
+
+        Returns:
+            Whether all suspects are decided.
+        """
+        suspects = self._suspects
+        deaths = 0
+        while suspects:
+            suspect = heappop(suspects)[1]
+            rank = suspect.rank
+            if rank == DEAD or not is_broken(suspect.proof):
+                continue
+            self.checked += 1
+            row = suspect.row
+            for support in supports:
+                proof = support(row, rank)
+                if proof is not None:
+                    suspect.detach()
+                    suspect.attach(proof)
+                    break
+            else:
+                deaths += 1
+                if deaths > most:
+                    return False
+                self.lose(suspect)
+        return True
+
+    # -- the change as a whole ----------------------------------------------------------------
+
+    def take_delta(self) -> Delta:
+        """Drop dead rows; return what has changed since the last call."""
+        delta: Delta = {}
+        entered, self._entered = self._entered, set()
+        lost, self.lost = self.lost, []
+        view = self.view
+        for entry in lost:
+            row = entry.row
+            if entry.rank == DEAD and view.rows.get(row) is entry:
+                view.remove(entry)
+                if entry in entered:
+                    entered.discard(entry)
+                else:
+                    delta[row] = -1
+        for entry in entered:
+            delta[entry.row] = 1
+        return delta
+
+    def forget_view(self) -> dict[Row, Entry]:
+        """Drop all rows of the view; return those that were there before this change."""
+        old = dict(self.view.rows)
+        for entry in self._entered:
+            del old[entry.row]
+        self.view.clear()
+        for leaf, table in self.tables.items():
+            if leaf != RECURSIVE:
+                release(table.rows.values())
+        self.live = 0
+        self.lost = []
+        self._entered = set()
+        self._suspects.clear()
+        return old
+
+    def take_delta_from(self, old: dict[Row, Entry]) -> Delta:
+        """Return the change from rows that `forget_view` returned."""
+        self._entered = set()
+        new = self.view.rows
+        delta: Delta = dict.fromkeys(new.keys() - old.keys(), 1)
+        delta.update(dict.fromkeys(old.keys() - new.keys(), -1))
+        return delta
+
+    def clear(self) -> None:
+        """Drop all state."""
+        for table in self.tables.values():
+            table.clear()
+        self.live = 0
+        self.lost = []
+        self._entered = set()
+        self._suspects.clear()
+
+
+def most_deaths(elastic: float, live: int) -> float:
+    """Return how many rows of a view may die before computing it again is cheaper."""
+    return math.inf if elastic >= 1 else elastic * live
+
+
+def is_broken(proof: Proof) -> bool:
+    """Return whether a part of a proof is dead."""
+    for part in proof:  # noqa: SIM110  (a generator costs three times as much)
+        if part.rank == DEAD:
+            return True
+    return False

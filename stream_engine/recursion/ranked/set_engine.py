@@ -1,0 +1,122 @@
+"""Ranked maintenance of a recursion without selection: linear, mutual or non-linear."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from stream_engine.recursion.options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.program import Program
+from stream_engine.recursion.ranked.derivations import Proof, derivations_of
+from stream_engine.recursion.ranked.entries import DEAD, Entry
+from stream_engine.recursion.ranked.proofs import Proofs, most_deaths
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+
+CHUNK = 256
+"""Rows whose consequences are derived before the first of these is entered: bounds duplicates."""
+
+
+class RankedSetEngine:
+    """A `LocalEngine` whose rows keep one proof each.
+
+    State: per row of the view its proof and its rank; indexed leaf rows. Work per change: what the
+    changed leaf rows derive, and for every row whose proof broke the search for another one; past
+    the share `options.elastic` of the view it is computed again from the leaves.
+    """
+
+    description = "ranked"
+
+    def __init__(self, program: Program, options: RecursionOptions) -> None:
+        self.counters = FixpointCounters()
+        self._program = program
+        self._options = options
+        self._proofs = Proofs([len(use.columns) for use in program.uses], program.width)
+        self._derivations = derivations_of(program, self._proofs.tables, None)
+        self._done = 0
+
+    def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
+        """Apply changes of the leaves: deletions are decided first; return the view's change."""
+        proofs = self._proofs
+        self.counters.settles += 1
+        self._done = 0
+        for leaf, rows in enumerate(left):
+            if rows:
+                proofs.remove_leaf_rows(leaf, rows)
+        is_decided = not proofs.has_suspects or proofs.decide(
+            self._derivations.supports, most_deaths(self._options.elastic, proofs.live)
+        )
+        fresh = [proofs.add_leaf_rows(leaf, rows) for leaf, rows in enumerate(entered)]
+        if not is_decided:
+            return self._computed_again()
+        batch = self._rescued()
+        found: list[tuple[Row, Proof]] = []
+        for entries, grows in zip(fresh, self._derivations.leaf, strict=True):
+            if entries:
+                for grow in grows:
+                    grow(entries, found.append)
+        self._place(found, batch)
+        self._settle(batch)
+        return proofs.take_delta()
+
+    def _rescued(self) -> list[Entry]:
+        """Let dead rows live again that have a derivation from live rows of any rank."""
+        rescued: list[Entry] = []
+        place = self._proofs.place
+        for entry in self._proofs.lost:
+            row = entry.row
+            for support in self._derivations.supports:
+                proof = support(row, DEAD)
+                if proof is not None:
+                    rescued.append(place(row, entry, proof))
+                    break
+        return rescued
+
+    def _place(self, found: list[tuple[Row, Proof]], batch: list[Entry]) -> None:
+        """Let derived rows live; append those that did not to the batch."""
+        get, place = self._proofs.view.rows.get, self._proofs.place
+        for row, proof in found:
+            entry = get(row)
+            if entry is None or entry.rank == DEAD:
+                batch.append(place(row, entry, proof))
+        self._done += len(found)
+
+    def _settle(self, batch: list[Entry]) -> None:
+        """Derive all consequences of new rows, semi-naively."""
+        program, counters = self._program, self.counters
+        while batch:
+            counters.rounds += 1
+            program.check_size(self._proofs.live)
+            following: list[Entry] = []
+            rest = iter(batch)
+            while chunk := list(islice(rest, CHUNK)):
+                found: list[tuple[Row, Proof]] = []
+                for grow in self._derivations.recursive:
+                    grow(chunk, found.append)
+                self._place(found, following)
+                program.check_derivations(self._done, self._options.max_derivations)
+            batch = following
+        counters.derivations += self._done
+        self._done = 0
+
+    def _computed_again(self) -> Delta:
+        proofs = self._proofs
+        self.counters.recomputed += 1
+        old = proofs.forget_view()
+        batch: list[Entry] = []
+        for leaf, grow in self._derivations.base:
+            found: list[tuple[Row, Proof]] = []
+            grow(list(proofs.tables[leaf].rows.values()), found.append)
+            self._place(found, batch)
+        self._settle(batch)
+        return proofs.take_delta_from(old)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of the view."""
+        return iter(self._proofs.view.rows)
+
+    def size(self) -> int:
+        """Return the number of rows of the view."""
+        return len(self._proofs.view.rows)
+
+    def clear(self) -> None:
+        """Drop all state."""
+        self._proofs.clear()
