@@ -27,6 +27,9 @@ WITH RECURSIVE path (src, dst, hops, cost) AS (
 SELECT src, dst, {wanted} FROM path GROUP BY src, dst"""
 
 
+PATHS = BOTH.format(wanted="MIN(hops) AS hops, MIN(cost) AS cost")
+
+
 def run_overheads(*, quick: bool, rounds: int) -> tuple[dict[str, Any], list[Outcome]]:
     """Return the figures, and the outcomes P9, A1 and B7."""
     trace = w1(400)
@@ -61,7 +64,7 @@ def selections(trace: LinkTrace) -> dict[str, dict[str, float]]:
 
     def shipped(wanted: str) -> dict[str, float]:
         ensemble = Ensemble(
-            _fixpoint(BOTH.format(wanted=wanted)),
+            recursion_of(BOTH.format(wanted=wanted)),
             SITES,
             RecursionOptions(strategy="absorption"),
             max_steps=100_000_000,
@@ -90,7 +93,7 @@ def selections(trace: LinkTrace) -> dict[str, dict[str, float]]:
     }
 
 
-def _fixpoint(script: str) -> Fixpoint:
+def recursion_of(script: str) -> Fixpoint:
     """Return the recursion of a script as it is bound.
 
     Raises:
