@@ -207,7 +207,7 @@ class BddEncoding:
 
     def supports(self, annotation: Bdd, limit: int) -> list[Support]:
         """Return minimal supports, smallest first; at most `limit`."""
-        nodes = self._nodes(annotation)
+        nodes = self.nodes(annotation)
         best: list[list[Support]] = [[], [frozenset()]]
         for token, low, high in nodes:
             through = [support | {token} for support in best[high]]
@@ -220,14 +220,14 @@ class BddEncoding:
         """Return the number of inner nodes."""
         return max(int(annotation.node_count()) - 2, 0)
 
-    def _nodes(self, annotation: Bdd) -> list[tuple[int, int, int]]:
+    def nodes(self, annotation: Bdd) -> list[tuple[int, int, int]]:
         """Return (token, low, high) of the inner nodes, which are numbered from 2, root last."""
         nodes = list(_NODE.iter_unpack(annotation.data_bytes()))[2:]
         return [(self._token[variable], low, high) for variable, low, high in nodes]
 
     def encode(self, annotation: Bdd) -> bytes:
         """Return the wire form."""
-        nodes = self._nodes(annotation)
+        nodes = self.nodes(annotation)
         tokens = sorted({token for token, _, _ in nodes}, key=self._variable.__getitem__)
         index = {token: i for i, token in enumerate(tokens)}
         out = bytearray()

@@ -145,7 +145,7 @@ def test_new_tokens_go_between_old_ones_without_moving_them() -> None:
     annotation = function(encoding, ((1, 9),))
     assert not encoding.arrange((1, 5, 9, 11))
     assert encoding.supports(annotation, 2) == [frozenset({1, 9})]
-    order = [t for t, _, _ in encoding._nodes(function(encoding, ((1, 5, 9, 11),)))]
+    order = [t for t, _, _ in encoding.nodes(function(encoding, ((1, 5, 9, 11),)))]
     assert order == [11, 9, 5, 1]
 
 

@@ -1,0 +1,160 @@
+"""How probable a row is when base rows hold independently, each with a probability of its own.
+
+Exact where the row's decision diagram fits: one pass over it, from the constants up, in which a
+node is worth p times its high child plus 1 - p times its low one. Otherwise a lower bound, from
+the supports that were found.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stream_engine.explanation.budget import Budget, ExplanationLimitError
+from stream_engine.explanation.derivations import DerivationGraph, Kind
+from stream_engine.provenance.annotation import AnnotationTooWideError
+from stream_engine.provenance.encodings import encoding_named
+from streamsql.errors import RecursionLimitError
+
+MAX_NODES = 50_000
+"""Inner nodes of a row's decision diagram."""
+
+_TOO_LARGE = (AnnotationTooWideError, ExplanationLimitError, RecursionLimitError)
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """The probability that a row holds.
+
+    Attributes:
+        probability: Between 0 and 1.
+        exact: Whether it is that, or at least that.
+        reason: Why it is not exact, or empty.
+    """
+
+    probability: float
+    exact: bool
+    reason: str = ""
+
+
+def of_supports(supports: Iterable[frozenset[int]], chances: Mapping[int, float]) -> float:
+    """Return the probability that all tokens of some support hold.
+
+    Args:
+        supports: Sets of tokens.
+        chances: Probability of every token; those that are not in it are certain.
+
+    Raises:
+        AnnotationTooWideError: The decision diagram is too large.
+        DeploymentError: The library of decision diagrams is not installed.
+    """
+    encoding = _encoding()
+    diagram = encoding.false
+    for support in supports:
+        part = encoding.true
+        for token in sorted(support & chances.keys()):
+            part = encoding.conjoin(part, encoding.of_token(token))
+        diagram = encoding.disjoin(diagram, part)
+    return _weighed(encoding, diagram, chances)
+
+
+def of_derivations(
+    graph: DerivationGraph, goal: int, chances: Mapping[int, float], budget: Budget
+) -> float:
+    """Return the probability that a node holds, from its derivations.
+
+    Raises:
+        AnnotationTooWideError: A decision diagram is too large.
+        ExplanationLimitError: It takes too much work.
+        DeploymentError: The library of decision diagrams is not installed.
+    """
+    encoding = _encoding()
+    part = graph.below(goal)  # nearest first: a good order of variables in networks
+    values: dict[int, Any] = dict.fromkeys(part, encoding.false)
+    parents: dict[int, list[int]] = {}
+    for node in part:
+        for child in graph.children[node]:
+            parents.setdefault(child, []).append(node)
+        if graph.kinds[node] == Kind.TOKEN:
+            token = graph.tokens[node]
+            values[node] = encoding.of_token(token) if token in chances else encoding.true
+    waiting = dict.fromkeys(n for n in reversed(part) if graph.kinds[n] != Kind.TOKEN)
+    while waiting:
+        node = next(iter(waiting))
+        del waiting[node]
+        value = _combined(encoding, graph.kinds[node], [values[c] for c in graph.children[node]])
+        budget.spend(1 + encoding.size(value), "building the decision diagram")
+        if encoding.size(value) > MAX_NODES:
+            raise AnnotationTooWideError(values[node])
+        if not encoding.implies(value, values[node]):
+            values[node] = value
+            waiting.update(dict.fromkeys(parents.get(node, ())))
+    return _weighed(encoding, values[goal], chances)
+
+
+def _combined(encoding: Any, kind: Kind, parts: list[Any]) -> Any:
+    if kind == Kind.AND:
+        value = encoding.true
+        for part in parts:
+            value = encoding.conjoin(value, part)
+        return value
+    value = encoding.false
+    for part in parts:
+        value = encoding.disjoin(value, part)
+    return value
+
+
+def confidence(  # noqa: PLR0913, PLR0917 - what is known of a row
+    graph: DerivationGraph,
+    goal: int,
+    supports: Iterable[frozenset[int]],
+    complete: bool,
+    chances: Mapping[int, float],
+    budget: Budget,
+) -> Confidence:
+    """Return the probability that a row holds, exact or at least that.
+
+    Args:
+        graph: Its derivations.
+        goal: Its node.
+        supports: Its minimal supports, as far as found.
+        complete: Whether these are all.
+        chances: Probability of every token that is not certain.
+        budget: Bounds the work on derivations when there are too many supports.
+
+    Raises:
+        DeploymentError: The library of decision diagrams is not installed.
+    """
+    if complete:
+        try:
+            return Confidence(of_supports(supports, chances), True)
+        except _TOO_LARGE:
+            pass  # fewer of its supports give a lower bound
+    else:
+        try:
+            return Confidence(of_derivations(graph, goal, chances, budget), True)
+        except _TOO_LARGE:
+            pass  # the supports found give a lower bound
+    best = 0.0
+    known = list(supports)
+    while known:
+        try:
+            best = of_supports(known, chances)
+            break
+        except _TOO_LARGE:
+            known = known[: len(known) // 2]
+    return Confidence(best, False, "there are more combinations than could be weighed")
+
+
+def _weighed(encoding: Any, diagram: Any, chances: Mapping[int, float]) -> float:
+    """Return the probability of a diagram in one pass over its nodes."""
+    if encoding.is_false(diagram):
+        return 0.0
+    worth = [0.0, 1.0]
+    for token, low, high in encoding.nodes(diagram):
+        chance = chances[token]
+        worth.append(chance * worth[high] + (1.0 - chance) * worth[low])
+    return worth[-1]
+
+
+def _encoding() -> Any:
+    return encoding_named("bdd", width=MAX_NODES // 32)

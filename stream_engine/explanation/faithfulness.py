@@ -1,0 +1,201 @@
+"""What a plan's supports say about its rows when base rows go.
+
+Without aggregates and left joins a row holds exactly as long as one of its supports is there. The
+others bring rows *into* being when base rows go: a smaller count, a row padded with NULLs, a next
+best path. So the columns whose values change that way are followed up the plan:
+
+- as long as a row shows them all, it is told apart from the rows that come, and its supports say
+  all;
+- where they are dropped (`SELECT gateway … HAVING COUNT(*) > 2`), a row that comes may be equal to
+  it: each support still suffices, but the row may outlive them all (*loose*);
+- where rows that come are counted, compared or looked for by another aggregate or left join, they
+  may take the row away although a support is there (*disturbed*).
+"""
+
+from dataclasses import dataclass, field
+
+from streamsql.algebra.expressions import Column, Expression, columns_of
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateFunction,
+    AggregateSelection,
+    Distinct,
+    Filter,
+    Fixpoint,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    UnionAll,
+    Values,
+    Window,
+    refers_to,
+)
+
+_LEAST, _GREATEST, _OTHER = "least", "greatest", "other"
+
+Changing = dict[int, str]
+"""Columns that tell rows that come from those of now. The values that come are greater than the
+least of their group now, or smaller than the greatest, or any."""
+
+_BESTS = {
+    AggregateFunction.MIN: _LEAST,
+    AggregateFunction.MAX: _GREATEST,
+    AggregateFunction.ARG_MIN: _LEAST,
+    AggregateFunction.ARG_MAX: _GREATEST,
+}
+_COUNTS = (AggregateFunction.COUNT, AggregateFunction.COUNT_ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Faithfulness:
+    """How far supports can be trusted.
+
+    Attributes:
+        loose: A row may hold although none of its supports is there.
+        disturbed: A row may go although one of its supports is there.
+    """
+
+    loose: bool
+    disturbed: bool
+
+
+def faithfulness_of(plan: Plan) -> Faithfulness:
+    """Return what the supports of a plan's rows say."""
+    analysis = _Analysis()
+    analysis.visit(plan)
+    return Faithfulness(analysis.loose or analysis.disturbed, analysis.disturbed)
+
+
+@dataclass(slots=True)
+class _Analysis:
+    """Walks a plan bottom-up.
+
+    Attributes:
+        loose: Some operator drops what tells the rows that come from those of now.
+        disturbed: Some operator lets rows that come take others away.
+    """
+
+    loose: bool = False
+    disturbed: bool = False
+    _seen: dict[Plan, Changing] = field(default_factory=dict)
+
+    def visit(self, plan: Plan) -> Changing:
+        """Return the changing columns of a plan."""
+        known = self._seen.get(plan)
+        if known is None:
+            known = self._seen[plan] = self._changing(plan)
+        return known
+
+    def _changing(self, plan: Plan) -> Changing:
+        match plan:
+            case Scan() | Window() | Values() | RemoteSource() | RecursiveReference():
+                return {}
+            case Filter(input=child) | Distinct(input=child):
+                return self.visit(child)
+            case Project():
+                return self._of_project(plan)
+            case Join():
+                return self._of_join(plan)
+            case UnionAll(branches=branches):
+                return self._of_union(branches)
+            case Aggregate():
+                return self._of_aggregate(plan)
+            case Fixpoint():
+                return self._of_fixpoint(plan)
+
+    def _of_project(self, plan: Project) -> Changing:
+        below = self.visit(plan.input)
+        shown = {e.position for e in plan.expressions if isinstance(e, Column)}
+        self.loose = self.loose or not below.keys() <= shown
+        return {
+            position: below[expression.position]
+            for position, expression in enumerate(plan.expressions)
+            if isinstance(expression, Column) and expression.position in below
+        }
+
+    def _of_join(self, plan: Join) -> Changing:
+        left = dict.fromkeys(self.visit(plan.left), _OTHER)
+        width = len(plan.left.schema)
+        if plan.kind == JoinKind.LEFT:
+            # A left row whose partners go is there with NULLs; one that gets a partner is not.
+            self.disturbed = self.disturbed or _brings(plan.right)
+            padded = range(width, width + len(plan.right.schema))
+            return {**left, **dict.fromkeys(padded, _OTHER)}
+        right = self.visit(plan.right)
+        return {**left, **{position + width: _OTHER for position in right}}
+
+    def _of_union(self, branches: tuple[Plan, ...]) -> Changing:
+        total: Changing = {}
+        for branch in branches:
+            for position, how in self.visit(branch).items():
+                total[position] = how if total.get(position, how) == how else _OTHER
+        if total and any(total != self.visit(branch) for branch in branches):
+            # A row that comes in one branch may equal a row of another.
+            self.loose = True
+        return total
+
+    def _of_aggregate(self, plan: Aggregate) -> Changing:
+        below = self.visit(plan.input)
+        brings = _brings(plan.input)
+        bests = {
+            (_BESTS[call.function], call.arguments[0])
+            for call in plan.aggregates
+            if call.function in (AggregateFunction.MIN, AggregateFunction.MAX)
+        }
+        result = {i: below[p] for i, p in enumerate(plan.group) if p in below}
+        if result and plan.aggregates:
+            self.disturbed = True  # rows that come enter groups that are there
+        compared: set[int] = set()
+        for position, call in enumerate(plan.aggregates, start=len(plan.group)):
+            how = _BESTS.get(call.function)
+            result[position] = how or _OTHER
+            if how is None:
+                # SUM and AVG come out the same from other rows.
+                self.loose = self.loose or call.function not in _COUNTS
+                self.disturbed = self.disturbed or brings
+                continue
+            chosen = call.arguments[-1]
+            compared |= columns_of(chosen)
+            self.loose = self.loose or (how, chosen) not in bests
+            self.disturbed = self.disturbed or (brings and not _is_best(chosen, how, below))
+        self.loose = self.loose or not below.keys() <= compared | set(plan.group)
+        return result
+
+    def _of_fixpoint(self, plan: Fixpoint) -> Changing:
+        for branch in plan.base + plan.step:
+            for leaf in _leaves(branch, plan.name):
+                if _brings(leaf):
+                    self.loose = True
+                    self.disturbed = self.disturbed or plan.selection is not None
+        if plan.selection is None:
+            return {}
+        return {best.value: _LEAST if best.minimum else _GREATEST for best in plan.selection.bests}
+
+
+def _brings(plan: Plan) -> bool:
+    """Whether rows come into being in a plan when base rows go."""
+    match plan:
+        case Aggregate(aggregates=calls) if calls:
+            return True
+        case Join(kind=JoinKind.LEFT) | Fixpoint(selection=AggregateSelection()):
+            return True
+        case _:
+            return any(_brings(child) for child in plan.inputs)
+
+
+def _is_best(chosen: Expression, how: str, below: Changing) -> bool:
+    """Whether rows that come never have a value as good as the best of now."""
+    return isinstance(chosen, Column) and below.get(chosen.position) == how
+
+
+def _leaves(branch: Plan, name: str) -> list[Plan]:
+    """Return the maximal parts of a branch that do not read the recursive relation."""
+    if isinstance(branch, RecursiveReference):
+        return []
+    if not refers_to(branch, name):
+        return [branch]
+    return [leaf for child in branch.inputs for leaf in _leaves(child, name)]

@@ -1,0 +1,142 @@
+"""Derivations inside a recursion, backwards from the rows that are asked for.
+
+Only rows from which an asked one can be reached backwards are looked at: the rules are run from
+their heads, over the leaf rows and the view as it is now. With an aggregate selection the view is
+its best rows only.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from stream_engine.explanation.budget import Budget, ExplanationLimitError
+from stream_engine.explanation.derivations import DerivationGraph
+from stream_engine.explanation.evaluation import Relation
+from stream_engine.recursion.probing import run_all
+from stream_engine.recursion.rule_plans import RulePlans
+from stream_engine.recursion.rules import RECURSIVE, LeafUse
+from stream_engine.recursion.tables import Item, ItemTable
+from streamsql.algebra.expressions import conjunction
+from streamsql.algebra.scalar import compile_predicate, key_of
+from streamsql.data.types import Row
+from streamsql.errors import InternalError
+
+_CHUNK = 500
+"""Rows whose derivations are looked for together."""
+
+Atom = tuple[int, Row]
+"""Leaf number, or RECURSIVE, and a row of it."""
+
+
+class RecursionTracer:
+    """The derivations of one recursion.
+
+    State: the leaf rows and the view, indexed as the rules need it, and the node of every row
+    visited.
+
+    Args:
+        relation: The recursion.
+        graph: Takes the derivations.
+        node_of: Returns the node of a row of a leaf.
+        budget: Bounds the work. Once it is spent the derivations found so far are all there are.
+
+    Attributes:
+        complete: Whether all derivations have been followed.
+    """
+
+    def __init__(
+        self,
+        relation: Relation,
+        graph: DerivationGraph,
+        node_of: Callable[[Relation, Row], int],
+        budget: Budget,
+    ) -> None:
+        if relation.program is None:
+            raise InternalError("a recursion without program")
+        self._relation = relation
+        self._program = relation.program
+        self._graph = graph
+        self._node_of = node_of
+        self._budget = budget
+        self.complete = True
+        plans = RulePlans(self._program.rules, len(self._program.uses))
+        self._heads = plans.base_heads + plans.step_heads
+        self._made_of: list[dict[Row, list[Row]]] = []
+        self._tables: dict[int, ItemTable] = {}
+        for number, (use, leaf) in enumerate(zip(self._program.uses, relation.inputs, strict=True)):
+            narrowed = _narrowed(use, leaf)
+            self._made_of.append(narrowed)
+            self._tables[number] = _table(number, narrowed)
+        self._tables[RECURSIVE] = _table(RECURSIVE, relation.rows)
+        self._nodes: dict[Row, int] = {}
+        self._leaf_nodes: dict[Atom, int] = {}
+
+    def node(self, row: Row) -> int:
+        """Return the node of a row of the view, after following all it can be derived from."""
+        known = self._nodes.get(row)
+        if known is not None:
+            return known
+        waiting = [row]
+        found = self._nodes[row] = self._graph.open_or()
+        while waiting and self.complete:
+            chunk, waiting = waiting[:_CHUNK], waiting[_CHUNK:]
+            try:
+                waiting.extend(self._follow(chunk))
+            except ExplanationLimitError:
+                self.complete = False
+        return found
+
+    def _follow(self, rows: list[Row]) -> list[Row]:
+        """Add the derivations of some rows; return the rows they use that are new."""
+        start: list[tuple[Row, Any]] = [(row, ((RECURSIVE, row),)) for row in rows]
+        derived = run_all(self._heads, start, self._tables.__getitem__, _and)
+        self._budget.spend(len(derived), "following the derivations")
+        fresh: list[Row] = []
+        ways: dict[Row, dict[int, None]] = {}
+        for head, ((_, row), *atoms) in derived:
+            if head != row or (RECURSIVE, row) in atoms:
+                continue  # another row of the same key, or the row from itself
+            parts = []
+            for atom in atoms:
+                if atom[0] == RECURSIVE and atom[1] not in self._nodes:
+                    self._nodes[atom[1]] = self._graph.open_or()
+                    fresh.append(atom[1])
+                parts.append(self._atom_node(atom))
+            ways.setdefault(row, {})[self._graph.all_of(parts)] = None
+        for row, nodes in ways.items():
+            for node in nodes:
+                self._graph.add(self._nodes[row], node)
+        return fresh
+
+    def _atom_node(self, atom: Atom) -> int:
+        number, row = atom
+        if number == RECURSIVE:
+            return self._nodes[row]
+        known = self._leaf_nodes.get(atom)
+        if known is None:
+            leaf = self._relation.inputs[number]
+            nodes = [self._node_of(leaf, full) for full in self._made_of[number][row]]
+            known = self._leaf_nodes[atom] = self._graph.any_of(nodes)
+        return known
+
+
+def _and(left: tuple[Atom, ...], right: Atom) -> tuple[Atom, ...]:
+    return (*left, right)
+
+
+def _narrowed(use: LeafUse, leaf: Relation) -> dict[Row, list[Row]]:
+    """Return the rows of a leaf as the rules read them, with the rows they are cut from."""
+    predicate = conjunction(list(use.filter))
+    holds = None if predicate is None else compile_predicate(predicate)
+    cut = key_of(use.columns)
+    found: dict[Row, list[Row]] = {}
+    for row in leaf.rows:
+        if holds is None or holds(row):
+            found.setdefault(cut(row), []).append(row)
+    return found
+
+
+def _table(number: int, rows: Any) -> ItemTable:
+    table = ItemTable()
+    for row in rows:
+        table.add(Item(row, (number, row)))
+    return table

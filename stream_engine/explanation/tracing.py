@@ -1,0 +1,218 @@
+"""From a row of a result down to the base rows it is derived from.
+
+| operator                | a row rests on                                                        |
+|-------------------------|-----------------------------------------------------------------------|
+| Scan, Window            | its base row                                                          |
+| Filter, Project         | the row, or any of the rows, it was made of                           |
+| Distinct, UnionAll      | any of the equal rows                                                 |
+| Join                    | both parts                                                            |
+| left Join, no partner   | its left row, and that no partner is there                            |
+| MIN, MAX, ARG_MIN, …    | any of the rows that have the chosen value                            |
+| COUNT, SUM, AVG         | all rows that are counted or added, every copy of them                |
+| … DISTINCT              | for each value, any of the rows that have it                          |
+| Fixpoint                | any of its derivations by a rule, from rows of the view as it is now  |
+"""
+
+from collections.abc import Iterable
+from itertools import product
+
+from stream_engine.explanation.base_rows import Tokens, sources_of
+from stream_engine.explanation.budget import Budget
+from stream_engine.explanation.derivations import DerivationGraph
+from stream_engine.explanation.evaluation import Relation
+from stream_engine.explanation.recursion_tracing import RecursionTracer
+from streamsql.algebra.expressions import columns_of
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    AggregateFunction,
+    Distinct,
+    Filter,
+    Fixpoint,
+    Join,
+    JoinKind,
+    Project,
+    Scan,
+    UnionAll,
+    Values,
+    Window,
+)
+from streamsql.algebra.scalar import compile_expression, compile_predicate, compile_row, key_of
+from streamsql.data.delta import sort_key
+from streamsql.data.types import Row, Value
+from streamsql.errors import InternalError
+
+_CHOOSING = (
+    AggregateFunction.MIN,
+    AggregateFunction.MAX,
+    AggregateFunction.ARG_MIN,
+    AggregateFunction.ARG_MAX,
+)
+
+
+class Tracer:
+    """Builds the derivation graph of the rows it is asked for.
+
+    State: the graph, and the node of every row visited.
+
+    Attributes:
+        notes: What cannot be said by supports, in words, each once.
+    """
+
+    def __init__(self, graph: DerivationGraph, tokens: Tokens, budget: Budget) -> None:
+        self.notes: dict[str, None] = {}
+        self._graph = graph
+        self._tokens = tokens
+        self._budget = budget
+        self._memo: dict[tuple[Relation, Row, bool], tuple[int, ...]] = {}
+        self._recursions: dict[Relation, RecursionTracer] = {}
+
+    def node(self, relation: Relation, row: Row) -> int:
+        """Return the node that holds when a row, which must be there, is derived at all."""
+        return self._copies(relation, row, each=False)[0]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all derivations have been followed."""
+        return all(recursion.complete for recursion in self._recursions.values())
+
+    def _copies(self, relation: Relation, row: Row, *, each: bool) -> tuple[int, ...]:
+        """Return the node of every copy of a row, or of any of them as one."""
+        key = (relation, row, each)
+        known = self._memo.get(key)
+        if known is None:
+            self._budget.spend(1, "following the derivations")
+            found = self._found(relation, row, each=each)
+            known = self._memo[key] = found if each else (self._graph.any_of(found),)
+        return known
+
+    def _found(self, relation: Relation, row: Row, *, each: bool) -> tuple[int, ...]:
+        plan = relation.plan
+        match plan:
+            case Scan() | Window():
+                node = self._graph.token(self._tokens.of(plan, row))
+                return (node,) * (relation.rows[row] if each else 1)
+            case Values():
+                return (self._graph.always,) * (relation.rows[row] if each else 1)
+            case Filter():
+                return self._copies(relation.inputs[0], row, each=each)
+            case Project():
+                return self._projected(relation, plan, row, each=each)
+            case Join():
+                return self._joined(relation, plan, row, each=each)
+            case Aggregate():
+                return (self._aggregated(relation, plan, row),)
+            case Distinct():
+                return self._copies(relation.inputs[0], row, each=False)
+            case UnionAll():
+                present = [child for child in relation.inputs if row in child.rows]
+                return tuple(n for child in present for n in self._copies(child, row, each=each))
+            case Fixpoint():
+                return (self._recursion(relation).node(row),)
+            case _:
+                raise InternalError(f"rows of {type(plan).__name__} cannot be traced")
+
+    def _projected(
+        self, relation: Relation, plan: Project, row: Row, *, each: bool
+    ) -> tuple[int, ...]:
+        (source,) = relation.inputs
+        join = source.plan
+        if not each and isinstance(join, Join) and join.kind == JoinKind.LEFT:
+            width = len(join.left.schema)
+            if all(p < width for e in plan.expressions for p in columns_of(e)):
+                source = source.inputs[0]  # every left row is there, with or without partner
+        made_of = source.index(plan.expressions, lambda: compile_row(plan.expressions))[row]
+        return tuple(n for part in made_of for n in self._copies(source, part, each=each))
+
+    def _joined(self, relation: Relation, plan: Join, row: Row, *, each: bool) -> tuple[int, ...]:
+        left, right = relation.inputs
+        width = len(plan.left.schema)
+        mine, theirs = row[:width], row[width:]
+        ours = self._copies(left, mine, each=each)
+        if plan.kind == JoinKind.LEFT and self._is_padding(relation, plan, mine, theirs):
+            sources = ", ".join(sources_of(plan.right))
+            self.notes[f"it also rests on there being no matching row of {sources}"] = None
+            return ours
+        others = self._copies(right, theirs, each=each)
+        self._budget.spend(len(ours) * len(others), "following the derivations")
+        return tuple(self._graph.all_of(pair) for pair in product(ours, others))
+
+    @staticmethod
+    def _is_padding(relation: Relation, plan: Join, mine: Row, theirs: Row) -> bool:
+        """Whether NULLs stand for a missing partner: not for a right row that is all NULL."""
+        if any(value is not None for value in theirs):
+            return False
+        if plan.keys or theirs not in relation.inputs[1].rows:
+            return True  # a NULL key never matches
+        return plan.residual is not None and not compile_predicate(plan.residual)(mine + theirs)
+
+    def _recursion(self, relation: Relation) -> RecursionTracer:
+        found = self._recursions.get(relation)
+        if found is None:
+            budget = self._budget.part(0.5)
+            found = RecursionTracer(relation, self._graph, self.node, budget)
+            self._recursions[relation] = found
+        return found
+
+    # --- aggregates --------------------------------------------------------------------------
+
+    def _aggregated(self, relation: Relation, plan: Aggregate, row: Row) -> int:
+        (source,) = relation.inputs
+        groups = len(plan.group)
+        members = source.index(plan.group, lambda: key_of(plan.group)).get(row[:groups], [])
+        if not members:
+            self.notes["it is there even of nothing: an aggregate without GROUP BY"] = None
+            return self._graph.always
+        parts = [
+            part
+            for call, value in zip(plan.aggregates, row[groups:], strict=True)
+            for part in self._parts(source, call, value, members)
+        ]
+        if not parts and groups:
+            parts = [self._any(source, members)]
+        return self._graph.all_of(parts)
+
+    def _parts(
+        self, source: Relation, call: AggregateCall, value: Value, members: list[Row]
+    ) -> list[int]:
+        """Return nodes that together keep an aggregate at its value; none when anything does."""
+        if call.function == AggregateFunction.COUNT_ALL:
+            return self._all(source, call, members)
+        argument = compile_expression(call.arguments[0])
+        if call.function in _CHOOSING:
+            chosen = _chosen(call, value, members)
+            return [self._any(source, chosen)] if chosen else []
+        counted = [row for row in members if argument(row) is not None]
+        if not call.distinct:
+            return self._all(source, call, counted)
+        by_value: dict[Value, list[Row]] = {}
+        for row in counted:
+            by_value.setdefault(argument(row), []).append(row)
+        return [self._any(source, rows) for rows in by_value.values()]
+
+    def _all(self, source: Relation, call: AggregateCall, rows: list[Row]) -> list[int]:
+        count = sum(source.rows[row] for row in rows)
+        if count > 1:
+            what = "counts" if call.function in _COUNTING else "takes in"
+            self.notes[f"{call.name} {what} {count} rows, so each support has all of them"] = None
+        return [node for row in rows for node in self._copies(source, row, each=True)]
+
+    def _any(self, source: Relation, rows: Iterable[Row]) -> int:
+        return self._graph.any_of(self.node(source, row) for row in rows)
+
+
+_COUNTING = (AggregateFunction.COUNT, AggregateFunction.COUNT_ALL)
+
+
+def _chosen(call: AggregateCall, value: Value, members: list[Row]) -> list[Row]:
+    """Return the rows that MIN, MAX, ARG_MIN or ARG_MAX has taken its value from."""
+    argument = compile_expression(call.arguments[0])
+    if call.function in (AggregateFunction.MIN, AggregateFunction.MAX):
+        return [row for row in members if value is not None and argument(row) == value]
+    by = compile_expression(call.arguments[1])
+    ranked = [(sort_key((by(row),)), row) for row in members if by(row) is not None]
+    if not ranked:
+        return []
+    orders = [order for order, _ in ranked]
+    best = min(orders) if call.function == AggregateFunction.ARG_MIN else max(orders)
+    return [row for order, row in ranked if order == best and argument(row) == value]

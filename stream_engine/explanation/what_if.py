@@ -1,0 +1,90 @@
+"""What if base rows went? The rows that would go with them, and those that would come instead."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stream_engine.explanation.base_rows import (
+    BaseRow,
+    Contents,
+    Leaf,
+    leaves_of,
+    scan_of,
+)
+from stream_engine.explanation.budget import DEFAULT_WORK, Budget
+from stream_engine.explanation.evaluation import Evaluation
+from stream_engine.recursion.strategies import LOCAL_ENGINES
+from streamsql.algebra.operators import Plan, Window, WindowKind
+from streamsql.data.delta import Delta, sort_key
+from streamsql.data.types import Row
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What a deletion would do to a result.
+
+    Attributes:
+        deleted: The base rows that would be deleted.
+        gone: Rows that would go, in order, as often as copies would.
+        come: Rows that would come, likewise: next best paths, smaller counts.
+        rows: How many rows the result has now.
+        notes: What else to know, in words.
+    """
+
+    deleted: tuple[BaseRow, ...]
+    gone: tuple[Row, ...]
+    come: tuple[Row, ...]
+    rows: int
+    notes: tuple[str, ...] = ()
+
+
+def what_if_deleted(
+    plan: Plan,
+    contents: Contents,
+    chosen: Callable[[str, Row], bool],
+    *,
+    work: int = DEFAULT_WORK,
+) -> WhatIf:
+    """Return what would become of a plan's result if base rows were deleted.
+
+    The result is computed in a circuit of its own; the running query is not touched.
+
+    Args:
+        plan: Of the query, as bound.
+        contents: Rows of the plan's leaves.
+        chosen: Which rows of which sources are deleted.
+        work: Most steps of work.
+
+    Raises:
+        ExplanationLimitError: It takes more.
+    """
+    evaluation = Evaluation(plan, contents, Budget(work), strategy=_strategy())
+    rows = sum(evaluation.root.rows.values())
+    changes: dict[Leaf, Delta] = {}
+    deleted: dict[tuple[str, Row], BaseRow] = {}
+    counted = False
+    for leaf in leaves_of(plan):
+        scan = scan_of(leaf)
+        delta = changes[leaf] = {}
+        for row in contents[leaf]:
+            if chosen(scan.source, row):
+                delta[row] = delta.get(row, 0) - 1
+                deleted[scan.source, row] = BaseRow(scan.source, scan.columns, row)
+        is_counted = isinstance(leaf, Window) and leaf.kind == WindowKind.ROWS
+        counted = counted or (is_counted and bool(delta))
+    change = evaluation.change(changes)
+    note = "a window by count would take in older rows instead, which are not known here"
+    return WhatIf(
+        deleted=tuple(sorted(deleted.values(), key=lambda base: (base.source, sort_key(base.row)))),
+        gone=_rows({row: -weight for row, weight in change.items() if weight < 0}),
+        come=_rows({row: weight for row, weight in change.items() if weight > 0}),
+        rows=rows,
+        notes=(note,) if counted else (),
+    )
+
+
+def _strategy() -> str:
+    return "ranked" if "ranked" in LOCAL_ENGINES else "recompute"
+
+
+def _rows(delta: Delta) -> tuple[Row, ...]:
+    return tuple(row for row in sorted(delta, key=sort_key) for _ in range(delta[row]))

@@ -1,0 +1,125 @@
+"""Why is a row there? Its minimal supports, and how probable it is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stream_engine.explanation.base_rows import BaseRow, Contents, Tokens
+from stream_engine.explanation.budget import DEFAULT_WORK, Budget
+from stream_engine.explanation.confidence import Confidence, confidence
+from stream_engine.explanation.derivations import DerivationGraph
+from stream_engine.explanation.evaluation import Evaluation
+from stream_engine.explanation.faithfulness import faithfulness_of
+from stream_engine.explanation.restricting import restricted
+from stream_engine.explanation.supports import minimal_supports
+from stream_engine.explanation.tracing import Tracer
+from streamsql.algebra.operators import Plan
+from streamsql.data.delta import sort_key
+from streamsql.data.types import Row
+
+DISTURBED = (
+    "when other rows go, rows may come that change this one as well: an aggregate or LEFT JOIN "
+    "reads another one. For the same reason no probability can be given"
+)
+FOR_CONFIDENCE = 32
+"""Supports that make a good lower bound of a probability."""
+
+LOOSE = "when rows go, it may also come about in ways that are not there now"
+UNFOLLOWED = "the work allowed was not enough to follow all derivations"
+
+Chance = Callable[[BaseRow], float | None]
+"""Probability that a base row holds, from 0 to 1; None for a row that is certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What a row rests on.
+
+    Attributes:
+        holds: Whether the row is in the result at all.
+        supports: Minimal sets of base rows, smallest first: the row stays as long as all rows of
+            one of them are there. An empty set: it rests on nothing.
+        complete: Whether these are all minimal supports.
+        known: How many have been found, of which only `limit` are listed; at least that many exist.
+        confidence: The probability that the row holds, when asked for.
+        notes: What else it rests on, in words.
+    """
+
+    holds: bool
+    supports: tuple[tuple[BaseRow, ...], ...] = ()
+    complete: bool = True
+    known: int = 0
+    confidence: Confidence | None = None
+    notes: tuple[str, ...] = ()
+
+
+def why(  # noqa: PLR0913 - the question and its bounds
+    plan: Plan,
+    contents: Contents,
+    row: Row,
+    *,
+    limit: int = 10,
+    chance: Chance | None = None,
+    work: int = DEFAULT_WORK,
+) -> Why:
+    """Return what a row of a plan's result rests on.
+
+    Args:
+        plan: Of the query, as bound.
+        contents: Rows of the plan's leaves.
+        row: A row of the result.
+        limit: Most supports to list.
+        chance: With it the row's probability is computed.
+        work: Most steps of work.
+
+    Raises:
+        ExplanationLimitError: Not even the result can be computed within so much work.
+        DeploymentError: The library of decision diagrams is not installed, and a probability is
+            asked for.
+    """
+    budget = Budget(work)
+    part = restricted(plan, row)
+    root = Evaluation(part, contents, budget.part(0.5)).root
+    if row not in root.rows:
+        return Why(holds=False)
+    graph, tokens = DerivationGraph(), Tokens()
+    tracer = Tracer(graph, tokens, budget)
+    goal = tracer.node(root, row)
+    wanted = limit if chance is None else max(limit, FOR_CONFIDENCE)
+    found = minimal_supports(graph, goal, wanted, budget)
+    complete = found.complete and tracer.complete
+    supports = tuple(_listed(tokens, support) for support in found.sets[:limit])
+    notes = list(tracer.notes)
+    if not tracer.complete:
+        notes.append(UNFOLLOWED)
+    trust = faithfulness_of(plan)
+    if trust.disturbed:
+        notes.append(DISTURBED)
+    sure = None
+    if chance is not None and not trust.disturbed:
+        chances = _chances(tokens, chance)
+        sure = confidence(graph, goal, found.sets, complete, chances, budget)
+        if sure.exact and (trust.loose or not tracer.complete):
+            sure = Confidence(sure.probability, False, LOOSE if trust.loose else UNFOLLOWED)
+    return Why(
+        holds=True,
+        supports=supports,
+        complete=complete and len(found.sets) <= limit,
+        known=len(found.sets),
+        confidence=sure,
+        notes=tuple(notes),
+    )
+
+
+def _listed(tokens: Tokens, support: frozenset[int]) -> tuple[BaseRow, ...]:
+    rows = [tokens.base_row(token) for token in support]
+    return tuple(sorted(rows, key=lambda base: (base.source, sort_key(base.row))))
+
+
+def _chances(tokens: Tokens, chance: Chance) -> dict[int, float]:
+    """Return the probabilities of the tokens that are not certain."""
+    found: dict[int, float] = {}
+    for token in tokens:
+        probability = chance(tokens.base_row(token))
+        if probability is not None and probability < 1.0:
+            found[token] = probability
+    return found
