@@ -95,6 +95,10 @@ class Federation:
                 return line
         return None
 
+    def until(self, condition: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+        """Return the first true value of a condition; fails, with what was said, in the end."""
+        return wait(condition, seconds, self.said)
+
     def said(self) -> str:
         """Return the last lines of both outputs."""
         lines = [json.dumps(line) for line in self.events[-25:]]

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 from messaging import Message, open_client
+from tests.end_to_end.federation import PATIENCE
 
 ROOT = "pando/v1/demo/#"
 PENDING = 50
@@ -16,8 +17,14 @@ def broker_of(data: Path) -> str:
     return str(json.loads((data / "run" / "base.json").read_text())["broker"])
 
 
-def record(url: str, seconds: float) -> list[Message]:
-    """Return what is published meanwhile, not what was retained before."""
+def record(url: str, seconds: float, kinds: set[tuple[str, str]]) -> list[Message]:
+    """Return what is published meanwhile, not what was retained before.
+
+    Args:
+        url: The broker's address.
+        seconds: For how long to listen at least.
+        kinds: Kinds of messages (see `kind_of`) that must be among them; fails if one never comes.
+    """
 
     async def listen() -> list[Message]:
         client = open_client(url, "eavesdropper")
@@ -26,6 +33,9 @@ def record(url: str, seconds: float) -> list[Message]:
         await client.connect()
         await client.subscribe(ROOT)
         await asyncio.sleep(seconds)
+        async with asyncio.timeout(PATIENCE):
+            while not kinds <= {kind_of(m) for m in heard if not m.retain}:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
         await client.close()
         return [message for message in heard if not message.retain]
 
@@ -41,7 +51,7 @@ def publish(url: str, messages: list[tuple[str, bytes]]) -> None:
         for topic, payload in messages:
             ticket = client.publish(topic, payload)
             if client.pending() >= PENDING:
-                await ticket.wait(30)
+                await ticket.wait(PATIENCE)
         await client.close()
 
     asyncio.run(send())

@@ -1,6 +1,6 @@
 """A simulated building in which nothing stirs, so that only what a test does changes answers."""
 
-from tests.end_to_end.federation import Federation, wait
+from tests.end_to_end.federation import Federation
 
 
 def hold_still(up: Federation) -> None:
@@ -18,8 +18,8 @@ def hold_still(up: Federation) -> None:
     lit = {s["room"] for s in up.features("sensor") if s["kind"] == "light"}
     seats = up.start_query("SELECT mid, weightLevel >= 5.0 AS taken FROM SeatSensor")
     lights = up.start_query("SELECT rid, status FROM RoomSensor")
-    wait(lambda: {mid for mid, _ in up.rows(seats)} == machines, explain=up.said)
-    wait(lambda: {rid for rid, _ in up.rows(lights)} == lit, explain=up.said)
+    up.until(lambda: {mid for mid, _ in up.rows(seats)} == machines)
+    up.until(lambda: {rid for rid, _ in up.rows(lights)} == lit)
 
     status_of: dict[str, str] = dict(up.rows(lights))
     for room, status in status_of.items():
@@ -29,7 +29,7 @@ def hold_still(up: Federation) -> None:
         taken[gateway[-1]] = not taken[gateway[-1]]
         for mid in gateway:
             up.simulate("sit" if taken[mid] else "leave", mid)
-    wait(lambda: dict(up.rows(seats)) == taken, explain=up.said)
-    wait(lambda: dict(up.rows(lights)) == status_of, explain=up.said)
+    up.until(lambda: dict(up.rows(seats)) == taken)
+    up.until(lambda: dict(up.rows(lights)) == status_of)
     up.stop_query(seats)
     up.stop_query(lights)

@@ -67,13 +67,13 @@ def test_the_route_is_drawn_and_moves_when_somebody_sits_down(up: Federation, pa
         """The machine the page leads to, if it is the nearest of those that are free."""
         return next((mid for mid in target.all_inner_texts() if free.is_nearest(mid)), None)
 
-    first = wait(shown, explain=up.said)
+    first = up.until(shown)
     sat = up.pando("simulate", "sit", first)
     assert sat.returncode == 0, sat.stderr
-    wait(lambda: shown() not in (None, first), explain=up.said)
+    up.until(lambda: shown() not in (None, first))
     assert up.pando("simulate", "leave", first).returncode == 0
     expect(target).to_have_text(first, timeout=PATIENCE_MS)
-    wait(lambda: shown() == first, explain=up.said)
+    up.until(lambda: shown() == first)
     free.close()
 
 

@@ -1,5 +1,6 @@
 """Bad input and faults do no harm: answers are right right afterwards, and nothing is doubled."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.mosquitto import find_mosquitto
-from tests.end_to_end.federation import Federation, Row, federation, wait
+from tests.end_to_end.answers import is_closure
+from tests.end_to_end.federation import PATIENCE, Federation, Row, federation
 from tests.end_to_end.messages import broker_of, kind_of, publish, record, spoiled
-from tests.end_to_end.test_story import REACHABLE, closure
+from tests.end_to_end.test_story import REACHABLE
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
 
 SILENT_SECONDS = 10.0
 LONG_SILENT_SECONDS = 30.0
 """More than gateways and broker take to doubt each other (7.5 s) and the grace time (5 s)."""
-BACK_SECONDS = 40.0
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ class Watched:
         self.seats = up.start_query("SELECT mid, rid FROM SeatSensor")
         self.links = up.start_query("SELECT src, dst FROM Link")
         self.reachable = up.start_query(REACHABLE)
-        self.before = wait(self._settled, BACK_SECONDS, up.said)
+        self.before = up.until(self._settled)
 
     def _settled(self) -> set[Row] | None:
         seats = self.up.rows(self.seats)
@@ -47,14 +48,12 @@ class Watched:
 
     def is_right(self) -> bool:
         """Whether what is reachable is the closure of the links, at one moment."""
-        links = self.up.rows(self.links)
-        found = self.up.rows(self.reachable)
-        return bool(links) and links == self.up.rows(self.links) and found == closure(links)
+        return is_closure(self.up, self.links, self.reachable)
 
     def comes_back(self) -> None:
         """Every seat is there again, once, and the recursion is right."""
-        wait(lambda: self.up.rows(self.seats) >= self.before, BACK_SECONDS, self.up.said)
-        wait(self.is_right, BACK_SECONDS, self.up.said)
+        self.up.until(lambda: self.up.rows(self.seats) >= self.before)
+        self.up.until(self.is_right)
 
     def close(self) -> None:
         for query in (self.seats, self.links, self.reachable):
@@ -68,61 +67,63 @@ def watched(up: Federation) -> Iterator[Watched]:
     found.close()
 
 
-def hold(pid: int, seconds: float) -> None:
+@contextlib.contextmanager
+def stopped(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)
     try:
-        time.sleep(seconds)
+        yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+@pytest.fixture(scope="module")
+def silenced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched, float]]:
+    """A federation whose Mosquitto is silent, and since when, while other tests run."""
+    if find_mosquitto() is None:
+        pytest.skip("mosquitto is not installed")
+    options = ("--no-spark", "--gateways", "2", "--broker", "mosquitto")
+    with federation(tmp_path_factory.mktemp("mosquitto") / "data", *options) as running:
+        watched = Watched(running)
+        with stopped(running.pid("broker")):
+            yield watched, time.monotonic()
 
 
 def everybody_is_online(up: Federation) -> bool:
     return all(site["online"] for site in up.sites().values())
 
 
+def test_mosquitto_falls_silent(silenced: tuple[Watched, float]) -> None:
+    watched, _ = silenced
+    assert watched.up.event("died") is None
+
+
 def test_a_broker_that_stops_and_returns(up: Federation, watched: Watched) -> None:
-    hold(up.pid("broker"), SILENT_SECONDS)
-    wait(lambda: everybody_is_online(up), BACK_SECONDS, up.said)
+    with stopped(up.pid("broker")):
+        time.sleep(SILENT_SECONDS)
+    up.until(lambda: everybody_is_online(up))
     watched.comes_back()
     assert up.event("died") is None
 
 
-@pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-def test_mosquitto_that_stops_and_returns(tmp_path: Path) -> None:
-    options = ("--no-spark", "--gateways", "2", "--broker", "mosquitto")
-    with federation(tmp_path / "data", *options) as up:
-        watched = Watched(up)
-        hold(up.pid("broker"), LONG_SILENT_SECONDS)
-        wait(lambda: everybody_is_online(up), BACK_SECONDS, up.said)
-        watched.comes_back()
-        assert up.event("died") is None
-
-
 def test_a_gateway_that_hangs_and_returns(up: Federation, watched: Watched) -> None:
     rooms = set(up.sites()["gw-2"]["rooms"])
-    pid = up.pid("gw-2")
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        wait(lambda: not any(room in rooms for _, room in up.rows(watched.seats)), 30, up.said)
-        wait(watched.is_right, 15, up.said)
-    finally:
-        os.kill(pid, signal.SIGCONT)
+    with stopped(up.pid("gw-2")):
+        up.until(lambda: not any(room in rooms for _, room in up.rows(watched.seats)))
+        up.until(watched.is_right)
     watched.comes_back()
 
 
 def test_spoiled_repeated_and_shuffled_messages(up: Federation, watched: Watched) -> None:
     url = broker_of(up.data)
-    heard = record(url, 3.0)
-    by_kind = {kind_of(message): message for message in heard}
-    assert {("gw", "obs"), ("gw", "link"), ("q", "x"), ("q", "out")} <= by_kind.keys()
+    heard = record(url, 3.0, {("gw", "obs"), ("gw", "link"), ("q", "x"), ("q", "out")})
     by_sender = {(*kind_of(m), m.topic.split("/")[4]): m for m in heard}
     publish(url, [(m.topic, p) for m in by_sender.values() for p in spoiled(m, seed=7)])
     publish(url, [(message.topic, message.payload) for message in heard for _ in range(2)])
     publish(url, [(message.topic, message.payload) for message in reversed(heard)])
     watched.comes_back()
-    wait(lambda: everybody_is_online(up), BACK_SECONDS, up.said)
+    up.until(lambda: everybody_is_online(up))
     assert up.event("died") is None
-    assert {query["status"] for query in up.http.get("/api/queries").json()} == {"running"}
+    up.until(lambda: {q["status"] for q in up.http.get("/api/queries").json()} == {"running"})
 
 
 def test_a_stolen_id_is_noticed_by_the_elder(up: Federation, watched: Watched) -> None:
@@ -134,15 +135,15 @@ def test_a_stolen_id_is_noticed_by_the_elder(up: Federation, watched: Watched) -
     root = Path(__file__).resolve().parents[2]
     with subprocess.Popen(command, cwd=root, stderr=subprocess.DEVNULL) as thief:
         try:
-            died = wait(lambda: up.event("died", service="gw-1"), 30, up.said)
+            died = up.until(lambda: up.event("died", service="gw-1"))
             assert died["status"] == 2
             assert any("another process runs as 'gw-1'" in line for line in died["last_lines"])
             watched.comes_back()  # from the thief, and from nobody else
         finally:
             thief.terminate()
-            thief.wait(20)
+            thief.wait(PATIENCE)
     rooms = set(up.sites()["gw-1"]["rooms"])
-    wait(lambda: not any(room in rooms for _, room in up.rows(watched.seats)), 20, up.said)
+    up.until(lambda: not any(room in rooms for _, room in up.rows(watched.seats)))
     assert up.pando("gateway", "restart", "gw-1", "--data", str(up.data)).returncode == 0
     watched.comes_back()
 
@@ -151,7 +152,7 @@ def test_a_table_that_disappears_or_changes_its_columns(up: Federation) -> None:
     file = up.data / "site" / "tables" / "machines.csv"
     content = file.read_bytes()
     query = up.start_query("SELECT s.mid, m.cpu FROM SeatSensor s JOIN Machines m ON m.mid = s.mid")
-    before = wait(lambda: len(up.rows(query)) >= 40 and up.rows(query), 30)
+    before = up.until(lambda: len(up.rows(query)) >= 40 and up.rows(query))
 
     def said(text: str) -> bool:
         found = up.query(query)
@@ -163,26 +164,26 @@ def test_a_table_that_disappears_or_changes_its_columns(up: Federation) -> None:
 
     try:
         file.unlink()
-        wait(lambda: said("file 'machines.csv'"), 20, up.said)
-        assert "is missing" in up.sites()["static"]["detail"]
+        up.until(lambda: said("file 'machines.csv'"))
+        up.until(lambda: "is missing" in up.sites()["static"]["detail"])
         assert up.rows(query) >= before, "the last rows stay"
         file.write_bytes(content)
-        wait(recovered, 20, up.said)
+        up.until(recovered)
         file.write_bytes(content.replace(b"cpu", b"processor", 1))
-        wait(lambda: said("no column cpu"), 20, up.said)
+        up.until(lambda: said("no column cpu"))
         assert "was cpu renamed to processor?" in up.query(query)["error"]
         file.write_bytes(b"\x00\xff garbage")
-        wait(lambda: said("machines.csv") and not said("processor"), 20, up.said)
+        up.until(lambda: said("machines.csv") and not said("processor"))
         assert up.rows(query) >= before
     finally:
         file.write_bytes(content)
-    wait(recovered, 20, up.said)
+    up.until(recovered)
     mid, cpu = min(before)
     line = next(line for line in content.decode().splitlines() if line.startswith(f"{mid},"))
     file.write_text(content.decode().replace(line, line.replace(cpu, "Z80")))
-    wait(lambda: (mid, "Z80") in up.rows(query) and (mid, cpu) not in up.rows(query), 20, up.said)
+    up.until(lambda: (mid, "Z80") in up.rows(query) and (mid, cpu) not in up.rows(query))
     file.write_bytes(content)
-    wait(lambda: (mid, cpu) in up.rows(query), 20, up.said)
+    up.until(lambda: (mid, cpu) in up.rows(query))
     up.stop_query(query)
 
 
@@ -217,3 +218,12 @@ def test_wrong_statements_are_refused_and_start_nothing(
     for reason in reasons:
         assert reason.lower() in done.stderr.lower()
     assert [query["id"] for query in up.http.get("/api/queries").json()] == running
+
+
+def test_mosquitto_returns_after_a_long_silence(silenced: tuple[Watched, float]) -> None:
+    watched, since = silenced
+    time.sleep(max(since + LONG_SILENT_SECONDS - time.monotonic(), 0.0))
+    os.kill(watched.up.pid("broker"), signal.SIGCONT)
+    watched.up.until(lambda: everybody_is_online(watched.up))
+    watched.comes_back()
+    assert watched.up.event("died") is None

@@ -1,20 +1,20 @@
 """The story: one command, real processes, live answers, a gateway that dies and comes back."""
 
-import heapq
 import json
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.end_to_end.federation import Federation, Row, federation, wait
+from tests.end_to_end.answers import FreeMachines, is_closure
+from tests.end_to_end.federation import Federation, Row, federation
+from tests.end_to_end.stillness import hold_still
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
 
-SPARK_SECONDS = 120.0
+SPARK_SECONDS = 240.0
 EXAMPLE_14 = """
 SELECT m.mid, sr.rid FROM Machines m, MachineSoftware ms, SeatSensor ss, RoomSensor sr
 WHERE software = 'Word' AND ms.mid = m.mid AND ss.mid = m.mid AND ss.weightLevel < 5.0
@@ -45,42 +45,6 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
         yield running
 
 
-def closure(links: set[Row]) -> set[Row]:
-    """Return what is reachable over the links, computed the plain way."""
-    onward: dict[str, set[str]] = {}
-    for source, target, *_ in links:
-        onward.setdefault(source, set()).add(target)
-    found: set[Row] = set()
-    for start, next_nodes in onward.items():
-        todo = list(next_nodes)
-        seen: set[str] = set()
-        while todo:
-            node = todo.pop()
-            if node not in seen:
-                seen.add(node)
-                todo.extend(onward.get(node, ()))
-        found |= {(start, node) for node in seen}
-    return found
-
-
-def shortest(edges: list[dict[str, Any]], start: str) -> dict[str, float]:
-    """Return walking distances from a point, by Dijkstra's algorithm."""
-    onward: dict[str, list[tuple[str, float]]] = {}
-    for edge in edges:
-        p = edge["properties"]
-        onward.setdefault(p["src"], []).append((p["dst"], float(p["distance"])))
-        onward.setdefault(p["dst"], []).append((p["src"], float(p["distance"])))
-    best: dict[str, float] = {}
-    heap = [(0.0, start)]
-    while heap:
-        cost, node = heapq.heappop(heap)
-        if node not in best:
-            best[node] = cost
-            for to, length in onward.get(node, ()):
-                heapq.heappush(heap, (cost + length, to))
-    return best
-
-
 def test_the_console_is_usable_before_spark_is_warm(up: Federation) -> None:
     ready = up.event("ready")
     assert ready is not None
@@ -93,7 +57,7 @@ def test_the_console_is_usable_before_spark_is_warm(up: Federation) -> None:
 
 def test_a_filter_over_a_stream_shows_the_seats_taken(up: Federation) -> None:
     query = up.start_query("SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0")
-    rows = wait(lambda: up.rows(query), 15)
+    rows = up.until(lambda: up.rows(query))
     assert all(weight > 5.0 for _, weight in rows)
     up.stop_query(query)
 
@@ -109,8 +73,7 @@ def test_a_windowed_average_per_room(up: Federation) -> None:
         for feature in site["features"]
         if feature["properties"].get("kind") == "temperature"
     }
-    rows = wait(lambda: len(up.rows(query)) == len(rooms) and up.rows(query), 20)
-    assert {row[0] for row in rows} == rooms
+    rows = up.until(lambda: {row[0] for row in up.rows(query)} == rooms and up.rows(query))
     assert all(5.0 < row[1] < 60.0 and row[2] >= 1 for row in rows)
     up.stop_query(query)
 
@@ -118,13 +81,7 @@ def test_a_windowed_average_per_room(up: Federation) -> None:
 def test_reachability_over_live_links_equals_the_plain_closure(up: Federation) -> None:
     links = up.start_query("SELECT src, dst FROM Link")
     reachable = up.start_query(REACHABLE)
-
-    def equal() -> bool:
-        before = up.rows(links)
-        found = up.rows(reachable)
-        return bool(before) and before == up.rows(links) and found == closure(before)
-
-    wait(equal, 30)
+    up.until(lambda: is_closure(up, links, reachable))
     up.stop_query(links)
     up.stop_query(reachable)
 
@@ -134,7 +91,7 @@ def test_heating_rooms_makes_a_contiguous_region(up: Federation) -> None:
     room = next(room for room in up.sites()["gw-2"]["rooms"] if room.startswith("O"))
     heated = up.pando("simulate", "heat", room, "--celsius", "30")
     assert heated.returncode == 0, heated.stderr
-    wait(lambda: (f"temp-{room}", f"temp-{room}") in up.rows(query), 20)
+    up.until(lambda: (f"temp-{room}", f"temp-{room}") in up.rows(query))
     cooled = up.pando("simulate", "heat", room, "--celsius", "0")
     assert cooled.returncode == 0, cooled.stderr
     up.stop_query(query)
@@ -142,47 +99,39 @@ def test_heating_rooms_makes_a_contiguous_region(up: Federation) -> None:
 
 def test_example_14_and_the_walk_follow_who_sits_down(up: Federation) -> None:
     free = up.start_query(EXAMPLE_14)
-    rows = wait(lambda: up.rows(free), SPARK_SECONDS, up.said)
-    taken = min(rows)[0]
+    rows = up.until(lambda: up.rows(free), SPARK_SECONDS)
+    taken, room = min(rows)
+    up.simulate("lights_on", room)  # until the test is over, whatever the simulation would do
     assert up.pando("simulate", "sit", taken).returncode == 0
-    wait(lambda: taken not in {row[0] for row in up.rows(free)}, 10)
+    up.until(lambda: taken not in {row[0] for row in up.rows(free)})
     assert up.pando("simulate", "leave", taken).returncode == 0
-    wait(lambda: taken in {row[0] for row in up.rows(free)}, 10)
+    up.until(lambda: taken in {row[0] for row in up.rows(free)})
     up.stop_query(free)
 
 
 def test_the_walk_leads_to_the_nearest_and_moves_on_when_it_is_taken(up: Federation) -> None:
-    site = up.http.get("/api/site.geojson").json()
-    edges = [f for f in site["features"] if f["properties"]["feature_type"] == "edge"]
-    spaces = [
-        f["properties"] for f in site["features"] if f["properties"]["feature_type"] == "space"
-    ]
-    room = next(s for s in spaces if s["id"].startswith("L1"))
-    walk = up.start_query(WALK.format(room=room["id"]))
-    candidates = up.start_query(
-        "SELECT f.mid, f.point FROM FreeMachines f JOIN MachineSoftware s ON s.mid = f.mid "
-        "WHERE s.software = 'LaTeX'"
-    )
-    distances = shortest(edges, room["point"])
+    hold_still(up)
+    room = next(s["id"] for s in up.features("space") if s["id"].startswith("L1"))
+    free = FreeMachines(up, room, "LaTeX")
+    walk = up.start_query(WALK.format(room=room))
 
-    def nearest_is_right() -> Row | None:
-        machines = up.rows(candidates)
-        found = up.rows(walk)
-        if not machines or len(found) != 1 or machines != up.rows(candidates):
+    def nearest() -> Row | None:
+        """The walk's one row, if nothing free is nearer at this moment."""
+        rows = up.rows(walk)
+        if len(rows) != 1:
             return None
-        (row,) = found
-        expected = min(distances[point] for _, point in machines)
-        right = row[0] is not None and abs(row[0] - expected) < 1e-6
-        return row if right and row[1] in {mid for mid, _ in machines} else None
+        (row,) = rows
+        right = row[0] is not None and free.is_nearest(row[1], row[0])
+        return row if right else None
 
-    first = wait(nearest_is_right, SPARK_SECONDS, up.said)
-    assert first[2].split(">")[0] == room["point"]
+    first = up.until(nearest, SPARK_SECONDS)
+    assert first[2].split(">")[0] == free.start
     assert up.pando("simulate", "sit", first[1]).returncode == 0
-    second = wait(lambda: (r := nearest_is_right()) and r[1] != first[1] and r, 15)
-    assert second[0] >= first[0]
+    up.until(lambda: (row := nearest()) and row[1] != first[1])
     assert up.pando("simulate", "leave", first[1]).returncode == 0
+    up.until(lambda: first[1] in free.distances() and nearest())
     up.stop_query(walk)
-    up.stop_query(candidates)
+    free.close()
 
 
 def test_a_wrong_query_gets_place_text_and_hint(up: Federation) -> None:
@@ -211,11 +160,11 @@ def test_this_machine_and_the_calendar_are_live_sources(up: Federation) -> None:
     load = up.start_query("SELECT cpu, memory, task FROM MachineLoad WHERE mid = 'this-machine'")
     processes = up.start_query("SELECT pid, task FROM Process WHERE mid = 'this-machine'")
     reserved = up.start_query("SELECT rid, title FROM RoomReservation")
-    ((cpu, memory, _),) = wait(lambda: up.rows(load), 15)
+    ((cpu, memory, _),) = up.until(lambda: up.rows(load))
     assert 0.0 <= cpu <= 1.0
     assert 0.0 < memory <= 1.0
-    assert wait(lambda: up.rows(processes), 15)
-    assert wait(lambda: up.rows(reserved), 15)
+    assert up.until(lambda: up.rows(processes))
+    assert up.until(lambda: up.rows(reserved))
     for query in (load, processes, reserved):
         up.stop_query(query)
 
@@ -225,22 +174,25 @@ def test_a_killed_gateway_leaves_every_answer_and_comes_back_once(up: Federation
     reachable = up.start_query(REACHABLE)
     seats = up.start_query("SELECT mid, rid FROM SeatSensor")
     rooms = set(up.sites()["gw-2"]["rooms"])
-    before = wait(lambda: len(up.rows(seats)) > 70 and up.rows(seats), 30)
+    before = up.until(lambda: len(up.rows(seats)) > 70 and up.rows(seats))
     sources = {f"m-{room}" for room in rooms}
-    wait(lambda: any(row[0] in sources for row in up.rows(links)), 30)
 
+    def rest_on_it() -> bool:
+        return any(row[0] in sources for row in up.rows(links))
+
+    up.until(rest_on_it)
     os.kill(up.pid("gw-2"), signal.SIGKILL)
-    wait(lambda: up.event("died", service="gw-2"), 5, up.said)
-    wait(lambda: not any(row[0] in sources for row in up.rows(links)), 15)
-    assert up.sites()["gw-2"]["freshness"] == "stale"
-    assert not any(room in rooms for _, room in up.rows(seats))
-    wait(lambda: up.rows(reachable) == closure(up.rows(links)), 15)
+    up.until(lambda: up.event("died", service="gw-2"))
+    up.until(lambda: not rest_on_it())
+    up.until(lambda: up.sites()["gw-2"]["freshness"] == "stale")
+    up.until(lambda: not any(room in rooms for _, room in up.rows(seats)))
+    up.until(lambda: is_closure(up, links, reachable))
 
     assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
-    wait(lambda: up.rows(seats) >= before, 40)
-    wait(lambda: any(row[0] in sources for row in up.rows(links)), 40)
-    wait(lambda: up.rows(reachable) == closure(up.rows(links)), 15)
-    assert up.sites()["gw-2"]["freshness"] == "live"
+    up.until(lambda: up.rows(seats) >= before)
+    up.until(rest_on_it)
+    up.until(lambda: is_closure(up, links, reachable))
+    up.until(lambda: up.sites()["gw-2"]["freshness"] == "live")
     for query in (links, reachable, seats):
         up.stop_query(query)
 
@@ -291,6 +243,9 @@ def test_a_script_and_the_shell_on_the_federation(up: Federation, tmp_path: Path
         "SELECT mid, rid FROM SeatSensor;\nSHOW TABLES;\n"
         "EXPLAIN SELECT mid FROM taken;\nDROP VIEW taken;\n"
     )
+    seats = up.start_query("SELECT mid FROM SeatSensor")
+    up.until(lambda: len(up.rows(seats)) > 70)
+    up.stop_query(seats)
     before = {query["id"] for query in up.http.get("/api/queries").json()}
     done = up.pando("run", str(script), "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -320,7 +275,7 @@ def test_queries_survive_a_restart_of_everything(tmp_path: Path) -> None:
     text = "SELECT mid FROM SeatSensor WHERE weightLevel < 5.0"
     with federation(data, "--no-spark") as first:
         query = first.start_query(text)
-        wait(lambda: first.rows(query), 20)
+        first.until(lambda: first.rows(query))
     with federation(data, "--no-spark") as second:
         assert second.query(query)["text"] == text
-        wait(lambda: second.rows(query), 20)
+        second.until(lambda: second.rows(query))
