@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import msgspec
+
 from federated_optimizer.coordinator.model import ResultKind, StatementResult
 from federated_optimizer.coordinator.planner import Planner
 from federated_optimizer.coordinator.running import RunningQuery
+from federated_optimizer.coordinator.work import running_recursions, traffic_lines, work_lines
 from federated_optimizer.placement import explain_bundle
-from federated_optimizer.placement.explain import bundle_data, fragment_lines
+from federated_optimizer.placement.explain import bundle_data, fragment_lines, recursion_lines
 from streamsql.algebra.explain import explain_plan
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
@@ -82,10 +85,19 @@ def explain_running(query: RunningQuery) -> StatementResult:
         if counts:
             lines.append("  batches: " + ", ".join(counts))
     data = bundle_data(query.bundle)
+    work = running_recursions(query)
+    for plan, described in zip(query.bundle.recursions, data["recursions"], strict=True):
+        lines.extend(recursion_lines(plan))
+        described["sites_work"] = work.get(plan.name, {})
+        lines.extend(work_lines(work.get(plan.name, {})))
+    lines.extend(traffic_lines(query.flows.traffic()))
     data["rows"], data["changes"] = rows, query.result.changes
     data["batches"] = {
         site: dict(zip(("sent", "received"), query.flows.batches(site), strict=True))
         for site in sorted(query.flows.heard_from())
+    }
+    data["traffic"] = {
+        site: msgspec.to_builtins(traffic) for site, traffic in query.flows.traffic().items()
     }
     return StatementResult(
         ResultKind.TEXT, text="\n".join(lines), data=data, warnings=query.warnings

@@ -1,4 +1,4 @@
-"""What runs tells the prices of recursions: rows and rates, counted by sites, as they report them."""
+"""What the prices of recursions learn from what runs: rows and rates, as sites report them."""
 
 from collections.abc import Iterable, Mapping
 

@@ -117,7 +117,7 @@ class RunningQuery:
             last_change=self.result.last_change,
             error=self.error,
             waiting_for=self.waiting_for(membership),
-            warnings=self.warnings + missing_sources(self.bundle),
+            warnings=self.warnings + missing_sources(self.bundle) + left_out(self.bundle),
             settled=self.is_settled(membership),
         )
 
@@ -132,3 +132,12 @@ def missing_sources(bundle: FragmentBundle) -> tuple[str, ...]:
         if isinstance(node, Scan) and node.kind != SourceKind.TABLE
     }
     return tuple(f"no gateway offers source {name} yet" for name in sorted(missing))
+
+
+def left_out(bundle: FragmentBundle) -> tuple[str, ...]:
+    """Return a sentence per recursion that does without gateways that are away."""
+    return tuple(
+        f"recursion {plan.name} does without {', '.join(plan.without)}, away for too long"
+        for plan in bundle.recursions
+        if plan.without
+    )

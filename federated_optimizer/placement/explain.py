@@ -60,6 +60,8 @@ def recursion_lines(recursion: RecursionPlan) -> list[str]:
             f"  {price.way:<12}{price.bytes_per_second:>14,.1f}{price.milliseconds:>8.1f}"
             f"  {price.where}{mark}"
         )
+    if recursion.without:
+        lines.append(f"  without {', '.join(recursion.without)}: away for too long")
     if recursion.measured:
         lines.append("  rates: as measured while it ran")
     if recursion.assumed:

@@ -11,11 +11,16 @@ Four ways (`RecursionChoice.way`):
 
 The model is arithmetic over a steady state: base rows come and go at given rates. Its shape is that
 of the measurements in performance.md 2.4 (bytes of a transit-stub network over 12 hosts, one
-message a row, no envelopes); with those constants (`PAPER`) it is off by at most:
+message a row, no envelopes); with those constants (`PAPER`) it is off by:
 
-    inserting, witness      -3 % ... +8 %  (200 sparse, 400, 800, 1,600 dense links)
-    inserting, annotations  -14 % ... +35 %
-    deleting, witness       -7 % ... +33 % (dense; on the sparse net kills are all there is)
+    links               200 sparse    400    800    1,600 dense
+    inserting, witness         -6 %   +2 %   -6 %   -14 %
+    inserting, annotations    -23 %  +34 %  -13 %   -18 %
+    inserting, flood           -1 %    0 %    0 %    -1 %
+    deleting, witness                +21 %   +1 %   -19 %
+    deleting, annotations            +80 %  +17 %   -23 %
+
+(Deleting on the sparse net is kills alone, exactly.) Ways differ by factors of ten to a thousand.
 
 With the product's messages (`PRODUCT`) the envelope of a batch counts: it is most of what a change
 costs that touches few rows.
@@ -118,7 +123,7 @@ def alternatives(fan: float) -> float:
     None in a tree (each node has one link up and one down: two a node), half where nodes have four.
     Measured on dense nets: 0.44 to 0.59.
     """
-    return max(0.0, 1.0 - 2.0 / max(fan, 2.0))
+    return 1.0 - 2.0 / max(fan, 2.0)
 
 
 def diagram_literals(fan: float) -> float:

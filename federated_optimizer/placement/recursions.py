@@ -33,8 +33,11 @@ from streamsql.wire.fragments import RecursionPlan, WayPrice
 DERIVED = ("witness", "annotations")
 """Ways in which derived rows travel, with their provenance."""
 
-WITHOUT_PROVENANCE = ("kernel", "ranked", "set", "dred", "recompute")
-"""Strategies that compute at one place from base rows."""
+AT_ONE_PLACE = ("kernel", "ranked", "recompute")
+"""Strategies that compute from base rows and know nothing of derived rows from elsewhere."""
+
+BASELINES = ("dred", "set")
+"""Strategies that can ship derived rows, but do so only when asked: for comparison."""
 
 MAX_SITES = 256
 """Sites that tokens can tell apart (`stream_engine.provenance.tokens`)."""
@@ -88,16 +91,15 @@ def leaves_of(node: Fixpoint) -> tuple[Plan, ...]:
     return tuple(found)
 
 
-def gateways_of(leaves: tuple[Plan, ...], topology: Topology) -> tuple[str, ...]:
-    """Return the gateways that own a stream which leaves read, sorted; absent ones left out."""
-    owners = {
+def owners_of(leaves: tuple[Plan, ...], topology: Topology) -> frozenset[str]:
+    """Return the gateways that own a stream which leaves read."""
+    return frozenset(
         site
         for leaf in leaves
         for scan in walk_plan(leaf)
         if isinstance(scan, Scan) and scan.kind != SourceKind.TABLE
         for site in topology.owners(scan.source)
-    }
-    return tuple(sorted(owners - topology.absent)) or tuple(sorted(owners))
+    )
 
 
 def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown: float) -> Chosen:
@@ -114,7 +116,8 @@ def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown:
     """
     _check(node.choice)
     leaves = leaves_of(node)
-    gateways = gateways_of(leaves, topology)
+    owners = owners_of(leaves, topology)
+    gateways = tuple(sorted(owners - topology.absent)) or tuple(sorted(owners))
     bases = topology.bases
     spread = len(bases) > 1
     candidates = bases if spread else gateways
@@ -123,7 +126,7 @@ def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown:
     load, assumed = workload(node, leaves, candidates, topology, statistics, shown=shown)
     priced = prices(load)
     way, why = _decided(node.choice, statistics.ways.get(recursion_key(node), ""), priced, several)
-    if spread and node.choice.way == "auto" and node.choice.strategy not in WITHOUT_PROVENANCE:
+    if spread and node.choice.way == "auto" and _ships(node.choice):
         way, why = "witness", f"{len(bases)} base sites share the work: each keeps a part"
     at_gateways = way != "centre" and not spread
     sites = candidates if way != "centre" else bases[:1]
@@ -137,17 +140,23 @@ def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown:
         prices=tuple(_way_price(p, candidates, bases) for p in priced),
         assumed=assumed,
         measured=facts is not None,
+        without=tuple(sorted(owners - set(gateways))) if at_gateways else (),
     )
     return Chosen(way, gateways if at_gateways else (), plan)
 
 
 def _check(choice: RecursionChoice) -> None:
-    if choice.strategy in WITHOUT_PROVENANCE and choice.way in DERIVED:
+    if choice.strategy in AT_ONE_PLACE and choice.way in DERIVED:
         raise UnsupportedError(
-            f"way = '{choice.way}' ships derived rows with their provenance, and strategy = "
-            f"'{choice.strategy}' keeps none",
+            f"way = '{choice.way}' ships derived rows, and strategy = '{choice.strategy}' computes "
+            "from base rows only",
             hint="choose way = 'flood' or 'centre', or strategy = 'absorption'",
         )
+
+
+def _ships(choice: RecursionChoice) -> bool:
+    """Whether the strategy ships derived rows without being asked."""
+    return choice.strategy not in AT_ONE_PLACE + BASELINES
 
 
 def _decided(
@@ -159,19 +168,26 @@ def _decided(
         return "centre", reason
     if choice.way != "auto":
         return choice.way, "the query asks for it"
-    ways = [p for p in priced if choice.strategy not in WITHOUT_PROVENANCE or p.way not in DERIVED]
+    ways = [p for p in priced if _ships(choice) or p.way not in DERIVED]
     best = min(ways, key=lambda p: (p.bytes_per_second, p.milliseconds))
     known = {p.way: p.bytes_per_second for p in ways}
     if current in known and best.way != current:
         if best.bytes_per_second * MUCH > known[current]:
             return current, f"it runs so, and {best.way} would cost more than half of it"
+        factor = known[current] / max(best.bytes_per_second, 1e-9)
         return (
             best.way,
-            f"{current}, as it ran, costs {known[current] / best.bytes_per_second:.1f}x",
+            f"{best.way} is cheapest: {current}, as it ran, costs {factor:.1f} times as much",
         )
-    others = [p.bytes_per_second for p in ways if p.way != best.way]
-    factor = min(others) / max(best.bytes_per_second, 1e-9) if others else 1.0
-    return best.way, f"cheapest: the next best costs {factor:.1f} times as much"
+    others = [p for p in ways if p.way != best.way]
+    if not others or not best.bytes_per_second:
+        return best.way, f"{best.way} is cheapest"
+    second = min(others, key=lambda p: p.bytes_per_second)
+    factor = second.bytes_per_second / best.bytes_per_second
+    return (
+        best.way,
+        f"{best.way} is cheapest: {second.way}, the next, costs {factor:.1f} times as much",
+    )
 
 
 def workload(  # noqa: PLR0913  (what the estimate rests on)

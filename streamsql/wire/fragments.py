@@ -70,6 +70,7 @@ class RecursionPlan(msgspec.Struct, frozen=True):
         prices: Of all ways.
         assumed: What the prices rest on that nobody has counted, in words.
         measured: Whether they rest on what a running query has counted.
+        without: Gateways that own some of what it reads and have been away for too long.
     """
 
     name: str
@@ -81,6 +82,7 @@ class RecursionPlan(msgspec.Struct, frozen=True):
     prices: tuple[WayPrice, ...] = ()
     assumed: tuple[str, ...] = ()
     measured: bool = False
+    without: tuple[str, ...] = ()
 
 
 class FragmentBundle(msgspec.Struct, frozen=True):

@@ -1,0 +1,218 @@
+"""Prices of the ways of a recursion: against what was measured, and as the choice uses them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from federated_optimizer import plan
+from federated_optimizer.placement import RecursionFacts, SourceFacts, Statistics, Topology
+from federated_optimizer.placement.recursion_prices import (
+    PAPER,
+    PRODUCT,
+    WAYS,
+    Workload,
+    alternatives,
+    built,
+    moved_per_change,
+    price,
+    prices,
+)
+from federated_optimizer.placement.recursions import recursion_key
+from streamsql.algebra.operators import Fixpoint, walk_plan
+from streamsql.binder import BoundQuery, bind_query, define
+from streamsql.catalog.catalog import Catalog
+from streamsql.library import library_views
+from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+
+MEASURED = {
+    # Bytes inserting over 12 hosts: witness, annotations (diagrams in depth-first order), flood.
+    (200, 100, 2): (0.49e6, 1.35e6, 0.029e6),
+    (400, 100, 4): (0.90e6, 4.2e6, 0.057e6),
+    (800, 200, 4): (3.9e6, 25.8e6, 0.114e6),
+    (1600, 400, 4): (17.1e6, 110e6, 0.23e6),
+}
+"""performance.md 2.4, by links, nodes and links a node."""
+
+DELETING = {
+    # Bytes deleting one link: witness, annotations.
+    (400, 100, 4): (0.61e6 / 80, 2.5e6 / 80),
+    (800, 200, 4): (2.9e6 / 160, 15.3e6 / 160),
+    (1600, 400, 4): (14.5e6 / 320, 20e6 / 69),
+}
+
+
+def net(
+    links: int, nodes: int, fan: int, *, inserts: float = 0.0, deletes: float = 0.0
+) -> Workload:
+    """Return reachability over a net whose view is every pair of nodes, on 12 hosts."""
+    rows = float(nodes * nodes)
+    return Workload(
+        sites=12,
+        base_rows=float(links),
+        inserts=inserts,
+        deletes=deletes,
+        base_bytes=8.0,
+        view_rows=rows,
+        view_bytes=9.0,
+        view_changes=moved_per_change(rows, float(links), float(fan)),
+        fan=float(fan),
+        local=1 / 12,
+        shown=0.0,
+    )
+
+
+@pytest.mark.parametrize("size", MEASURED, ids=str)
+def test_building_up_costs_about_what_was_measured(size: tuple[int, int, int]) -> None:
+    witness, annotations, flood = MEASURED[size]
+    load = net(*size)
+    assert built(load, "witness", PAPER) == pytest.approx(witness, rel=0.15)
+    assert built(load, "annotations", PAPER) == pytest.approx(annotations, rel=0.36)
+    assert built(load, "flood", PAPER) == pytest.approx(flood, rel=0.02)
+
+
+@pytest.mark.parametrize("size", DELETING, ids=str)
+def test_a_deleted_link_costs_about_what_was_measured(size: tuple[int, int, int]) -> None:
+    witness, annotations = DELETING[size]
+    load = net(*size, deletes=1.0)
+    assert price("witness", load, PAPER).bytes_per_second == pytest.approx(witness, rel=0.35)
+    assert price("annotations", load, PAPER).bytes_per_second == pytest.approx(
+        annotations, rel=0.90
+    )
+
+
+def test_in_a_tree_a_deletion_is_its_kills() -> None:
+    load = net(200, 100, 2, deletes=1.0)
+    assert price("witness", load, PAPER).bytes_per_second == 11 * PAPER.token
+    assert alternatives(2.0) == 0.0
+
+
+@given(
+    st.integers(1, 200),
+    st.floats(0.001, 1e4),
+    st.floats(0, 1e4),
+    st.floats(1, 1e6),
+    st.floats(0, 1),
+)
+def test_prices_are_finite_and_grow_with_what_moves(
+    sites: int, inserts: float, deletes: float, view: float, local: float
+) -> None:
+    load = Workload(sites, 400.0, inserts, deletes, 20.0, view, 20.0, 5.0, 4.0, local)
+    more = Workload(sites, 400.0, 2 * inserts, 2 * deletes, 20.0, view, 20.0, 5.0, 4.0, local)
+    assert [p.way for p in prices(load)] == list(WAYS)
+    for one, two in zip(prices(load, PRODUCT), prices(more, PRODUCT), strict=True):
+        assert 0 <= one.bytes_per_second <= two.bytes_per_second < float("inf")
+        assert one.milliseconds > 0
+
+
+def test_there_is_no_other_way() -> None:
+    with pytest.raises(ValueError, match="no way 'carrier pigeon'"):
+        price("carrier pigeon", net(400, 100, 4))
+
+
+# --- the choice ---------------------------------------------------------------------------------
+
+CATALOG = Catalog(library_views())
+for _statement in parse_script(
+    "CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst)) "
+    "WITH (wrapper = 'motes', ttl = '90 s');"
+    "CREATE SOURCE hot (sensor TEXT, value INTEGER) WITH (wrapper = 'motes', ttl = '10 s');"
+):
+    assert isinstance(_statement, CreateSource)
+    CATALOG.define(define(_statement, CATALOG))
+
+GATEWAYS = Topology({f"gw-{i}": frozenset({"link", "hot"}) for i in range(4)})
+
+
+def bound(text: str) -> BoundQuery:
+    """Bind a query."""
+    statement = parse_statement(text)
+    assert isinstance(statement, Query)
+    return bind_query(statement, CATALOG)
+
+
+def key_of(text: str) -> str:
+    """Return the key of a query's recursion, as the planner will see it."""
+    (made,) = plan(bound(text), GATEWAYS, query="q").recursions
+    return made.key
+
+
+def test_the_centre_is_cheapest_where_everything_is_wanted_at_the_base() -> None:
+    (made,) = plan(bound("SELECT * FROM reachable"), GATEWAYS, query="q").recursions
+    assert (made.way, made.sites, made.forced, made.measured) == ("centre", ("base",), False, False)
+    assert any("400 rows" in text for text in made.assumed)
+
+
+def test_what_was_counted_takes_the_place_of_what_is_assumed() -> None:
+    key = key_of("SELECT * FROM reachable")
+    facts = Statistics(recursions={key: RecursionFacts(50.0, 600.0, 3.0, 2.0)})
+    made = plan(bound("SELECT * FROM reachable"), GATEWAYS, query="q", statistics=facts)
+    (recursion,) = made.recursions
+    assert recursion.measured
+    assert recursion.assumed == ()
+    assert recursion.prices[0].bytes_per_second == pytest.approx(3.0 * (130 + 18), rel=0.2)
+
+
+def test_counted_rows_of_a_source_count() -> None:
+    few = Statistics(sources={"link": SourceFacts(rows=8.0, changes=0.5)})
+    (made,) = plan(bound("SELECT * FROM reachable"), GATEWAYS, query="q", statistics=few).recursions
+    (usual,) = plan(bound("SELECT * FROM reachable"), GATEWAYS, query="q").recursions
+    assert made.prices[2].bytes_per_second < usual.prices[2].bytes_per_second
+
+
+def test_a_running_query_changes_its_way_only_for_a_much_cheaper_one() -> None:
+    text = "SELECT * FROM reachable"
+    (made,) = plan(bound(text), GATEWAYS, query="q").recursions
+    costs = {p.way: p.bytes_per_second for p in made.prices}
+    assert costs["flood"] > 2 * costs["centre"]
+    (moved,) = plan(
+        bound(text), GATEWAYS, query="q", statistics=Statistics(ways={made.key: "flood"})
+    ).recursions
+    assert moved.way == "centre"
+    assert "as it ran" in moved.why
+    # Where the view hardly moves, sending base rows to four sites or one is nearly the same.
+    near = Topology({f"gw-{i}": frozenset({"link"}) for i in range(2)})
+    slow = RecursionFacts(400.0, 10_000.0, 1.0, 0.01)
+    known = Statistics(recursions={made.key: slow}, ways={made.key: "flood"})
+    (kept,) = plan(bound(text), near, query="q", statistics=known).recursions
+    assert kept.way == "flood"
+    assert "it runs so" in kept.why
+
+
+@pytest.mark.parametrize("way", ["flood", "witness", "annotations"])
+def test_a_forced_way_runs_at_the_gateways_and_is_written_down(way: str) -> None:
+    text = f"SELECT dst FROM reachable WHERE src = 'a' WITH (way = '{way}')"
+    bundle = plan(bound(text), GATEWAYS, query="q")
+    (recursion,) = bundle.recursions
+    assert recursion.forced
+    (at,) = [f for f in bundle.fragments if f.sites == recursion.sites]
+    (node,) = [n for n in walk_plan(at.plan) if isinstance(n, Fixpoint)]
+    assert node.choice.way == way
+    assert not isinstance(at.plan, Fixpoint)  # the filter runs there too
+
+
+def test_with_one_gateway_there_is_only_the_centre() -> None:
+    alone = Topology({"gw-1": frozenset({"link"})})
+    text = "SELECT * FROM reachable WITH (way = 'flood')"
+    (made,) = plan(bound(text), alone, query="q").recursions
+    assert (made.way, made.sites) == ("centre", ("base",))
+    assert "fewer than two" in made.why
+
+
+def test_a_gateway_that_is_absent_takes_no_part() -> None:
+    topology = Topology(GATEWAYS.gateways, absent=frozenset({"gw-2"}))
+    text = "SELECT * FROM reachable WITH (way = 'flood')"
+    bundle = plan(bound(text), topology, query="q")
+    (made,) = bundle.recursions
+    assert made.sites == ("gw-0", "gw-1", "gw-3")
+    assert made.without == ("gw-2",)
+    assert all("gw-2" not in f.sites for f in bundle.fragments)
+
+
+def test_the_same_recursion_has_one_key_whatever_is_asked_of_it() -> None:
+    nodes = [
+        node
+        for text in ("SELECT * FROM reachable", "SELECT src FROM reachable WITH (way = 'flood')")
+        for node in walk_plan(bound(text).plan)
+        if isinstance(node, Fixpoint)
+    ]
+    assert len({recursion_key(node) for node in nodes}) == 1
