@@ -1,8 +1,13 @@
 """Queries: WITH, SELECT and UNION, and the checks that need the whole plan."""
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
 from streamsql.algebra.operators import Distinct, Plan, UnionAll
+from streamsql.binder.branches import RecursiveDefinition
+from streamsql.binder.components import components
+from streamsql.binder.dependences import names_read, refers_to_name
 from streamsql.binder.environment import (
     Binding,
     BoundQuery,
@@ -10,8 +15,9 @@ from streamsql.binder.environment import (
     Environment,
     identifier_text,
 )
+from streamsql.binder.mutual import bind_mutual
 from streamsql.binder.options import with_choice
-from streamsql.binder.recursion import RecursiveDefinition, bind_recursive, refers_to_name
+from streamsql.binder.recursion import bind_recursive
 from streamsql.binder.relations import renamed, with_names
 from streamsql.binder.select import bind_select
 from streamsql.binder.selection import push_selections
@@ -101,46 +107,65 @@ def _view_plan(definition: ViewDefinition, query: Query, environment: Environmen
 
 def _with(clause: exp.Expr, environment: Environment) -> Environment:
     only(clause, environment, "expressions", "recursive", "recursion_limit")
-    names = [identifier_text(table.args["alias"].this) for table in clause.expressions]
-    recursive = bool(clause.args.get("recursive"))
-    for number, table in enumerate(clause.expressions):
-        name = names[number]
-        if name in names[:number]:
+    tables: dict[str, exp.Expr] = {}
+    for table in clause.expressions:
+        name = identifier_text(table.args["alias"].this)
+        if name in tables:
             raise environment.error(
                 table.args["alias"], f"{name!r} is defined twice in this WITH", hint="rename one"
             )
-        later = frozenset(names[number + 1 :]) if recursive else frozenset()
-        inner = _replace_later(environment, later)
-        plan = _common_table(table, name, clause, inner)
-        environment = environment.with_table(name, CommonTable(plan))
-    return _replace_later(environment, frozenset())
+        _check_table(table, environment)
+        tables[name] = table
+    if not clause.args.get("recursive"):
+        for name, table in tables.items():
+            plan = _plain_table(table, name, environment)
+            environment = environment.with_table(name, CommonTable(plan))
+        return environment
+    reads = {name: names_read(table.this, tables) for name, table in tables.items()}
+    for names in components(list(tables), reads):
+        recursions = [_recursion(tables[name], name, clause) for name in names]
+        for name, plan in _recursive_tables(recursions, reads, environment).items():
+            environment = environment.with_table(name, CommonTable(plan))
+    return environment
 
 
-def _replace_later(environment: Environment, later: frozenset[str]) -> Environment:
-    return Environment(
-        environment.binding, environment.script, environment.tables, environment.expanding, later
-    )
+def _recursive_tables(
+    group: list[RecursiveDefinition], reads: Mapping[str, frozenset[str]], environment: Environment
+) -> dict[str, Plan]:
+    """Return the plans of tables that refer to each other, or of a single one."""
+    if len(group) > 1:
+        return bind_mutual(group, environment, bind_relation_query)
+    (only_one,) = group
+    name = only_one.name
+    if name in reads[name]:
+        return {name: bind_recursive(only_one, environment, bind_relation_query)}
+    plan = bind_relation_query(only_one.tree, environment)
+    return {name: renamed(plan, only_one.place, environment)}
 
 
-def _common_table(table: exp.Expr, name: str, clause: exp.Expr, environment: Environment) -> Plan:
-    only(table, environment, "this", "alias")
+def _recursion(table: exp.Expr, name: str, clause: exp.Expr) -> RecursiveDefinition:
     alias = table.args["alias"]
-    if alias.args.get("stream_window") is not None:
+    columns = [identifier_text(column) for column in alias.args.get("columns") or []]
+    limit = clause.args.get("recursion_limit")
+    return RecursiveDefinition(name, columns, table.this, alias, limit)
+
+
+def _check_table(table: exp.Expr, environment: Environment) -> None:
+    only(table, environment, "this", "alias")
+    window = table.args["alias"].args.get("stream_window")
+    if window is not None:
         raise environment.error(
-            alias.args["stream_window"],
+            window,
             "a common table takes no window: windows stand on streams only",
             hint="put the window inside the query, after the stream",
         )
-    if refers_to_name(table.this, name):
-        if clause.args.get("recursive"):
-            columns = [identifier_text(column) for column in alias.args.get("columns") or []]
-            limit = clause.args.get("recursion_limit")
-            recursion = RecursiveDefinition(name, columns, table.this, alias, limit)
-            return bind_recursive(recursion, environment, bind_relation_query)
-        if environment.binding.catalog.find(name) is None and name not in environment.tables:
-            raise environment.error(
-                alias, f"{name!r} refers to itself", hint="write WITH RECURSIVE"
-            )
+
+
+def _plain_table(table: exp.Expr, name: str, environment: Environment) -> Plan:
+    alias = table.args["alias"]
+    known = environment.binding.catalog.find(name) is not None or name in environment.tables
+    if refers_to_name(table.this, name) and not known:
+        raise environment.error(alias, f"{name!r} refers to itself", hint="write WITH RECURSIVE")
     return renamed(bind_relation_query(table.this, environment), alias, environment)
 
 

@@ -4,8 +4,8 @@ from typing import Never
 
 from streamsql.algebra.operators import SourceKind
 from streamsql.binder.bind import bind_view
+from streamsql.binder.dependences import refers_to_name
 from streamsql.binder.environment import Binding, Environment
-from streamsql.binder.recursion import refers_to_name
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.data.schema import Schema

@@ -61,14 +61,12 @@ class Environment:
         script: The text that places refer to.
         tables: Relations of enclosing WITH clauses.
         expanding: Views being expanded, outermost first.
-        later: Names that the current WITH RECURSIVE defines further down.
     """
 
     binding: Binding
     script: Script
     tables: Mapping[str, CommonTable] = field(default_factory=dict)
     expanding: tuple[str, ...] = ()
-    later: frozenset[str] = frozenset()
 
     def with_table(self, name: str, table: CommonTable) -> "Environment":
         """Return the environment with one more common table."""

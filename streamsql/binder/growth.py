@@ -6,15 +6,30 @@ a cycle of dependences between columns. What stops it is
 
 - a bound: the column moves by a constant in one direction and the step tests it
   (`hops + 1` with `hops < 12`); if no other branch moves it back, it also bounds how often the
-  branch can be used, and so everything else the branch computes;
+  branch can be used, and so everything else the branch computes. On a cycle through several
+  relations one test is enough;
+- a limited sum of positive values (`a.hops + b.hops` with `a.hops + b.hops < 12` and a base of 1);
 - a loop check: the step appends a value to a text and requires that the text did not contain it
   (`path NOT LIKE '%' || x || '%'`, `POSITION(x IN path) = 0`).
+
+Mutually recursive relations are one relation with a tag; the columns of each are told apart.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, expression_text
 from streamsql.algebra.operators import Fixpoint, Plan, Project, RecursiveReference
+from streamsql.binder.bounds import (
+    Passages,
+    constant_move,
+    counted,
+    is_limited,
+    is_limited_sum,
+    loop_checks,
+    positive_sums,
+    summed,
+)
+from streamsql.binder.components import components
 from streamsql.binder.tracing import Trace, reads, trace
 from streamsql.data.types import DataType
 
@@ -33,22 +48,38 @@ class Growth:
         branch: Number of the step branch, from 1.
         expression: What the branch computes, as text.
         tested: Whether the branch compares the column with something, in vain.
+        relation: Which of several mutually recursive relations the branch belongs to, or "".
     """
 
     column: int
     branch: int
     expression: str
     tested: bool = False
+    relation: str = ""
+
+
+_Node = tuple[str, int]
+"""A column of a relation: its tag, or "" when there is one relation only, and its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """Column `target` is computed from column `source` in a branch."""
+    """Column `target` is computed from column `source` in a branch.
 
-    source: int
-    target: int
+    Attributes:
+        occurrence: Which reading of the relation the source belongs to.
+        move: The constant that is added, if that is all.
+        below: Whether the branch tests that the source is below a bound; `above` likewise.
+    """
+
+    source: _Node
+    target: _Node
     branch: int
+    occurrence: int
     grows: bool
+    move: float | None
+    below: bool
+    above: bool
 
 
 def step_traces(fixpoint: Fixpoint) -> tuple[Trace, ...]:
@@ -60,37 +91,78 @@ def step_traces(fixpoint: Fixpoint) -> tuple[Trace, ...]:
     return tuple(trace(branch, is_reference) for branch in fixpoint.step)
 
 
+def step_tags(traces: tuple[Trace, ...]) -> tuple[tuple[str, tuple[str, ...]], ...] | None:
+    """Return per step branch the tag it writes and the tags it reads.
+
+    Returns:
+        None when some branch does not write a constant text into the first column, or does not
+        test the first column of all that it reads: then there is one relation only.
+    """
+    found = []
+    for step in traces:
+        written = step.columns[0]
+        read = [_tag_read(occurrence, step) for occurrence in range(step.occurrences)]
+        if not isinstance(written, Literal) or not isinstance(written.value, str):
+            return None
+        if any(tag is None for tag in read):
+            return None
+        found.append((written.value, tuple(tag for tag in read if tag is not None)))
+    return tuple(found)
+
+
+def _tag_read(occurrence: int, step: Trace) -> str | None:
+    for predicate in step.predicates:
+        match predicate:
+            case Call(
+                function="=", arguments=(Column(position=position), Literal(value=str() as tag))
+            ) if position == occurrence * step.width:
+                return tag
+            case _:
+                pass
+    return None
+
+
+def is_mutual(fixpoint: Fixpoint) -> bool:
+    """Whether a fixpoint stands for several relations that define each other."""
+    tags = step_tags(step_traces(fixpoint))
+    return tags is not None and len({written for written, _ in tags}) > 1
+
+
 def growths(fixpoint: Fixpoint) -> tuple[Growth, ...]:
     """Return every column that can take infinitely many values; empty when the recursion ends."""
     traces = step_traces(fixpoint)
-    width = len(fixpoint.columns)
+    tags = step_tags(traces) or (("", ("",) * max((t.occurrences for t in traces), default=0)),) * (
+        len(traces)
+    )
+    positive = positive_sums(fixpoint.base, traces)
     edges = [
-        _Edge(source, target, number, grows)
+        edge
         for number, step in enumerate(traces)
-        for target, expression in enumerate(step.columns)
-        for source, grows in _dependences(expression)
+        for edge in _edges(number, step, tags[number], positive)
     ]
-    stopped = {n for n in range(len(traces)) if _counts_down(n, traces, width)}
+    stopped = counted(traces) | summed(fixpoint.base, traces)
     # A loop check only counts when what it tests comes from a finite set without its help.
-    growing = _unbounded(_kept(edges, stopped, traces)).keys()
+    growing = {column for _, column in _unbounded(edges, stopped)}
     for number in range(len(traces)):
-        if any(not (read & growing) for read in _loop_checks(number, traces)):
-            stopped.add(number)
-    unbounded = _unbounded(_kept(edges, stopped, traces))
+        stopped |= {(number, k) for k, read in loop_checks(number, traces) if not read & growing}
     return tuple(
         Growth(
             column,
             branch + 1,
             _text(fixpoint.step[branch], column),
             _is_tested(column, traces[branch]),
+            tags[branch][0],
         )
-        for column, branch in sorted(unbounded.items())
+        for (_, column), branch in sorted(
+            _unbounded(edges, stopped).items(), key=lambda item: (item[0][1], item[0][0])
+        )
     )
 
 
 def _is_tested(column: int, step: Trace) -> bool:
     return any(
-        isinstance(predicate, Call) and column in reads(predicate) for predicate in step.predicates
+        isinstance(predicate, Call) and column in step.columns_read(predicate)
+        for predicate in step.predicates
     )
 
 
@@ -100,43 +172,97 @@ def _text(branch: Plan, column: int) -> str:
     return branch.schema.names[column]
 
 
-def _kept(edges: list[_Edge], stopped: set[int], traces: tuple[Trace, ...]) -> list[_Edge]:
-    """Return the edges; growth that something stops no longer counts as growth."""
-    kept = []
-    for edge in edges:
-        grows = edge.grows and edge.branch not in stopped
-        if grows and edge.source == edge.target:
-            grows = not _is_bounded(edge.target, traces[edge.branch])
-        kept.append(_Edge(edge.source, edge.target, edge.branch, grows))
-    return kept
+def _edges(
+    branch: int, step: Trace, tags: tuple[str, tuple[str, ...]], positive: frozenset[int]
+) -> list[_Edge]:
+    """Return the dependences of a branch; growth that a test keeps finite no longer counts."""
+    written, read = tags
+    found = []
+    for target, expression in enumerate(step.columns):
+        limited = is_limited_sum(target, step, positive)
+        for position, grows in _dependences(expression):
+            source, occurrence = step.column_of(position), step.occurrence_of(position)
+            edge = _Edge(
+                source=(read[occurrence], source),
+                target=(written, target),
+                branch=branch,
+                occurrence=occurrence,
+                grows=grows and not (limited and source == target),
+                move=constant_move(expression, position),
+                below=is_limited(position, step, upward=True),
+                above=is_limited(position, step, upward=False),
+            )
+            found.append(replace(edge, grows=edge.grows and not _is_bounded(edge)))
+    return found
 
 
-def _unbounded(edges: list[_Edge]) -> dict[int, int]:
-    """Return growing columns with the branch in which each is computed."""
-    result: dict[int, int] = {}
-    for edge in edges:
-        if edge.grows and edge.source in _reachable(edge.target, edges):
-            result.setdefault(edge.target, edge.branch)
+def _is_bounded(edge: _Edge) -> bool:
+    """Whether a branch moves a column by a constant and tests it on that side."""
+    if edge.source != edge.target or not edge.move:
+        return False
+    return edge.below if edge.move > 0 else edge.above
+
+
+def _unbounded(edges: list[_Edge], stopped: Passages) -> dict[_Node, int]:
+    """Return growing columns with the branch in which each is computed.
+
+    A stopped passage is used so often and no more, and between two uses of it a chain of
+    derivations goes on through the others only: growth must come from a cycle of those.
+    """
+    kept = [edge for edge in edges if (edge.branch, edge.occurrence) not in stopped]
+    result = _growing_cycles(kept)
     for start in tuple(result):
-        for column in _reachable(start, edges):
-            branch = next((e.branch for e in edges if e.target == column), result[start])
-            result.setdefault(column, branch)
+        for node in _reachable(start, edges):
+            branch = next((e.branch for e in edges if e.target == node), result[start])
+            result.setdefault(node, branch)
     return result
 
 
-def _reachable(start: int, edges: list[_Edge]) -> set[int]:
+def _growing_cycles(edges: list[_Edge]) -> dict[_Node, int]:
+    """Return the columns on cycles with an edge that grows, with the branch of that edge."""
+    nodes = list(dict.fromkeys(node for edge in edges for node in (edge.source, edge.target)))
+    reads_of: dict[_Node, list[_Node]] = {}
+    for edge in edges:
+        reads_of.setdefault(edge.target, []).append(edge.source)
+    result: dict[_Node, int] = {}
+    for members in components(nodes, reads_of):
+        inner = [e for e in edges if e.source in members and e.target in members]
+        if not any(edge.grows for edge in inner):
+            continue
+        kept = _without_tested(inner)
+        if len(kept) < len(inner):
+            result |= _growing_cycles(kept)
+        else:
+            result |= {edge.target: edge.branch for edge in reversed(inner) if edge.grows}
+    return result
+
+
+def _without_tested(edges: list[_Edge]) -> list[_Edge]:
+    """Leave out tested edges where all edges move their column by constants in one direction.
+
+    Values then go one way only, and none gets through a tested edge beyond its bound.
+    """
+    moves = [edge.move for edge in edges]
+    if all(move is not None and move >= 0 for move in moves):
+        return [edge for edge in edges if not edge.below]
+    if all(move is not None and move <= 0 for move in moves):
+        return [edge for edge in edges if not edge.above]
+    return edges
+
+
+def _reachable(start: _Node, edges: list[_Edge]) -> set[_Node]:
     found, waiting = {start}, [start]
     while waiting:
-        column = waiting.pop()
+        node = waiting.pop()
         for edge in edges:
-            if edge.source == column and edge.target not in found:
+            if edge.source == node and edge.target not in found:
                 found.add(edge.target)
                 waiting.append(edge.target)
     return found
 
 
 def _dependences(expression: Expression) -> list[tuple[int, bool]]:
-    """Return (column of the recursion, whether its values may grow here) pairs."""
+    """Return (position in the recursion, whether its values may grow here) pairs."""
     match expression:
         case Column():
             return [(position, False) for position in reads(expression)]
@@ -153,132 +279,3 @@ def _dependences(expression: Expression) -> list[tuple[int, bool]]:
             return [pair for argument in arguments for pair in _dependences(argument)]
         case _:
             return [(position, True) for position in reads(expression)]
-
-
-def constant_move(expression: Expression, column: int) -> float | None:
-    """Return k when an expression is `column + k` for a constant k, else None.
-
-    Examples:
-        >>> hops = Column(0, "hops", DataType.INTEGER)
-        >>> constant_move(Call("+", (hops, Literal(1, DataType.INTEGER)), DataType.INTEGER), 0)
-        1
-    """
-    match expression:
-        case Column(position=position):
-            return 0 if position == column else None
-        case Call(function="CAST", arguments=(inner,)) if expression.dtype.is_numeric:
-            return constant_move(inner, column)
-        case Call(function="+" | "-" as sign, arguments=(left, Literal(value=value))):
-            return _moved(constant_move(left, column), value, negative=sign == "-")
-        case Call(function="+", arguments=(Literal(value=value), right)):
-            return _moved(constant_move(right, column), value, negative=False)
-        case _:
-            return None
-
-
-def _moved(start: float | None, value: object, *, negative: bool) -> float | None:
-    if start is None or isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return start - value if negative else start + value
-
-
-def _is_bounded(column: int, step: Trace) -> bool:
-    """Whether a branch moves a column by a constant and tests it on that side."""
-    move = constant_move(step.columns[column], column)
-    return bool(move) and any(
-        _limits(predicate, column, upward=move is not None and move > 0)
-        for predicate in step.predicates
-    )
-
-
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def _limits(predicate: Expression, column: int, *, upward: bool) -> bool:
-    match predicate:
-        case Call(function="<" | "<=" | ">" | ">=" as operator, arguments=(left, right)):
-            if reads(left) and reads(right):
-                return False
-            changing = right if reads(right) else left
-            above = (_FLIPPED[operator] if reads(right) else operator) in ("<", "<=")
-            return above == upward and constant_move(changing, column) is not None
-        case _:
-            return False
-
-
-def _counts_down(branch: int, traces: tuple[Trace, ...], width: int) -> bool:
-    """Whether a bounded counter limits how often a branch can be used."""
-    for column in range(width):
-        moves = [constant_move(step.columns[column], column) for step in traces]
-        if not _is_bounded(column, traces[branch]):
-            continue
-        known = [move for move in moves if move is not None]
-        own = moves[branch]
-        if own is not None and len(known) == len(moves) and all(m * own >= 0 for m in known):
-            return True
-    return False
-
-
-def _loop_checks(branch: int, traces: tuple[Trace, ...]) -> list[frozenset[int]]:
-    """Return, for every loop check of a branch, the recursive columns that its values read."""
-    step = traces[branch]
-    found = []
-    for predicate in step.predicates:
-        check = _loop_check(predicate)
-        if check is None:
-            continue
-        text, tested = check
-        appended = _operands(step.columns[text])
-        keeps = all(
-            any(
-                isinstance(o, Column) and o.position == text for o in _operands(other.columns[text])
-            )
-            for other in traces
-        )
-        if keeps and tested and all(value in appended for value in tested):
-            found.append(frozenset(p for value in tested for p in reads(value)))
-    return found
-
-
-def _loop_check(predicate: Expression) -> tuple[int, list[Expression]] | None:
-    """Return (text column, values it must not contain) of a loop check."""
-    match predicate:
-        case Call(function="NOT", arguments=(Call(function="LIKE", arguments=(text, pattern)),)):
-            needle = pattern
-        case Call(
-            function="=",
-            arguments=(
-                Call(function="POSITION", arguments=(needle, text)),
-                Literal(value=0),
-            ),
-        ):
-            pass
-        case Call(
-            function="=",
-            arguments=(
-                Literal(value=0),
-                Call(function="POSITION", arguments=(needle, text)),
-            ),
-        ):
-            pass
-        case Call(
-            function="<",
-            arguments=(
-                Call(function="POSITION", arguments=(needle, text)),
-                Literal(value=1),
-            ),
-        ):
-            pass
-        case _:
-            return None
-    if not isinstance(text, Column) or not reads(text):
-        return None
-    return text.position, [o for o in _operands(needle) if not isinstance(o, Literal)]
-
-
-def _operands(expression: Expression) -> list[Expression]:
-    match expression:
-        case Call(function="||", arguments=arguments):
-            return [operand for argument in arguments for operand in _operands(argument)]
-        case _:
-            return [expression]

@@ -158,13 +158,6 @@ def _named(name: str, node: exp.Table, environment: Environment, bind_view: View
     common = environment.tables.get(name)
     if common is not None:
         return common.plan
-    if name in environment.later:
-        raise environment.unsupported(
-            node,
-            f"{name!r} is defined further down: mutual recursion is not supported",
-            hint="put definitions before their use, or merge both into one relation with a "
-            "column that tells them apart",
-        )
     definition = environment.binding.catalog.find(name)
     match definition:
         case SourceDefinition():
@@ -196,7 +189,9 @@ def _view(
         raise environment.error(
             node,
             f"view {name!r} reads itself: {circle}",
-            hint="CREATE RECURSIVE VIEW name(columns) AS base UNION step",
+            hint="a view cannot read itself through another one: define both in one WITH RECURSIVE"
+            if name != environment.expanding[-1]
+            else "CREATE RECURSIVE VIEW name(columns) AS base UNION step",
         )
     cached = environment.binding.views.get(name)
     if cached is not None:
@@ -211,7 +206,6 @@ def _view(
             environment,
             script=query.script,
             tables={},
-            later=frozenset(),
             expanding=(*environment.expanding, name),
         )
         plan = bind_view(definition, query, inner)

@@ -3,21 +3,27 @@
     Aggregate[g] MIN(c), ARG_MIN(x, c) over Fixpoint
     ->  the same over Fixpoint that keeps, per g, only its rows of least c (all ties)
 
-Sound when, in every step branch (r is the recursive relation):
+Several aggregates are pushed together when each could be pushed alone; a row is kept when it is
+best for one of them. A step may read the recursive relation r once or several times. Sound when, in
+every step branch:
 
-1. predicates and the new values of g read nothing of r but g: whether a row leads on, and to which
+1. predicates and the new values of g read nothing of r but g: whether rows lead on, and to which
    group, does not depend on what is dropped;
-2. the new c is r.c + e or r.c - e, or GREATEST/LEAST(r.c, e), where e reads nothing of r but g: so
-   a smaller c never becomes a larger one (isotone), and no best row rests on a worse one;
+2. the new c is isotone in the c of every reading: built from them by +, GREATEST and LEAST with
+   what reads nothing of r but g (subtracted only from the right), so that a smaller c never becomes
+   a larger one: where a row is replaced by the best one of its group, the result is as good;
 3. c does not get better by itself for ever: for MIN no branch adds a negative constant or
    subtracts, for MAX none adds; costs read from data are taken to be non-negative, and the row
    limit of the fixpoint ends it when that is wrong;
 4. columns of g come from a finite set;
 5. other columns are read by ARG_MIN(x, c) only; with GREATEST/LEAST, where best rows may rest on
-   worse ones of the same final c, ARG_MIN is not allowed and no other column may grow.
+   worse ones of the same final c, ARG_MIN is not allowed and no other column may grow; the same
+   where a step takes such columns from a reading whose c it does not hand on.
 
 Between aggregate and fixpoint only projections, DISTINCT and filters on g may stand. A column that
-a filter fixes to a constant counts as a column of g.
+a filter fixes to a constant counts as a column of g. COUNT, SUM and AVG need all rows. Mutually
+recursive relations keep all rows too: they share columns, and one may have no value where another
+has.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +43,8 @@ from streamsql.algebra.operators import (
     Project,
     with_inputs,
 )
-from streamsql.binder.growth import growths, step_traces
+from streamsql.binder.growth import growths, is_mutual, step_traces
+from streamsql.binder.isotone import directions, is_isotone, is_strict
 from streamsql.binder.tracing import Trace, reads, trace
 
 _MIN = (AggregateFunction.MIN, AggregateFunction.ARG_MIN)
@@ -63,12 +70,14 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What an aggregate asks of a fixpoint."""
+    """What an aggregate asks of a fixpoint.
+
+    Attributes:
+        bests: Per MIN or MAX, whether columns of its best rows are picked by ARG_MIN or ARG_MAX.
+    """
 
     group: frozenset[int]
-    value: int
-    minimum: bool
-    picks: bool
+    bests: dict[Best, bool]
 
 
 def push_selections(plan: Plan) -> Pushed:
@@ -121,22 +130,21 @@ def _without_distinct(plan: Plan) -> Plan:
 def _selection(aggregate: Aggregate, fixpoint: Fixpoint) -> AggregateSelection:
     wanted = _wanted(aggregate, fixpoint)
     names = fixpoint.columns.names
+    if is_mutual(fixpoint):
+        raise _NotPushableError("several relations define each other and share columns")
     growing = {growth.column for growth in growths(fixpoint)}
     for column in sorted(wanted.group & growing):
         raise _NotPushableError(f"the grouped column {names[column]} grows itself")
     steps = step_traces(fixpoint)
-    strict = all(_is_strict(step.columns[wanted.value]) for step in steps)
-    carried = growing - {wanted.value}
-    if not strict and (wanted.picks or carried):
-        raise _NotPushableError(
-            f"equal values of {names[wanted.value]} can come from worse rows, so "
-            f"{'ARG_MIN and ARG_MAX' if wanted.picks else names[min(carried)]} would depend on "
-            "rows that are dropped"
-        )
     for number, step in enumerate(steps, start=1):
-        _check_step(number, step, wanted, names)
-        _check_progress(number, step, wanted, names, carried)
-    return AggregateSelection(tuple(sorted(wanted.group)), (Best(wanted.value, wanted.minimum),))
+        _check_groups(number, step, wanted.group, names)
+    for best, picks in wanted.bests.items():
+        carried = growing - {best.value}
+        _check_ties(best, picks, carried, wanted.group, fixpoint)
+        for number, step in enumerate(steps, start=1):
+            _check_value(number, step, best, wanted.group, names)
+            _check_progress(number, step, best, names, carried)
+    return AggregateSelection(tuple(sorted(wanted.group)), tuple(wanted.bests))
 
 
 def _wanted(aggregate: Aggregate, fixpoint: Fixpoint) -> _Wanted:
@@ -153,10 +161,11 @@ def _wanted(aggregate: Aggregate, fixpoint: Fixpoint) -> _Wanted:
     for predicate in above.predicates:
         for column in sorted(reads(predicate) - group):
             raise _NotPushableError(f"a filter reads {names[column]}, which is not in GROUP BY")
-    value, minimum, picks = _value(aggregate, above)
-    if value in group:
-        raise _NotPushableError(f"{names[value]} is both grouped and aggregated")
-    return _Wanted(frozenset(group), value, minimum, picks)
+    bests = _bests(aggregate, above)
+    for best in bests:
+        if best.value in group:
+            raise _NotPushableError(f"{names[best.value]} is both grouped and aggregated")
+    return _Wanted(frozenset(group), bests)
 
 
 def _fixed(predicate: Expression) -> set[int]:
@@ -169,115 +178,76 @@ def _fixed(predicate: Expression) -> set[int]:
             return set()
 
 
-def _value(aggregate: Aggregate, above: Trace) -> tuple[int, bool, bool]:
-    """Return the aggregated column, whether its least is wanted, and whether rows are picked."""
-    functions = {call.function for call in aggregate.aggregates}
-    if not functions or not (functions <= set(_MIN) or functions <= set(_MAX)):
-        other = next((f for f in functions if f not in _MIN + _MAX), None)
-        raise _NotPushableError(
-            f"{other.value} needs all rows" if other else "MIN and MAX are not both kept"
-        )
-    values: set[int] = set()
+def _bests(aggregate: Aggregate, above: Trace) -> dict[Best, bool]:
+    """Return the aggregated columns in the order written, and whether their rows are picked."""
+    if not aggregate.aggregates:
+        raise _NotPushableError("it has no MIN or MAX")
+    found: dict[Best, bool] = {}
     for call in aggregate.aggregates:
+        if call.function not in _MIN + _MAX:
+            beside = " beside MIN or MAX" if len(aggregate.aggregates) > 1 else ""
+            raise _NotPushableError(f"{call.function.value}{beside} needs all rows")
         argument = call.arguments[1] if call.function in _ARG else call.arguments[0]
-        if not isinstance(argument, Column) or not isinstance(
-            above.columns[argument.position], Column
-        ):
+        traced = above.columns[argument.position] if isinstance(argument, Column) else argument
+        if not isinstance(traced, Column) or not isinstance(argument, Column):
             raise _NotPushableError("it aggregates a computed value")
-        traced = above.columns[argument.position]
-        values |= reads(traced)
-    if len(values) != 1:
-        raise _NotPushableError("it aggregates more than one column")
-    return values.pop(), functions <= set(_MIN), bool(functions & set(_ARG))
+        best = Best(traced.position, minimum=call.function in _MIN)
+        found[best] = found.get(best, False) or call.function in _ARG
+    return found
 
 
-def _check_step(number: int, step: Trace, wanted: _Wanted, names: tuple[str, ...]) -> None:
+def _check_groups(number: int, step: Trace, group: frozenset[int], names: tuple[str, ...]) -> None:
     for predicate in step.predicates:
-        for column in sorted(reads(predicate) - wanted.group):
+        for column in sorted(step.columns_read(predicate) - group):
             raise _NotPushableError(
                 f"step {number} tests {names[column]}, which is not in GROUP BY"
             )
-    for grouped in sorted(wanted.group):
-        for column in sorted(reads(step.columns[grouped]) - wanted.group):
+    for grouped in sorted(group):
+        for column in sorted(step.columns_read(step.columns[grouped]) - group):
             raise _NotPushableError(
                 f"step {number} computes {names[grouped]} from {names[column]}, which is not in "
                 "GROUP BY"
             )
-    if not _is_isotone(step.columns[wanted.value], wanted):
+
+
+def _check_ties(
+    best: Best, picks: bool, carried: set[int], group: frozenset[int], fixpoint: Fixpoint
+) -> None:
+    """Check that best rows rest on best rows only, where more than the value is read of them."""
+    names = fixpoint.columns.names
+    if not (picks or carried):
+        return
+    if all(is_strict(best.value, group, step) for step in step_traces(fixpoint)):
+        return
+    raise _NotPushableError(
+        f"equal values of {names[best.value]} can come from worse rows, so "
+        f"{'ARG_MIN and ARG_MAX' if picks else names[min(carried)]} would depend on "
+        "rows that are dropped"
+    )
+
+
+def _check_value(
+    number: int, step: Trace, best: Best, group: frozenset[int], names: tuple[str, ...]
+) -> None:
+    if not is_isotone(step.columns[best.value], best.value, group, step):
         raise _NotPushableError(
-            f"step {number} computes {names[wanted.value]} in a way that may turn a better value "
+            f"step {number} computes {names[best.value]} in a way that may turn a better value "
             "into a worse one"
         )
 
 
-def _is_isotone(expression: Expression, wanted: _Wanted) -> bool:
-    """Whether an expression never decreases when the aggregated column increases."""
-
-    def beside(other: Expression) -> bool:
-        return reads(other) <= wanted.group
-
-    match expression:
-        case Column(position=position):
-            return position == wanted.value
-        case Call(function="CAST", arguments=(inner,), dtype=dtype):
-            return dtype.is_numeric and _is_isotone(inner, wanted)
-        case Call(function="+" | "GREATEST" | "LEAST", arguments=(left, right)):
-            return (_is_isotone(left, wanted) and beside(right)) or (
-                _is_isotone(right, wanted) and beside(left)
-            )
-        case Call(function="-", arguments=(left, right)):
-            return _is_isotone(left, wanted) and beside(right)
-        case _:
-            return False
-
-
-def _is_strict(expression: Expression) -> bool:
-    match expression:
-        case Call(function="GREATEST" | "LEAST"):
-            return False
-        case Call(arguments=arguments):
-            return all(_is_strict(argument) for argument in arguments)
-        case _:
-            return True
-
-
 def _check_progress(
-    number: int, step: Trace, wanted: _Wanted, names: tuple[str, ...], carried: set[int]
+    number: int, step: Trace, best: Best, names: tuple[str, ...], carried: set[int]
 ) -> None:
     """Check that repeating a step does not make the value better for ever."""
-    name = names[wanted.value]
-    direction = _direction(step.columns[wanted.value])
-    if direction == 0 and carried:
+    name = names[best.value]
+    signs = directions(step.columns[best.value])
+    if 0 in signs and carried:
         raise _NotPushableError(
             f"step {number} leaves {name} as it is while {names[min(carried)]} grows"
         )
-    if direction != 0 and (direction > 0) != wanted.minimum:
-        word, change = ("MIN", "smaller") if wanted.minimum else ("MAX", "larger")
+    if (-1 if best.minimum else 1) in signs:
+        word, change = ("MIN", "smaller") if best.minimum else ("MAX", "larger")
         raise _NotPushableError(
             f"step {number} can make {name} {change} each time, and {word} would follow it"
         )
-
-
-def _direction(expression: Expression) -> int:
-    """Return the sign of what a step adds; data that is added counts as positive."""
-    match expression:
-        case Call(function="CAST", arguments=(inner,)):
-            return _direction(inner)
-        case Call(function="+", arguments=(Literal(value=value), right)):
-            return _direction(right) or _sign(value)
-        case Call(function="+", arguments=(left, Literal(value=value))):
-            return _direction(left) or _sign(value)
-        case Call(function="-", arguments=(left, Literal(value=value))):
-            return _direction(left) or -_sign(value)
-        case Call(function="+"):
-            return 1
-        case Call(function="-"):
-            return -1
-        case _:
-            return 0
-
-
-def _sign(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0
-    return (value > 0) - (value < 0)

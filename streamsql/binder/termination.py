@@ -42,6 +42,8 @@ def _refusal(
 ) -> NonTerminatingError:
     field = fixpoint.columns.fields[growth.column]
     where = f"step {growth.branch}" if len(fixpoint.step) > 1 else "its step"
+    if growth.relation:
+        where = f"a step of {growth.relation!r}"
     message = (
         f"the recursion {fixpoint.name!r} does not end: {where} computes {field.name} as "
         f"{growth.expression}, and {_why(growth, field)}"

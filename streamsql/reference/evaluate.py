@@ -19,6 +19,8 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    refers_to,
+    with_inputs,
 )
 from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
 from streamsql.data.delta import Delta, expand, from_rows, sort_key
@@ -121,16 +123,18 @@ class _Evaluation:
 
     def _fixpoint(self, plan: Fixpoint, recursive: Relations) -> list[Row]:
         """Iterate the branches until nothing new appears (least fixpoint, set semantics)."""
+        base = {row for branch in plan.base for row in self.rows(branch, recursive)}
+        steps = [self._folded(branch, plan.name, recursive) for branch in plan.step]
         known: set[Row] = set()
         for _ in range(MAX_ROUNDS):
-            scope = {**recursive, plan.name: sorted(known, key=sort_key)}
-            found = set(known)
-            for branch in plan.base + plan.step:
+            scope = {**recursive, plan.name: list(known)}
+            found = known | base
+            for branch in steps:
                 found.update(self.rows(branch, scope))
             if plan.selection is not None:
                 found = best_rows(plan.selection, found)
             if found == known:
-                return list(scope[plan.name])
+                return sorted(known, key=sort_key)
             if len(found) > plan.limit:
                 raise RecursionLimitError(
                     f"recursion {plan.name} has more than {plan.limit} rows",
@@ -141,6 +145,13 @@ class _Evaluation:
             f"recursion {plan.name} still changes after {MAX_ROUNDS} rounds",
             hint="is there a cycle of negative cost?",
         )
+
+    def _folded(self, plan: Plan, name: str, recursive: Relations) -> Plan:
+        """Return a step branch whose parts that do not read the recursion are constant rows."""
+        if not refers_to(plan, name):
+            return Values(tuple(self.rows(plan, recursive)), plan.schema)
+        inputs = tuple(self._folded(child, name, recursive) for child in plan.inputs)
+        return with_inputs(plan, inputs)
 
 
 def best_rows(selection: AggregateSelection, rows: set[Row]) -> set[Row]:

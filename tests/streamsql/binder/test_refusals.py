@@ -90,6 +90,23 @@ SYNTAX = [
 ]
 
 BINDING = [
+    (
+        "WITH RECURSIVE r(a) AS (SELECT s.a FROM s), s(a) AS (SELECT a FROM r) SELECT 1",
+        1,
+        16,
+        "r(a)",
+        "'r and s' has no base: every branch reads one of them",
+        "begin one of them",
+    ),
+    (
+        "WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT b, m FROM s), "
+        "s(b, m) AS (SELECT a, 'x' FROM r) SELECT 1",
+        1,
+        28,
+        "SELECT src, 1 FROM link UNION SELECT b, m FROM s",
+        "INTEGER in one branch and TEXT",
+        "CAST",
+    ),
     ("SELECT dsk FROM seat", 1, 8, "dsk", "no column 'dsk'", "desk"),
     ("SELECT s.dsk FROM seat s", 1, 8, "s.dsk", "no column 'dsk'", "desk"),
     ("SELECT x.desk FROM seat s", 1, 8, "x", "no relation 'x'", "known here: s"),
@@ -232,22 +249,31 @@ UNSUPPORTED = [
         "write UNION",
     ),
     (
-        "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM link UNION "
-        "SELECT x.a, y.b FROM r x JOIN r y ON x.b = y.a) SELECT 1",
+        "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT x.a FROM r x "
+        "LEFT JOIN r y ON x.a = y.a) SELECT 1",
         1,
-        90,
-        "r y",
-        "read twice in one branch",
-        "join r with the base",
+        68,
+        "r x",
+        "outer join over the recursive",
+        "LEFT JOIN",
     ),
     (
         "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT s.a FROM s), "
-        "s(a) AS (SELECT a FROM r) SELECT 1",
+        "s(a) AS (SELECT MAX(a) FROM r) SELECT 1",
         1,
-        68,
-        "s",
-        "mutual recursion",
-        "merge both",
+        100,
+        "r",
+        "aggregate over the recursive relation inside its own definition is refused in 'r'",
+        "finished r",
+    ),
+    (
+        "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT b FROM s), "
+        "s(b) AS (SELECT a FROM r UNION ALL SELECT dst FROM link) SELECT 1",
+        1,
+        79,
+        "SELECT a FROM r UNION ALL SELECT dst FROM link",
+        "UNION ALL in the recursion 's'",
+        "write UNION",
     ),
     (
         "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT MIN(l.dst) "
@@ -358,10 +384,47 @@ RECURSION = [
         "",
     ),
     (
+        "WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT b, m + 1 FROM s), "
+        "s(b, m) AS (SELECT a, n FROM r) SELECT * FROM s",
+        NonTerminatingError,
+        "a step of 'r' computes n as m + 1, and nothing bounds it",
+        "hops < 12",
+    ),
+    (
+        "WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT b, m + 1 FROM s), "
+        "s(b, m) AS (SELECT a, n FROM r) SELECT b, MIN(m) FROM s GROUP BY b",
+        NonTerminatingError,
+        "several relations define each other",
+        "",
+    ),
+    (
+        "WITH RECURSIVE r(a, b, n) AS (SELECT src, dst, 1 FROM link UNION "
+        "SELECT x.a, y.b, x.n + y.n FROM r x JOIN r y ON x.b = y.a WHERE x.n < 5) SELECT * FROM r",
+        NonTerminatingError,
+        "computes n as x.n + y.n",
+        "",
+    ),
+    (
+        "WITH RECURSIVE r(a, b, n) AS (SELECT src, dst, 1 FROM link UNION "
+        "SELECT x.a, y.b, x.n - y.n FROM r x JOIN r y ON x.b = y.a) "
+        "SELECT a, b, MIN(n) FROM r GROUP BY a, b",
+        NonTerminatingError,
+        "in a way that may turn a better value into a worse one",
+        "",
+    ),
+    (
+        "WITH RECURSIVE r(a, b, n) AS (SELECT src, dst, 1 FROM link UNION "
+        "SELECT x.a, y.b, x.n + y.n FROM r x JOIN r y ON x.b = y.a) "
+        "SELECT a, b, MIN(n), COUNT(*) FROM r GROUP BY a, b",
+        NonTerminatingError,
+        "COUNT(*) beside MIN or MAX needs all rows",
+        "",
+    ),
+    (
         "WITH RECURSIVE r(a, n, m) AS (SELECT src, 1, 1 FROM link UNION "
         f"SELECT l.dst, r.n + 1, r.m * 2 {STEP}) SELECT a, MIN(n), MIN(m) FROM r GROUP BY a",
         NonTerminatingError,
-        "more than one column",
+        "computes m in a way that may turn",
         "",
     ),
     (

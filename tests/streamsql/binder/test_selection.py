@@ -17,7 +17,7 @@ from streamsql.algebra.operators import (
     transform_up,
     walk_plan,
 )
-from streamsql.binder import bind_query, define
+from streamsql.binder import NonTerminatingError, bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
@@ -29,6 +29,13 @@ PATHS = """WITH RECURSIVE p(src, dst, n, path) AS (
 VALUES = """WITH RECURSIVE p(src, dst, n) AS (
   SELECT src, dst, {start} FROM link UNION
   SELECT l.src, r.dst, {step} FROM link l JOIN p r ON l.dst = r.src) """
+DOUBLED = """WITH RECURSIVE p(src, dst, n, m, path) AS (
+  SELECT src, dst, {start}, src || '.' || dst FROM link UNION
+  SELECT x.src, y.dst, {step}, x.path || '.' || y.path FROM p x JOIN p y ON x.dst = y.src) """
+SEVERAL = """WITH RECURSIVE p(src, dst, n, m, path) AS (
+  SELECT src, dst, {start}, src || '.' || dst FROM link UNION
+  SELECT l.src, r.dst, {step}, l.src || '.' || r.path FROM link l JOIN p r ON l.dst = r.src) """
+BOTH = "SELECT src, dst, MIN(n) AS n, {other} AS m FROM p GROUP BY src, dst"
 GROUPED = "SELECT src, dst, {call}(n) AS n FROM p GROUP BY src, dst"
 
 PUSHED = {
@@ -54,6 +61,29 @@ PUSHED = {
         SELECT src, 0 FROM link UNION SELECT l.dst, r.n + l.cost FROM p r JOIN link l ON l.src = r.a
         UNION SELECT l.dst, r.n + 3 FROM p r JOIN link l ON l.src = r.a AND l.cost > 2)
         SELECT a, MIN(n) FROM p GROUP BY a""",
+    "two aggregates": SEVERAL.format(start="1, cost", step="r.n + 1, r.m + l.cost")
+    + BOTH.format(other="MIN(m)"),
+    "two aggregates with paths": SEVERAL.format(start="1, cost", step="r.n + 1, r.m + l.cost")
+    + BOTH.format(other="MIN(m), ARG_MIN(path, n), ARG_MIN(path, m)"),
+    "least and greatest": SEVERAL.format(start="cost, 20 - cost", step="r.n + l.cost, r.m - l.cost")
+    + BOTH.format(other="MAX(m), ARG_MAX(path, m)"),
+    "least and greatest of a label": VALUES.format(start="cost", step="r.n")
+    + "SELECT src, dst, MIN(n), MAX(n) FROM p GROUP BY src, dst",
+    "non-linear": DOUBLED.format(start="cost, 1", step="x.n + y.n, 1") + GROUPED.format(call="MIN"),
+    "non-linear with paths": DOUBLED.format(start="cost, 1", step="x.n + y.n, x.m + y.m")
+    + BOTH.format(other="MIN(m), ARG_MIN(path, n)"),
+    "non-linear width": """WITH RECURSIVE p(src, dst, n) AS (SELECT src, dst, cost FROM link UNION
+        SELECT x.src, y.dst, LEAST(x.n, y.n) FROM p x JOIN p y ON x.dst = y.src) """
+    + GROUPED.format(call="MAX"),
+    "non-linear around a link": """WITH RECURSIVE p(src, dst, n) AS (SELECT src, dst, 0 FROM link
+        UNION SELECT x.src, y.dst, x.n + l.cost + y.n
+        FROM p x JOIN link l ON x.dst = l.src JOIN p y ON l.dst = y.src) """
+    + GROUPED.format(call="MIN"),
+    "one reading decides whether, the other what": """WITH RECURSIVE p(src, dst, n, path) AS (
+        SELECT src, dst, cost, src FROM link UNION
+        SELECT l.src, x.dst, x.n + l.cost, l.src || x.path
+        FROM link l JOIN p x ON l.dst = x.src JOIN p y ON y.src = l.src AND y.dst = x.dst)
+        SELECT src, dst, MIN(n), ARG_MIN(path, n) FROM p GROUP BY src, dst""",
 }
 KEPT = {
     "count": VALUES.format(start="1", step="1") + "SELECT src, COUNT(*) FROM p GROUP BY src",
@@ -72,6 +102,21 @@ KEPT = {
     + "SELECT src, dst, MIN(n + 1) FROM p GROUP BY src, dst",
     "computed group": VALUES.format(start="cost", step="l.cost")
     + "SELECT UPPER(src), dst, MIN(n) FROM p GROUP BY UPPER(src), dst",
+    "a sum beside the least": VALUES.format(start="cost", step="r.n")
+    + "SELECT src, dst, MIN(n), SUM(n) FROM p GROUP BY src, dst",
+    "one of two that cannot be pushed": """WITH RECURSIVE p(src, dst, n, m) AS (
+        SELECT src, dst, 1, cost FROM link UNION
+        SELECT l.src, r.dst, l.cost, r.m FROM link l JOIN p r ON l.dst = r.src) """
+    + BOTH.format(other="MAX(m)"),
+    "other columns come from a reading without its value": """WITH RECURSIVE p(src, dst, n, m) AS (
+        SELECT src, dst, cost, 1 FROM link WHERE cost > 2 UNION
+        SELECT l.src, x.dst, x.n, y.m
+        FROM link l JOIN p x ON l.dst = x.src JOIN p y ON y.src = l.src AND y.dst = x.dst)
+        SELECT src, dst, MIN(n), ARG_MIN(m, n) FROM p GROUP BY src, dst""",
+    "mutual": """WITH RECURSIVE p(src, dst, n) AS (SELECT src, dst, cost FROM link UNION
+        SELECT * FROM q WHERE src > 'a'),
+        q(src, dst, n) AS (SELECT src, dst, n FROM p WHERE dst > 'a') """
+    + GROUPED.format(call="MIN"),
     "behind a join": VALUES.format(start="cost", step="l.cost")
     + "SELECT p.src, MIN(n) FROM p JOIN link ON link.src = p.dst GROUP BY p.src",
 }
@@ -125,6 +170,35 @@ def test_same_answer_with_and_without(text: str, links: list[tuple[str, str, int
     database.append("link", [SourceEvent(link, ts=0) for link in links])
     plan = plan_of(text)
     assert evaluate(plan, database, 0) == evaluate(without_selection(plan), database, 0)
+
+
+@pytest.mark.parametrize("call", ["MIN", "MAX"])
+@given(links=st.lists(st.tuples(*[st.sampled_from("abcd")] * 2, st.integers(1, 4)), max_size=8))
+def test_non_linear_is_as_linear_on_circles(call: str, links: list[tuple[str, str, int]]) -> None:
+    """Any path is one link and a path, or two paths."""
+    database = Database()
+    database.append("link", [SourceEvent(link, ts=0) for link in links])
+    step = "r.n + l.cost" if call == "MIN" else "LEAST(r.n, l.cost)"
+    linear = VALUES.format(start="cost", step=step) + GROUPED.format(call=call)
+    doubled = step.replace("r.n", "x.n").replace("l.cost", "y.n")
+    non_linear = f"""WITH RECURSIVE p(src, dst, n) AS (SELECT src, dst, cost FROM link UNION
+        SELECT x.src, y.dst, {doubled} FROM p x JOIN p y ON x.dst = y.src) """
+    plan = plan_of(non_linear + GROUPED.format(call=call))
+    assert evaluate(plan, database, 0) == evaluate(plan_of(linear), database, 0)
+
+
+def test_several_in_the_order_written() -> None:
+    (selection,) = selections(plan_of(PUSHED["least and greatest"]))
+    assert selection == AggregateSelection(group=(0, 1), bests=(Best(2), Best(3, minimum=False)))
+    (selection,) = selections(plan_of(PUSHED["least and greatest of a label"]))
+    assert selection == AggregateSelection(group=(0, 1), bests=(Best(2), Best(2, minimum=False)))
+
+
+@pytest.mark.parametrize("step", ["GREATEST(r.n + 1, l.cost)", "r.n - l.cost + 1"])
+def test_what_may_grow_without_end_is_not_pushed_under_max(step: str) -> None:
+    text = VALUES.format(start="cost", step=step) + GROUPED.format(call="MAX")
+    with pytest.raises(NonTerminatingError, match="can make n larger each time"):
+        plan_of(text)
 
 
 def test_group_value_and_direction() -> None:

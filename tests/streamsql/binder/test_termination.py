@@ -6,6 +6,7 @@ run on a cyclic graph and must reach its fixpoint: a wrongly accepted one hits t
 
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -15,6 +16,8 @@ from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
 
+JOINED = "FROM r JOIN link l ON l.src = r.a"
+ALL = "SELECT * FROM r"
 NUMBERS = """
 r.n | r.n | r.n + 1 | r.n + 1 | 1 + r.n | r.n - 1 | r.n + l.cost | r.n - l.cost | 1 | l.cost | r.m
 r.m + 1 | r.n + r.m | LEAST(r.n, l.cost) | GREATEST(r.n, r.m) | r.n % 3 | -r.n | ABS(r.n) | r.n * 2
@@ -35,6 +38,15 @@ ENDS = """
 SELECT * FROM r | SELECT a, MIN(n) FROM r GROUP BY a | SELECT a, MAX(n) FROM r GROUP BY a
 SELECT a, MIN(n), ARG_MIN(p, n) FROM r GROUP BY a | SELECT a, MIN(m) FROM r GROUP BY a
 SELECT a, m, MIN(n) FROM r GROUP BY a, m | SELECT a, MIN(n) FROM r WHERE m = 1 GROUP BY a
+"""
+JOINS = """
+x.n | y.n + 1 | x.n + y.n | x.n + y.n | x.n + 1 | 1 | LEAST(x.n, y.m) | x.n - y.n | x.m | x.n + 2
+x.n + y.n + 1 | x.n + l.cost
+"""
+JOINED_TEXTS = "x.p | y.p | x.p || y.p | x.p || y.a | x.p || l.dst || y.p | l.dst | x.p || l.dst"
+JOINED_TESTS = """
+x.n < 4 | y.n < 4 | x.n + y.n < 4 | x.n + y.n <= 3 | x.n + y.m < 4 | x.m < 4 | TRUE | 4 > x.n + y.n
+POSITION(y.a IN x.p) = 0 | POSITION(l.dst IN x.p) = 0 | POSITION(l.dst IN y.p) = 0
 """
 LIMIT = 3_000
 
@@ -58,6 +70,47 @@ def recursion(chance: random.Random) -> str:
         f"WITH RECURSIVE (LIMIT {LIMIT}) r(a, n, m, p) AS "
         f"(SELECT src, 1, 1, src FROM link UNION {steps}) {chance.choice(pieces(ENDS))}"
     )
+
+
+def non_linear(chance: random.Random) -> str:
+    tests = chance.sample(pieces(JOINED_TESTS), chance.choice([1, 1, 2, 3]))
+    numbers = f"{chance.choice(pieces(JOINS))}, {chance.choice(pieces(JOINS))}"
+    branches = [
+        f"SELECT y.a, {numbers}, {chance.choice(pieces(JOINED_TEXTS))} FROM r x "
+        f"JOIN link l ON l.src = x.a JOIN r y ON y.a = l.dst WHERE {' AND '.join(tests)}"
+    ]
+    if chance.random() < 0.3:
+        branches.append(
+            f"SELECT l.dst, {chance.choice(['r.n', 'r.n + 1', '1'])}, r.m, r.p {JOINED} "
+            f"WHERE {chance.choice(['r.n < 4', 'TRUE'])}"
+        )
+    end = chance.choice(
+        [ALL, ALL, ALL, "SELECT a, MIN(n) FROM r GROUP BY a", "SELECT a, MAX(n) FROM r GROUP BY a"]
+    )
+    return (
+        f"WITH RECURSIVE (LIMIT {LIMIT}) r(a, n, m, p) AS "
+        f"(SELECT src, 1, {chance.choice(['1', 'cost'])}, src FROM link UNION "
+        f"{' UNION '.join(branches)}) {end}"
+    )
+
+
+MUTUAL_TESTS = "r.n < 4 | r.m < 4 | TRUE | TRUE | r.n <> 2 | r.n > -3 | POSITION(l.dst IN r.p) = 0"
+
+
+def mutual(chance: random.Random) -> str:
+    """Return relations r0, r1, … where each is computed from the one before it."""
+    count = chance.choice([2, 2, 3])
+    tables = []
+    for number in range(count):
+        numbers = f"{chance.choice(pieces(NUMBERS))}, {chance.choice(['r.m', 'r.m', 'r.m + 1'])}"
+        test = chance.choice(pieces(MUTUAL_TESTS))
+        step = (
+            f"SELECT l.dst, {numbers}, {chance.choice(['r.p', 'r.p', 'r.p || l.dst', 'l.dst'])} "
+            f"FROM r{(number - 1) % count} r JOIN link l ON l.src = r.a WHERE {test}"
+        )
+        base = "SELECT src, 1, 1, src FROM link UNION " if number == 0 else ""
+        tables.append(f"r{number}(a, n, m, p) AS ({base}{step})")
+    return f"WITH RECURSIVE (LIMIT {LIMIT}) {', '.join(tables)} SELECT * FROM r0"
 
 
 def catalog() -> Catalog:
@@ -84,11 +137,16 @@ def outcome(text: str) -> str:
     return "ended"
 
 
-def test_accepted_recursions_end() -> None:
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [(recursion, 300), (non_linear, 300), (mutual, 200)],
+    ids=["linear", "non_linear", "mutual"],
+)
+def test_accepted_recursions_end(make: Callable[[random.Random], str], count: int) -> None:
     chance = random.Random(20)
-    outcomes = Counter(outcome(recursion(chance)) for _ in range(300))
-    assert outcomes["ended"] > 60
-    assert outcomes["refused"] > 60
+    outcomes = Counter(outcome(make(chance)) for _ in range(count))
+    assert outcomes["ended"] > count / 5
+    assert outcomes["refused"] > count / 5
 
 
 @pytest.mark.parametrize(
@@ -101,6 +159,7 @@ def test_accepted_recursions_end() -> None:
         "WHERE r.n < 5",
         "SELECT l.dst, r.m, r.n, r.p FROM r JOIN link l ON l.src = r.a",
         "SELECT l.dst, r.m + 1, 1, r.p FROM r JOIN link l ON l.src = r.a",
+        "SELECT l.dst, r.m + 1, r.n, r.p FROM r JOIN link l ON l.src = r.a WHERE r.n < 3",
         "SELECT l.dst, r.n, r.m, r.p || l.dst FROM r JOIN link l ON l.src = r.a "
         "WHERE POSITION(l.dst IN r.p) = 0",
         "SELECT l.dst, r.n + l.cost, r.m, r.p || ',' || l.dst FROM r JOIN link l ON l.src = r.a "
@@ -117,8 +176,6 @@ def test_accepted(step: str) -> None:
     assert outcome(text) == "ended"
 
 
-JOINED = "FROM r JOIN link l ON l.src = r.a"
-ALL = "SELECT * FROM r"
 REFUSED = {
     "another step moves the counter back": (
         f"SELECT l.dst, r.n + 1, r.m + l.cost, r.p {JOINED} WHERE r.n < 3 UNION "
@@ -131,7 +188,7 @@ REFUSED = {
         ALL,
     ),
     "the bound is on another column than the one that moves": (
-        f"SELECT l.dst, r.m + 1, r.n, r.p {JOINED} WHERE r.n < 3",
+        f"SELECT l.dst, r.n + 1, r.m, r.p {JOINED} WHERE r.m < 3",
         ALL,
     ),
     "a grouped column grows": (

@@ -1,0 +1,205 @@
+"""Branches of recursive definitions: taken apart, checked, and bound to rows of a set."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streamsql.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RecursiveReference,
+    UnionAll,
+    refers_to,
+)
+from streamsql.binder.dependences import references
+from streamsql.binder.environment import Environment, identifier_text
+
+QueryBinder = Callable[[exp.Expr, Environment], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class RecursiveDefinition:
+    """A recursive common table or view as written.
+
+    Attributes:
+        columns: Declared column names, or empty to take those of the first branch.
+        tree: The UNION of base and step branches.
+        place: The node that names it, for errors.
+        limit: Most rows it may have, or None for the default.
+    """
+
+    name: str
+    columns: list[str]
+    tree: exp.Expr
+    place: exp.Expr
+    limit: int | None = None
+
+
+def split_branches(
+    tree: exp.Expr, names: Collection[str], what: str, environment: Environment
+) -> tuple[list[exp.Expr], list[exp.Expr]]:
+    """Return the base and the step branches of a definition.
+
+    Args:
+        tree: The definition.
+        names: The relation, and those that are defined together with it.
+        what: The relation as messages name it.
+        environment: For places.
+
+    Raises:
+        UnsupportedError: Rows would be added for ever, or a clause stands where it cannot.
+    """
+    branches = _branches(tree, names, what, environment)
+    base = [branch for branch in branches if not references(branch, names)]
+    return base, [branch for branch in branches if references(branch, names)]
+
+
+def _branches(
+    tree: exp.Expr, names: Collection[str], what: str, environment: Environment
+) -> list[exp.Expr]:
+    inner = tree
+    while isinstance(inner, exp.Subquery) and inner.args.get("alias") is None:
+        inner = inner.this
+    if not isinstance(inner, exp.Union) or not references(inner, names):
+        return [inner]
+    if inner.args.get("with_") is not None:
+        raise environment.unsupported(
+            inner.args["with_"],
+            "WITH inside a recursive definition is not supported",
+            hint="put its tables into the outer WITH, before the recursive one",
+        )
+    if not inner.args.get("distinct"):
+        raise environment.unsupported(
+            inner,
+            f"UNION ALL in the recursion {what!r} is refused: on a cycle the same row would be "
+            "added for ever",
+            hint="write UNION, which keeps each row once",
+        )
+    for clause in ("order", "limit", "offset"):
+        if inner.args.get(clause) is not None:
+            raise environment.unsupported(
+                inner.args[clause],
+                f"{clause.upper()} inside a recursion is not supported",
+                hint="put a bound into WHERE, for example hops < 12",
+            )
+    return _branches(inner.this, names, what, environment) + _branches(
+        inner.expression, names, what, environment
+    )
+
+
+def set_branches(plan: Plan) -> list[Plan]:
+    """Take a union apart; a recursion keeps each row once, whatever its branches do."""
+    match plan:
+        case Distinct(input=child):
+            return set_branches(child)
+        case UnionAll(branches=branches):
+            return [part for branch in branches for part in set_branches(branch)]
+        case _:
+            return [plan]
+
+
+def bind_base(trees: list[exp.Expr], environment: Environment, bind: QueryBinder) -> list[Plan]:
+    """Return the plans of the base branches."""
+    return [part for tree in trees for part in set_branches(bind(tree, environment))]
+
+
+def bind_step(
+    tree: exp.Expr, recursive: dict[str, str], environment: Environment, bind: QueryBinder
+) -> Plan:
+    """Return the plan of a step branch.
+
+    Args:
+        tree: The branch.
+        recursive: Names of its recursive references by the names they are read under.
+        environment: Where those names stand for the references.
+        bind: Binds a query.
+
+    Raises:
+        UnsupportedError: It is not monotone in one of its references.
+    """
+    found = references(tree, recursive)
+    plan = bind(tree, environment)
+    # Each row counts once in a recursion, so an outermost DISTINCT says nothing new.
+    plan = plan.input if isinstance(plan, Distinct) else plan
+    for name, reference in recursive.items():
+        places = [table for table in found if identifier_text(table.this) == name]
+        if not places:
+            continue
+        if not refers_to(plan, reference):
+            raise environment.unsupported(
+                places[0],
+                f"{name!r} must be read where its rows count in each branch of its recursion",
+                hint="read it in FROM, not in a common table that nothing reads",
+            )
+        _check_monotone(plan, name, reference, places[0], environment)
+    return plan
+
+
+def _check_monotone(
+    plan: Plan, name: str, reference: str, node: exp.Expr, environment: Environment
+) -> None:
+    """Refuse operators between the branch and its recursive references that are not monotone."""
+    reason = hint = ""
+    match plan:
+        case RecursiveReference():
+            return
+        case Filter() | Project():
+            pass
+        case Join(kind=JoinKind.LEFT):
+            reason = "an outer join over the recursive relation"
+            hint = "use JOIN in the recursion, and LEFT JOIN with the finished relation after it"
+        case Join():
+            pass
+        case Aggregate():
+            reason = "an aggregate over the recursive relation inside its own definition"
+            hint = f"aggregate the finished {name} in the query after WITH"
+        case Distinct():
+            reason = "DISTINCT over the recursive relation"
+            hint = "leave it out: a recursion keeps each row once"
+        case UnionAll():
+            reason = "a UNION in FROM over the recursive relation"
+            hint = "write one branch of the recursion for each"
+        case _:
+            reason = "a recursion inside a recursion over the same relation"
+            hint = "name both in one WITH RECURSIVE, where they may refer to each other"
+    if reason:
+        raise environment.unsupported(node, f"{reason} is refused in {name!r}", hint=hint)
+    for child in plan.inputs:
+        if refers_to(child, reference):
+            _check_monotone(child, name, reference, node, environment)
+
+
+def named(branch: Plan, names: tuple[str, ...]) -> Plan:
+    """Show the relation's column names where the branch computes them."""
+    if isinstance(branch, Project):
+        return Project(branch.input, branch.expressions, names)
+    return branch
+
+
+def column_names(
+    columns: list[str], first: Plan, place: exp.Expr, environment: Environment
+) -> tuple[str, ...]:
+    """Return the declared column names, or those of the first branch.
+
+    Raises:
+        BindingError: Their number is wrong, or one is given twice.
+    """
+    names = tuple(columns) or first.schema.names
+    if len(names) != len(first.schema):
+        raise environment.error(
+            place,
+            f"{len(names)} column names for {len(first.schema)} columns",
+            hint=f"the first branch gives {', '.join(first.schema.names)}",
+        )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise environment.error(
+            place, f"column name {twice!r} is given twice", hint="name the columns: r(a, b)"
+        )
+    return names

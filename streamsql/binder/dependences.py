@@ -1,0 +1,48 @@
+"""Which relations a query reads by name, as far as its own WITH clauses do not redefine them."""
+
+from collections.abc import Collection
+
+from sqlglot import exp
+
+from streamsql.binder.environment import identifier_text
+
+
+def references(tree: exp.Expr, names: Collection[str]) -> list[exp.Table]:
+    """Return where a query reads relations of these names, in the order of the tree."""
+    return [
+        table
+        for table in tree.find_all(exp.Table)
+        if isinstance(table.this, exp.Identifier)
+        and identifier_text(table.this) in names
+        and not _is_redefined(table, identifier_text(table.this), tree)
+    ]
+
+
+def refers_to_name(tree: exp.Expr, name: str) -> bool:
+    """Whether a query reads a relation of that name."""
+    return bool(references(tree, (name,)))
+
+
+def names_read(tree: exp.Expr, names: Collection[str]) -> frozenset[str]:
+    """Return which of these names a query reads."""
+    return frozenset(identifier_text(table.this) for table in references(tree, names))
+
+
+def _is_redefined(table: exp.Table, name: str, root: exp.Expr) -> bool:
+    """Whether a WITH clause inside the query gives the name another meaning at this place."""
+    node: exp.Expr = table
+    while node is not root and node.parent is not None:
+        below, node = node, node.parent
+        clause = node if isinstance(node, exp.With) else node.args.get("with_")
+        if not isinstance(clause, exp.With) or clause is below:
+            continue
+        defined = [identifier_text(t.args["alias"].this) for t in clause.expressions]
+        if name not in defined:
+            continue
+        if node is not clause or clause.args.get("recursive"):
+            return True
+        # Inside a plain WITH a name means its earlier definition, or what it means outside.
+        position = next(n for n, t in enumerate(clause.expressions) if t is below)
+        if name in defined[:position]:
+            return True
+    return False
