@@ -1,7 +1,7 @@
 """The base rows a question is about, read from the sites by queries of our own.
 
-One helper query per leaf, all at once; when all of them are settled at the same moment their rows are
-taken together, which is as consistent as independent sites can be. They are ordinary session
+One helper query per leaf, all at once; when all of them are settled at the same moment their rows
+are taken together, which is as consistent as independent sites can be. They are ordinary session
 queries, so a coordinator that dies half way leaves nothing behind.
 """
 
@@ -14,10 +14,11 @@ from federated_optimizer.coordinator.explanations import Leaf
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryStatus
 from federated_optimizer.coordinator.running import RunningQuery
+from federated_optimizer.coordinator.settings import CoordinatorSettings
 from streamsql.algebra.operators import Plan, Scan, SourceKind, Window, WindowKind
 from streamsql.data.delta import expand
 from streamsql.data.types import Row
-from streamsql.errors import DeploymentError, FederationError, UnsupportedError
+from streamsql.errors import DeploymentError, UnsupportedError
 
 POLL_SECONDS = 0.02
 QUIET_POLLS = 3
@@ -47,18 +48,17 @@ class BaseRowReader:
         start: Starts a session query of a text.
         stop: Stops and forgets it.
         membership: The sites.
-        seconds: How long all together may take.
-        max_rows: Most different rows of all leaves.
+        settings: Bounds: `base_seconds` and `max_base_rows`.
     """
 
     def __init__(
-        self, start: Start, stop: Stop, membership: Membership, *, seconds: float, max_rows: int
+        self, start: Start, stop: Stop, membership: Membership, settings: CoordinatorSettings
     ) -> None:
         self._start = start
         self._stop = stop
         self._membership = membership
-        self._seconds = seconds
-        self._max_rows = max_rows
+        self._seconds = settings.base_seconds
+        self._max_rows = settings.max_base_rows
 
     async def read(self, leaves: Sequence[Leaf]) -> BaseRows:
         """Return the rows of some leaves.
@@ -69,8 +69,8 @@ class BaseRowReader:
         """
         helpers: list[RunningQuery] = []
         try:
-            for leaf in leaves:
-                helpers.append(await self._start(leaf_query(leaf)))
+            for leaf in leaves:  # each at once in the list: what was started is stopped
+                helpers.append(await self._start(leaf_query(leaf)))  # noqa: PERF401
             restless = await self._settle(helpers)
             contents = {
                 leaf: list(expand(dict(helper.result.view)))
@@ -168,7 +168,7 @@ def leaf_query(leaf: Leaf) -> str:
             extent = f"RANGE {leaf.size} MICROSECONDS{slide}"
         case WindowKind.ROWS:
             extent = f"ROWS {leaf.size}"
-        case WindowKind.NOW | WindowKind.UNBOUNDED:
+        case _:
             extent = str(leaf.kind)
     return f"SELECT * FROM {name} [{by}{extent}]"  # noqa: S608 - likewise
 
@@ -188,14 +188,3 @@ def forgetful(leaves: Sequence[Leaf]) -> list[str]:
         f"source {name} has neither key nor ttl: rows from before this question are not known"
         for name in sorted(names)
     ]
-
-
-__all__ = [
-    "BaseRowReader",
-    "BaseRows",
-    "FederationError",
-    "forgetful",
-    "leaf_query",
-    "leaves_of",
-    "scan_of",
-]

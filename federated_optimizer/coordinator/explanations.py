@@ -1,7 +1,7 @@
 """What explains rows: the interface of an engine that is handed in from outside.
 
-The coordinator asks gateways for base rows and shows the answer; the reasoning is an engine's, which
-this package does not import.
+The coordinator asks gateways for base rows and shows the answer; the reasoning is an engine's,
+which this package does not import.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -5,6 +5,7 @@ newest one heard is ignored, above all a late will. Sites are never forgotten wh
 away; an emptied birth or state topic is how one is removed for good.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.model import SiteInfo
@@ -123,9 +124,22 @@ class Membership:
         """Return the sites of a role, sorted."""
         return tuple(sorted(name for name, site in self._sites.items() if site.role == role))
 
-    def infos(self) -> tuple[SiteInfo, ...]:
-        """Return all sites, sorted by id."""
-        return tuple(_info(name, self._sites[name]) for name in sorted(self._sites))
+    def infos(self, expected: Mapping[str, str] | None = None) -> tuple[SiteInfo, ...]:
+        """Return all sites, sorted by id.
+
+        Args:
+            expected: Roles of sites that are listed although not heard of yet.
+        """
+        known = {name: _info(name, site) for name, site in self._sites.items()}
+        for site, role in (expected or {}).items():
+            unheard = SiteInfo(site, role, online=False, freshness="unknown", epoch=0, since=0)
+            known.setdefault(site, unheard)
+        return tuple(known[site] for site in sorted(known))
+
+    def present(self, now: int, grace: int) -> frozenset[str]:
+        """Return the sites that are there, or away for less than `grace` microseconds."""
+        since = {site: self.offline_since(site) for site in self._sites}
+        return frozenset(s for s, at in since.items() if at is None or now - at < grace)
 
     def _known(self, site: str, role: str) -> _Site | None:
         if site not in self._sites and len(self._sites) >= MAX_SITES:

@@ -1,7 +1,7 @@
 """What the coordinator tells the console: frozen values, and the interface the console codes to."""
 
 import enum
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -163,8 +163,55 @@ class Subscription(Protocol):
         ...
 
 
+class RowQuestions(Protocol):
+    """Why a row is there, and what a deletion would do; the running queries are not touched.
+
+    Answers are of kind TEXT, with `data` as well (see `coordinator/explanation_text.py`).
+    """
+
+    async def why_row(
+        self, query_id: str, values: Sequence[object], *, limit: int = 10, confidence: str = ""
+    ) -> StatementResult:
+        """Return what a row of a running query rests on.
+
+        Args:
+            query_id: Id or name.
+            values: The row, a value per column.
+            limit: Most combinations of base rows to list.
+            confidence: Columns with probabilities of base rows, such as "link.pdr", or empty.
+
+        Raises:
+            KeyError: There is no such query.
+            FederationError: The question is wrong, base rows do not come, or it takes too much
+                work.
+        """
+        ...
+
+    async def what_if_deleted(
+        self, source: str, values: Sequence[object], *, query_id: str | None = None
+    ) -> StatementResult:
+        """Return what would become of a running query, or of all, without base rows.
+
+        Args:
+            source: Name of a source or table.
+            values: Of its key, or of its first columns: all such rows are meant.
+            query_id: Id or name; None for all that read the source.
+
+        Raises:
+            KeyError: There is no such query.
+            FederationError: The question is wrong, base rows do not come, or it takes too much
+                work.
+        """
+        ...
+
+
 class CoordinatorApi(Protocol):
     """Everything console, map, REST API and command line use."""
+
+    @property
+    def rows(self) -> RowQuestions:
+        """Answers questions about rows of results."""
+        ...
 
     async def execute(
         self, text: str, *, name: str = "", origin: str = "user"

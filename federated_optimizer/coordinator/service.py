@@ -11,11 +11,14 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from federated_optimizer.coordinator.base_rows import BaseRowReader
 from federated_optimizer.coordinator.catalog_store import CatalogStore
 from federated_optimizer.coordinator.deployment import Deployment
 from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.explaining import explain_running
-from federated_optimizer.coordinator.flows import sites_of
+from federated_optimizer.coordinator.explaining_rows import RowExplanations
+from federated_optimizer.coordinator.explanations import RowExplainer
+from federated_optimizer.coordinator.leftovers import Leftovers
 from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import (
@@ -47,7 +50,6 @@ from streamsql.wire.topics import Topics, check_id
 log = logging.getLogger(__name__)
 
 HOUSEKEEPING_SECONDS = 0.25
-SWEEP_SECONDS = 3.0
 RETRY_SECONDS = 5.0
 
 ClientFactory = Callable[[Will], MessageClient]
@@ -61,6 +63,10 @@ class Coordinator:
         client: Makes the (not yet started) message client from the will that announces our loss;
             or such a client itself, whose loss nobody then announces.
         clock: Wall-clock microseconds.
+        explainer: The engine that answers questions about rows; without it they are refused.
+
+    Attributes:
+        rows: Answers questions about rows; see `RowQuestions`.
     """
 
     def __init__(
@@ -68,8 +74,10 @@ class Coordinator:
         settings: CoordinatorSettings,
         client: MessageClient | ClientFactory,
         clock: Callable[[], int],
+        explainer: RowExplainer | None = None,
     ) -> None:
         self._settings = settings
+        self._explainer = explainer
         self._client_or_factory = client
         self._clock = clock
         self._topics = Topics(settings.site)
@@ -82,7 +90,6 @@ class Coordinator:
         self._owes_greeting = False
         self._taken_over = False
         self._closing = False
-        self._sweeping = False
         self.epoch = 0
 
     # --- life --------------------------------------------------------------------------------
@@ -129,6 +136,12 @@ class Coordinator:
             publish_tables=self._publish_tables,
             sites=self.sites,
         )
+        reader = BaseRowReader(
+            self._start_helper, self._stop_helper, self._membership, self._settings
+        )
+        self.rows = RowExplanations(
+            self._explainer, reader, self._catalog, self._planner, self._queries
+        )
         for query in stored:
             self._planner.remember(query.bundle)
             self._queries.start(
@@ -139,6 +152,7 @@ class Coordinator:
                 recovered=True,
                 deploy=False,
             )
+        self._leftovers = Leftovers(self._client, self._topics, self._deployment, self._queries)
         self._receiver = Receiver(
             self._client,
             self._topics,
@@ -150,7 +164,7 @@ class Coordinator:
             on_sites=self._sites_changed,
             on_removed=self._planner.forget,
             on_own_state=self._heard_own_state,
-            on_retained_fragment=self._found_fragment,
+            on_retained_fragment=self._leftovers.found,
         )
         self._client.on_messages(self._receiver.on_messages)
         self._client.on_connection(self._on_connection)
@@ -228,15 +242,8 @@ class Coordinator:
 
     def sites(self) -> tuple[SiteInfo, ...]:
         """Return gateways, base sites and the static engine, also those not heard of yet."""
-        known = {info.site: info for info in self._membership.infos()}
         expected = dict.fromkeys(self._settings.bases, "base")
-        expected[self._settings.static] = "static"
-        for site, role in expected.items():
-            known.setdefault(
-                site,
-                SiteInfo(site, role, online=False, freshness="unknown", epoch=0, since=0),
-            )
-        return tuple(known[site] for site in sorted(known))
+        return self._membership.infos({**expected, self._settings.static: "static"})
 
     def definitions(self) -> tuple[Definition, ...]:
         """Return all sources, tables and views."""
@@ -244,10 +251,8 @@ class Coordinator:
 
     def links(self) -> tuple[tuple[str, str, float], ...]:
         """Return the links of gateways that are there, or away for no longer than the grace."""
-        now, grace = self._clock(), int(self._settings.grace * 1_000_000)
-        since = {s.site: self._membership.offline_since(s.site) for s in self._membership.infos()}
-        present = {site for site, at in since.items() if at is None or now - at < grace}
-        return self._links.of(frozenset(present))
+        grace = int(self._settings.grace * 1_000_000)
+        return self._links.of(self._membership.present(self._clock(), grace))
 
     def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
         """Send a command to a site, e.g. simulate; nobody answers here.
@@ -303,7 +308,7 @@ class Coordinator:
             self._announce()
         except MessagingError as error:
             log.warning("not everything is announced to the broker yet: %s", error.message)
-        self._spawn(self._sweep())
+        self._spawn(self._leftovers.sweep())
 
     def _announce(self) -> None:
         """Tell the broker what it should know, as far as the message queue has room.
@@ -346,25 +351,14 @@ class Coordinator:
             # The will of a former life, or of our own link that broke and is back.
             self._deployment.state(self._state(online=True))
 
-    def _found_fragment(self, query_id: str, site: str) -> None:
-        """Clear a fragment that an earlier life has left on the broker."""
-        query = self._queries.find(query_id)
-        if query is None or query.id != query_id or site not in sites_of(query.bundle):
-            self._deployment.withdraw_from(query_id, site)
+    async def _start_helper(self, text: str) -> RunningQuery:
+        (result,) = await self.execute(text, origin="session")
+        return self._find(result.query.id if result.query is not None else "")
 
-    async def _sweep(self) -> None:
-        """Read the retained fragments for a while, to clear those nobody needs."""
-        if self._sweeping:
-            return
-        self._sweeping = True
-        try:
-            await self._client.subscribe(self._topics.fragment())
-            await asyncio.sleep(SWEEP_SECONDS)
-            await self._client.unsubscribe(self._topics.fragment())
-        except MessagingError as error:
-            log.warning("cannot look for old fragments: %s", error.message)
-        finally:
-            self._sweeping = False
+    async def _stop_helper(self, query: RunningQuery) -> None:
+        async with self._lock:
+            if query.id in self._queries:
+                await self._statements.stop(query)
 
     async def _housekeeping(self) -> None:
         while True:

@@ -25,6 +25,8 @@ class CoordinatorSettings:
             do without it.
         max_result_rows: A query with more different rows in its result is stopped.
         max_queries: Running queries at most.
+        base_seconds: How long reading the base rows for a question about rows may take.
+        max_base_rows: Base rows that such a question may read.
         max_behind: Changes that may wait for a reader before it gets a snapshot instead.
     """
 
@@ -41,6 +43,8 @@ class CoordinatorSettings:
     patience: float = 15.0
     max_result_rows: int = 200_000
     max_queries: int = 500
+    base_seconds: float = 20.0
+    max_base_rows: int = 100_000
     max_behind: int = 50_000
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """The rows of sources and tables that an explanation speaks about."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamsql.algebra.operators import Plan, Scan, Window, walk_plan
@@ -80,13 +80,3 @@ class Tokens:
         """Yield all tokens given so far."""
         return iter(range(1, len(self._rows) + 1))
 
-
-def matching(
-    plan: Plan, contents: Contents, chosen: Callable[[str, Row], bool]
-) -> dict[Leaf, list[Row]]:
-    """Return the rows of every leaf that are chosen by source and values."""
-    return {leaf: _chosen(scan_of(leaf).source, contents[leaf], chosen) for leaf in leaves_of(plan)}
-
-
-def _chosen(source: str, rows: Iterable[Row], chosen: Callable[[str, Row], bool]) -> list[Row]:
-    return [row for row in rows if chosen(source, row)]

@@ -38,7 +38,7 @@ CREATE TABLE Machines (mid TEXT PRIMARY KEY, rid TEXT) WITH (source = 'csv', pat
 CREATE TABLE MachineSoftware (mid TEXT, software TEXT) WITH (source = 'csv', path = 's.csv');
 """
 STREAMS = ("seatsensor", "roomsensor", "temperature", "link")
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 def wall() -> int:
@@ -131,7 +131,9 @@ class Federation:
         self.sites[name] = made
         return await made.start(() if role == "base" else sources)
 
-    async def coordinator(self, *, define_schema: bool = False, **changes: Any) -> Coordinator:
+    async def coordinator(
+        self, *, define_schema: bool = False, explainer: Any = None, **changes: Any
+    ) -> Coordinator:
         """Start a coordinator on the shared catalog."""
         defaults: dict[str, Any] = {
             "database": f"sqlite:///{self.folder}/catalog.db",
@@ -145,7 +147,7 @@ class Federation:
         def client(will: Will) -> InMemoryClient:
             return self.broker.client(settings.host, will=will)
 
-        made = Coordinator(settings, client, wall)
+        made = Coordinator(settings, client, wall, explainer)
         await made.start()
         self.coordinators.append(made)
         if define_schema:

@@ -1,0 +1,168 @@
+"""Answers to questions about rows, as text for people and as data for programs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from federated_optimizer.coordinator.chances import row_text
+from federated_optimizer.coordinator.explanations import (
+    BaseRow,
+    Confidence,
+    WhatIfAnswer,
+    WhyAnswer,
+)
+from federated_optimizer.coordinator.model import ResultKind, StatementResult
+from streamsql.data.schema import Schema
+from streamsql.data.types import Row
+
+MAX_LISTED = 1_000
+"""Rows of one kind that an answer to WHAT IF lists."""
+
+SHOWN = 20
+"""Rows of one kind that its text shows."""
+
+Object = dict[str, Any]
+
+
+def why_result(
+    schema: Schema, row: Row, answer: WhyAnswer, columns: str, notes: Sequence[str]
+) -> StatementResult:
+    """Return the answer to WHY.
+
+    Args:
+        schema: Of the query's result.
+        row: That was asked about.
+        answer: Of the engine.
+        columns: Where probabilities come from, as written.
+        notes: What else is not known.
+    """
+    data: Object = {
+        "columns": list(schema.names),
+        "row": schema.to_object(row),
+        "holds": answer.holds,
+        "supports": [[base_object(base) for base in support] for support in answer.supports],
+        "complete": answer.complete,
+        "known": answer.known,
+        "confidence": None,
+        "notes": [*answer.notes, *notes],
+    }
+    lines = _why_lines(row_text(schema, row), answer)
+    if answer.confidence is not None:
+        data["confidence"] = confidence_object(answer.confidence, columns)
+        lines.append(_confidence_line(answer.confidence, columns))
+    lines.extend(f"note: {note}" for note in data["notes"])
+    return StatementResult(ResultKind.TEXT, text="\n".join(lines), data=data)
+
+
+def _why_lines(row: str, answer: WhyAnswer) -> list[str]:
+    if not answer.holds:
+        return [f"{row} is not in the result."]
+    supports = answer.supports
+    if len(supports) == 1 and not supports[0]:
+        return [f"{row} is in the result whatever the base rows are."]
+    if len(supports) == 1 and answer.complete:
+        lines = [f"{row} stays as long as all of these base rows are there:"]
+        lines.extend(f"  {base_text(base)}" for base in supports[0])
+        return lines
+    lines = [f"{row} stays as long as all base rows of any one line are there:"]
+    for number, support in enumerate(supports, start=1):
+        lines.append(f"  {number}. " + " AND ".join(map(base_text, support)))
+    if answer.complete:
+        lines.append(f"These {len(supports)} are all minimal combinations.")
+    elif answer.known > len(supports):
+        at_least = f"{len(supports)} of at least {answer.known}"
+        lines.append(f"Cut off: {at_least} minimal combinations; WITH (limit = …) shows more.")
+    else:
+        lines.append(f"Cut off at {len(supports)}: there may be more minimal combinations.")
+    return lines
+
+
+def _confidence_line(confidence: Confidence, columns: str) -> str:
+    share = f"{confidence.probability:.4g}"
+    if confidence.exact:
+        return f"Probability by {columns}: {share}"
+    return f"Probability by {columns}: at least {share} ({confidence.reason})"
+
+
+def confidence_object(confidence: Confidence, columns: str) -> Object:
+    """Return a probability as data."""
+    return {
+        "probability": confidence.probability,
+        "exact": confidence.exact,
+        "reason": confidence.reason,
+        "columns": columns,
+    }
+
+
+def base_object(base: BaseRow) -> Object:
+    """Return a base row as data."""
+    return {"source": base.source, "row": base.columns.to_object(base.row)}
+
+
+def base_text(base: BaseRow) -> str:
+    """Return `link('a', 'b', 1.0)`."""
+    return f"{base.source}{row_text(base.columns, base.row)}"
+
+
+class WhatIfReport:
+    """The answer to WHAT IF, query by query."""
+
+    def __init__(self) -> None:
+        self._deleted: dict[str, BaseRow] = {}
+        self._queries: list[Object] = []
+        self._lines: list[str] = []
+
+    def add(self, name: str, schema: Schema, answer: WhatIfAnswer) -> None:
+        """Add what would become of a query; `name` is empty for the one that was written."""
+        for base in answer.deleted:
+            self._deleted[base_text(base)] = base
+        self._queries.append(
+            {
+                "query": name or None,
+                "columns": list(schema.names),
+                "rows": answer.rows,
+                "gone": [schema.to_object(row) for row in answer.gone[:MAX_LISTED]],
+                "come": [schema.to_object(row) for row in answer.come[:MAX_LISTED]],
+                "gone_count": len(answer.gone),
+                "come_count": len(answer.come),
+                "notes": list(answer.notes),
+            }
+        )
+        self._lines.extend(_what_if_lines(name, schema, answer))
+
+    def fail(self, name: str, reason: str) -> None:
+        """Say why nothing is known of a query."""
+        self._queries.append({"query": name, "error": reason})
+        self._lines.append(f"{name}: {reason}")
+
+    def result(self, notes: Sequence[str]) -> StatementResult:
+        """Return the answer."""
+        data = {
+            "deleted": [base_object(base) for base in self._deleted.values()],
+            "queries": self._queries,
+            "notes": list(notes),
+        }
+        head = "Without " + " and ".join(self._deleted)
+        lines = [head + ":", *self._lines] if self._deleted else list(self._lines)
+        if not self._queries:
+            lines.append("no running query reads it")
+        lines.extend(f"note: {note}" for note in notes)
+        return StatementResult(ResultKind.TEXT, text="\n".join(lines), data=data)
+
+    @property
+    def deletes_nothing(self) -> bool:
+        """Whether queries were looked at, and none reads a base row that was meant."""
+        return not self._deleted and any("error" not in query for query in self._queries)
+
+
+def _what_if_lines(name: str, schema: Schema, answer: WhatIfAnswer) -> list[str]:
+    whose = f"query {name}: " if name else ""
+    gone, come = len(answer.gone), len(answer.come)
+    if not gone and not come:
+        return [f"{whose}nothing changes, all {answer.rows} rows stay"]
+    lines = [f"{whose}{gone} of {answer.rows} rows go, {come} come"]
+    for sign, rows in (("-", answer.gone), ("+", answer.come)):
+        lines.extend(f"  {sign} {row_text(schema, row)}" for row in rows[:SHOWN])
+        if len(rows) > SHOWN:
+            lines.append(f"  {sign} … and {len(rows) - SHOWN} more")
+    lines.extend(f"  note: {note}" for note in answer.notes)
+    return lines

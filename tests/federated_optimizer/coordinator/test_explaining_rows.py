@@ -1,0 +1,201 @@
+"""Why a row is there and what a deletion would do, over real engine sites and real messages."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from deploy.explainer import EngineExplainer
+from federated_optimizer.coordinator.base_rows import leaf_query, leaves_of
+from federated_optimizer.coordinator.model import ResultKind
+from streamsql.binder import bind_query
+from streamsql.errors import BindingError, DeploymentError, FederationError, UnsupportedError
+from streamsql.syntax import Query, parse_statement
+
+LINKS = (("a", "b", 1.0), ("b", "c", 1.0), ("a", "c", 3.0), ("c", "d", 2.0))
+
+
+async def linked(federation: Any) -> Any:
+    """Return a coordinator with an engine over two gateways that know links."""
+    await federation.site("base", "base")
+    static = await federation.site("static", "static", sources=("machines", "machinesoftware"))
+    static.put("machines", ("m1", "r1"), ("m2", "r2"))
+    for number, links in ((1, LINKS[:2]), (2, LINKS[2:])):
+        site = await federation.site(f"gw-{number}")
+        site.put("link", *links)
+    return await federation.coordinator(define_schema=True, explainer=EngineExplainer())
+
+
+def supports(result: Any) -> list[set[tuple[str, str]]]:
+    return [{(b["row"]["src"], b["row"]["dst"]) for b in s} for s in result.data["supports"]]
+
+
+def test_why_reads_the_base_rows_of_all_gateways(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        query = await harness.start_query(coordinator, "SELECT src, dst FROM reachable")
+        await harness.until(lambda: len(coordinator.relation(query)) == 6)
+        result = await coordinator.rows.why_row(query, ["a", "d"])
+        assert result.kind == ResultKind.TEXT
+        assert supports(result) == [
+            {("a", "c"), ("c", "d")},
+            {("a", "b"), ("b", "c"), ("c", "d")},
+        ]
+        assert result.data["complete"]
+        assert "link('a', 'c', 3.0) AND link('c', 'd', 2.0)" in result.text
+        assert "These 2 are all minimal combinations." in result.text
+        # Nothing is left of the helpers, and the query still runs.
+        assert [q.id for q in coordinator.queries()] == [query]
+        await harness.until(lambda: {q for q, _ in federation.fragments()} == {query})
+
+    harness.run(scenario)
+
+
+def test_what_if_names_what_goes_and_what_comes_of_every_query(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        text = "SELECT src, dst, cost FROM cheapest_path"
+        cheapest = await harness.start_query(coordinator, text, name="cheapest")
+        await harness.start_query(coordinator, "SELECT src FROM Link", name="ends")
+        await harness.start_query(coordinator, "SELECT rid FROM RoomSensor", name="rooms")
+        await harness.until(lambda: len(coordinator.relation(cheapest)) == 6)
+        result = await coordinator.rows.what_if_deleted("Link", ["a", "b"])
+        by_name = {query["query"]: query for query in result.data["queries"]}
+        assert set(by_name) == {"cheapest", "ends"}
+        assert by_name["cheapest"]["gone"] == [
+            {"src": "a", "dst": "b", "cost": 1.0},
+            {"src": "a", "dst": "c", "cost": 2.0},
+            {"src": "a", "dst": "d", "cost": 4.0},
+        ]
+        assert by_name["cheapest"]["come"] == [
+            {"src": "a", "dst": "c", "cost": 3.0},
+            {"src": "a", "dst": "d", "cost": 5.0},
+        ]
+        assert by_name["ends"]["gone"] == [{"src": "a"}]
+        assert result.text.startswith("Without link('a', 'b', 1.0):\nquery cheapest: 3 of 6 rows")
+        one = await coordinator.rows.what_if_deleted("link", ["a", "b"], query_id="ends")
+        assert [query["query"] for query in one.data["queries"]] == ["ends"]
+        assert len(coordinator.relation(cheapest)) == 6
+
+    harness.run(scenario)
+
+
+def test_confidence_comes_from_a_column(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        gateway = federation.sites["gw-1"]
+        await coordinator.execute(
+            "CREATE VIEW pairs (src, dst) AS SELECT l.src, r.dst FROM Link l, Link r "
+            "WHERE l.dst = r.src"
+        )
+        gateway.put("link", ("x", "y", 0.5), ("y", "z", 0.5), ("x", "w", 0.25), ("w", "z", 1.0))
+        query = await harness.start_query(coordinator, "SELECT src, dst FROM pairs")
+        await harness.until(lambda: ("x", "z") in coordinator.relation(query))
+        result = await coordinator.rows.why_row(query, ["x", "z"], confidence="link.cost")
+        assert result.data["confidence"]["exact"]
+        assert result.data["confidence"]["probability"] == pytest.approx(0.4375)
+        assert "Probability by link.cost: 0.4375" in result.text
+        with pytest.raises(BindingError, match=r"link\.cost is 3\.0 in link\('a', 'c', 3\.0\)"):
+            await coordinator.rows.why_row(query, ["a", "d"], confidence="link.cost")
+        with pytest.raises(BindingError, match="names no column"):
+            await coordinator.rows.why_row(query, ["x", "z"], confidence="rooms.pdr")
+        with pytest.raises(BindingError, match="no numeric column"):
+            await coordinator.rows.why_row(query, ["x", "z"], confidence="link.src")
+
+    harness.run(scenario)
+
+
+def test_wrong_questions_are_refused_with_the_reason(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        query = await harness.start_query(coordinator, "SELECT src, dst FROM reachable")
+        rows = coordinator.rows
+        with pytest.raises(BindingError, match="no row of the result: 1 values for 2 columns"):
+            await rows.why_row(query, ["a"])
+        with pytest.raises(BindingError, match="limit is a whole number"):
+            await rows.why_row(query, ["a", "b"], limit=0)
+        with pytest.raises(KeyError):
+            await rows.why_row("nothing", ["a", "b"])
+        with pytest.raises(BindingError, match="there is no source or table 'nothing'"):
+            await rows.what_if_deleted("nothing", ["a"])
+        with pytest.raises(BindingError, match="no row of link that these queries read"):
+            await rows.what_if_deleted("link", ["a", "zzz"])
+        with pytest.raises(BindingError, match="does not read RoomSensor"):
+            await rows.what_if_deleted("RoomSensor", ["r1"], query_id=query)
+        absent = await rows.why_row(query, ["d", "a"])
+        assert not absent.data["holds"]
+        assert absent.text == "('d', 'a') is not in the result."
+        assert [q.id for q in coordinator.queries()] == [query]
+
+    harness.run(scenario)
+
+
+def test_a_console_without_an_engine_says_so(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, "SELECT rid FROM RoomSensor")
+        with pytest.raises(DeploymentError, match="without an engine"):
+            await coordinator.rows.why_row(query, ["r1"])
+
+    harness.run(scenario)
+
+
+def test_silent_sites_and_large_sources_end_the_question(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        gateway = await federation.site("gw-1")
+        gateway.put("link", *((f"n{i}", f"n{i + 1}", 1.0) for i in range(30)))
+        coordinator = await federation.coordinator(
+            define_schema=True, explainer=EngineExplainer(), base_seconds=0.5, max_base_rows=20
+        )
+        machines = await harness.start_query(coordinator, "SELECT mid FROM Machines")
+        with pytest.raises(DeploymentError, match="waiting for static"):
+            await coordinator.rows.why_row(machines, ["m1"])
+        reach = await harness.start_query(coordinator, "SELECT src FROM Link")
+        with pytest.raises(UnsupportedError, match="more than 20 rows"):
+            await coordinator.rows.why_row(reach, ["n1"])
+        assert len(coordinator.queries()) == 2
+
+    harness.run(scenario)
+
+
+def test_questions_do_not_hold_up_other_statements(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        coordinator = await federation.coordinator(
+            define_schema=True, explainer=EngineExplainer(), base_seconds=3.0
+        )
+        machines = await harness.start_query(coordinator, "SELECT mid FROM Machines")
+        asked = asyncio.create_task(coordinator.rows.why_row(machines, ["m1"]))
+        await harness.until(lambda: len(coordinator.queries()) == 2)
+        async with asyncio.timeout(2.0):
+            await coordinator.execute("CREATE VIEW one AS SELECT rid FROM RoomSensor")
+        assert not asked.done()
+        with pytest.raises(FederationError):
+            await asked
+
+    harness.run(scenario)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Link",
+        "Temperature [RANGE 90 SECONDS]",
+        "Temperature [RANGE 1.5 SECONDS SLIDE 500 MILLISECONDS]",
+        "Temperature [ROWS 5]",
+        "Temperature [PARTITION BY rid ROWS 5]",
+        "Temperature [NOW]",
+        "Machines",
+    ],
+)
+def test_leaf_queries_read_just_that_leaf(harness: Any, text: str) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.coordinator(define_schema=True)
+        planner = coordinator._planner
+        (leaf,) = leaves_of(planner.bind(parse_statement(f"SELECT * FROM {text}")).plan)
+        again = parse_statement(leaf_query(leaf))
+        assert isinstance(again, Query)
+        assert leaves_of(bind_query(again, coordinator._catalog).plan) == [leaf]
+
+    harness.run(scenario)
