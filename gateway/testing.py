@@ -94,7 +94,7 @@ class TellingWrapper:
         self.context.emit(readings)
 
 
-async def until(condition: Callable[[], bool], what: str = "", seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], bool], what: str = "", seconds: float = 60.0) -> None:
     """Wait until something is so.
 
     Raises:

@@ -318,7 +318,7 @@ def test_of_two_processes_with_one_id_the_newer_one_stays(tmp_path: Path) -> Non
             world.command("rebirth")
         new = world.serve(data_dir=str(tmp_path / "thief"))
 
-        for _ in range(100):
+        for _ in range(600):
             await asyncio.sleep(0.1)
             world.bring_back()
             if old.done() or new.done():
@@ -392,7 +392,7 @@ def test_a_defect_in_a_job_ends_the_process(
             raise AssertionError("a defect")
 
         monkeypatch.setattr(ObservationLane, "settle", broken)
-        done, _ = await asyncio.wait({task}, timeout=5)
+        done, _ = await asyncio.wait({task}, timeout=60)
         assert done
         world.tasks.clear()
         with pytest.raises((ExceptionGroup, AssertionError)):

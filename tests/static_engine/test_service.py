@@ -132,7 +132,7 @@ class World:
         return decode_json(message.payload, QueryProblem)
 
     async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
@@ -467,7 +467,7 @@ def test_without_java_the_state_says_what_to_do(tmp_path: Path) -> None:
 def slowly(release: threading.Event) -> MakeExecutor:
     def make(store: TableStore, progress: Callable[[str], None]) -> StaticExecutor:
         progress("starting the JVM")
-        assert release.wait(20)
+        assert release.wait(60)
         return LocalExecutor(store)
 
     return make

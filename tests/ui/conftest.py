@@ -53,7 +53,7 @@ from ui.map.site_map import SiteMap, read_site, site_map
 from ui.settings import ConsoleSettings
 
 SCHEMA = Path(__file__).parents[2] / "deploy" / "schema"
-SECONDS = 15.0
+SECONDS = 60.0
 
 
 def now() -> int:
@@ -296,7 +296,8 @@ class Console:
 
     def __init__(self, coordinator: FakeCoordinator, settings: ConsoleSettings) -> None:
         self.coordinator = coordinator
-        listener = socket.socket()
+        listener = socket.socket(proto=socket.IPPROTO_TCP)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as `python -m ui` does
         listener.bind(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self._listener = listener
@@ -366,7 +367,7 @@ class Events:
         self.seen: list[tuple[str, Any]] = []
         self.ended = False
         # Closed by the thread itself when the stream ends, at the latest with the console.
-        self._client = httpx.Client(timeout=httpx.Timeout(10.0, read=SECONDS), trust_env=False)
+        self._client = httpx.Client(timeout=httpx.Timeout(SECONDS), trust_env=False)
         self._address = address
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()

@@ -171,7 +171,7 @@ def test_a_click_on_a_room_says_where_one_stands(map_page: Any, console: Any, ex
     map_page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(map_page.locator("#route-from")).not_to_have_value("")
     asked: list[Any] = []
-    for _ in range(50):  # the query is asked for after the list has changed
+    for _ in range(600):  # the query is asked for after the list has changed
         asked = [q for q in console.coordinator.queries() if q.origin == "session"]
         if asked:
             break

@@ -49,9 +49,17 @@ def test_rows_appear_change_and_disappear_live(
     expect(query_page.locator("#rows tr.in")).to_have_count(2)
     console.push(query.id, (-1, ("m2", 0.5)), (1, ("m2", 66.0)))
     expect(rows(query_page).first).to_have_text("m266")
+    # A row that is gone fades for a moment; here the moment lasts until it has been seen.
+    query_page.evaluate(
+        "() => { window.hurry = window.setTimeout; window.later = [];"
+        " window.setTimeout = (action) => window.later.push(action); }"
+    )
     console.push(query.id, (-1, ("m10", 70.0)))
     expect(query_page.locator("#rows tr.out")).to_have_count(1)
     expect(rows(query_page)).to_have_count(1)
+    query_page.evaluate(
+        "() => { window.setTimeout = window.hurry; window.later.forEach((action) => action()); }"
+    )
     expect(query_page.locator("#rows tr.out")).to_have_count(0)
     query_page.get_by_role("tab", name="Changes").click()
     signs = query_page.locator("#changes li").all_inner_texts()

@@ -4,10 +4,8 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from deploy.local.claim import Claim, end_leftovers, is_claimed, leftovers
@@ -24,7 +22,10 @@ print("taken", flush=True)
 time.sleep(60)
 """
 SLEEP = "import time; time.sleep(60)"
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+STUBBORN = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+    "print('deaf', flush=True); time.sleep(60)"
+)
 
 
 def test_a_claim_is_taken_once_and_given_back(tmp_path: Path) -> None:
@@ -83,11 +84,10 @@ def facts(path: Path, *processes: subprocess.Popen[bytes]) -> Path:
 def test_leftovers_are_those_that_still_run_their_command(tmp_path: Path) -> None:
     with (
         subprocess.Popen([sys.executable, "-c", SLEEP]) as service,
-        subprocess.Popen([sys.executable, "-c", STUBBORN]) as stubborn,
+        subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as stubborn,
     ):
-        while "-c" not in psutil.Process(stubborn.pid).cmdline():
-            time.sleep(0.01)
-        time.sleep(0.3)  # until it ignores signals
+        assert stubborn.stdout is not None
+        assert stubborn.stdout.readline() == b"deaf\n"
         path = facts(tmp_path / "services.json", service, stubborn)
         listed = json.loads(path.read_text())
         listed["taken over"] = {"pid": os.getpid(), "command": ["/bin/else"]}
@@ -99,7 +99,7 @@ def test_leftovers_are_those_that_still_run_their_command(tmp_path: Path) -> Non
         assert leftovers(path) == []
         for process in (service, stubborn):
             process.kill()  # only if it failed
-            process.wait(5)
+            process.wait(60)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 1}', '{"a": {"pid": "x"}}', "null"])

@@ -54,7 +54,7 @@ def test_lines_are_labelled_bounded_and_the_last_ones_kept() -> None:
         log = Log()
         service = Service(spec(program), log)
         await service.start()
-        return log, service, await asyncio.wait_for(service.wait(), 20)
+        return log, service, await asyncio.wait_for(service.wait(), 60)
 
     log, service, status = asyncio.run(run())
     assert status == 0
@@ -83,16 +83,16 @@ def test_a_service_that_does_not_stop_is_killed_with_its_children() -> None:
         log = Log()
         service = Service(spec(STUBBORN, stop_seconds=0.3), log)
         await service.start()
-        await asyncio.wait_for(log.something.wait(), 20)
+        await asyncio.wait_for(log.something.wait(), 60)
         child = int(log.lines[0][1])
-        await asyncio.wait_for(service.stop(), 10)
+        await asyncio.wait_for(service.stop(), 60)
         assert log.lines[-1] == ("gw-1", "does not stop; killed")
         assert await service.wait() is None
         return service.pid, child
 
     service, child = asyncio.run(run())
     assert not psutil.pid_exists(service)
-    for _ in range(50):
+    for _ in range(600):
         if not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie":
             return
         asyncio.run(asyncio.sleep(0.1))
@@ -107,11 +107,11 @@ def test_deaths_are_told_once_and_stops_never() -> None:
         await services.start(spec(SLEEP, "gw-1"))
         await services.start(spec(SLEEP, "gw-2"))
         await services.start(spec("raise SystemExit(3)", "gw-3"))
-        death = await services.next_death(20)
+        death = await services.next_death(60)
         assert death is not None
         assert str(death) == f"gw-3 (pid {services.pids()['gw-3']}) ended with status 3"
         os.kill(services.pids()["gw-1"], signal.SIGKILL)
-        death = await services.next_death(20)
+        death = await services.next_death(60)
         assert death is not None
         assert (death.name, death.status) == ("gw-1", -signal.SIGKILL)
         assert services.death() is None
@@ -132,7 +132,7 @@ def test_a_restart_of_a_running_service_is_no_death() -> None:
             assert not psutil.pid_exists(before)
         assert await services.next_death(0.5) is None
         os.kill(services.pids()["gw-1"], signal.SIGTERM)
-        assert await services.next_death(20) is not None
+        assert await services.next_death(60) is not None
         await services.restart("gw-1")
         assert await services.next_death(0.3) is None
         await services.stop()
@@ -160,7 +160,7 @@ def test_the_broker_is_stopped_last(tmp_path: Path) -> None:
             await log.something.wait()
         await services.stop()
 
-    asyncio.run(asyncio.wait_for(run(), 30))
+    asyncio.run(asyncio.wait_for(run(), 60))
     names = ended.read_text().split()
     assert sorted(names[:2]) == ["base", "gw-1"]
     assert names[2] == "broker"

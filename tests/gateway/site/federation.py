@@ -175,7 +175,7 @@ class Federation:
             command = encode_json(Command(query="q1", channel="out"))
             self.console.publish(TOPICS.command("base", "resync"), command)
 
-    async def until_rows(self, rows: Callable[[], list[Row]], seconds: float = 20.0) -> None:
+    async def until_rows(self, rows: Callable[[], list[Row]], seconds: float = 60.0) -> None:
         """Wait until the reader has these rows; it asks again as a console does."""
         deadline = time.monotonic() + seconds
         asked = time.monotonic()

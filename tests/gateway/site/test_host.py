@@ -25,6 +25,7 @@ from streamsql.wire.messages import (
     QueryProblem,
     SiteState,
 )
+from tests.gateway.site import federation as federation_module
 from tests.gateway.site.federation import TOPICS, Federation, collecting, run
 
 
@@ -85,7 +86,11 @@ def test_a_dead_gateways_rows_leave_after_the_grace_time_and_come_back_with_it()
     run(scenario)
 
 
-def test_a_gateway_that_is_back_within_the_grace_time_never_left() -> None:
+def test_a_gateway_that_is_back_within_the_grace_time_never_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(federation_module, "GRACE", 10.0)
+
     async def scenario(federation: Federation) -> None:
         await two_gateways(federation)
         before = federation.rows()
@@ -215,10 +220,17 @@ def test_a_site_that_died_while_the_broker_was_away_is_missed(
         await asyncio.sleep(0.01)
         federation.broker.start()
         states = encode_json(SiteState(True, 1, 0))
-        for _ in range(30):  # gw-2's heartbeat
-            federation.console.publish(TOPICS.state("gw-2"), states, retain=True)
-            await asyncio.sleep(0.02)
-        await federation.until_rows(lambda: federation.expected("gw-2"))
+
+        async def beat() -> None:
+            while True:
+                federation.console.publish(TOPICS.state("gw-2"), states, retain=True)
+                await asyncio.sleep(0.02)
+
+        heart = asyncio.create_task(beat())
+        try:
+            await federation.until_rows(lambda: federation.expected("gw-2"))
+        finally:
+            heart.cancel()
 
     run(scenario)
 
@@ -442,7 +454,7 @@ def test_a_defect_in_stepping_ends_the_host_instead_of_hanging() -> None:
         site.engine.step = broken  # type: ignore[assignment,method-assign]
         site.host.wake()
         assert site.task is not None
-        await asyncio.wait({site.task}, timeout=5)
+        await asyncio.wait({site.task}, timeout=60)
         with pytest.raises(ExceptionGroup, match="TaskGroup"):
             await site.task
         site.task = asyncio.create_task(asyncio.sleep(0))

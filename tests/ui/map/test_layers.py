@@ -11,7 +11,7 @@ from ui.map.layers import Layer, LayerQueries, layers_of
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(500):
+    for _ in range(6_000):
         if condition():
             return
         await asyncio.sleep(0.01)
