@@ -1,0 +1,34 @@
+"""When a recursion is given to a kernel."""
+
+from stream_engine.recursion.kernels.engine import KernelEngine
+from stream_engine.recursion.kernels.recognition import NotAGraphProblemError, recognise
+from stream_engine.recursion.local_engine import LocalEngine
+from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.program import Program
+from stream_engine.recursion.ranked.engine import ranked_engine
+from streamsql.errors import UnsupportedError
+
+
+def kernel_engine(program: Program, options: RecursionOptions) -> LocalEngine:
+    """Return the kernel for a recursion that is a graph problem.
+
+    Raises:
+        UnsupportedError: It is none.
+    """
+    try:
+        problem = recognise(program)
+    except NotAGraphProblemError as error:
+        raise UnsupportedError(
+            f"recursion {program.name} is no graph problem that a kernel knows: {error}",
+            hint="choose strategy = 'ranked', or leave the choice to the engine",
+        ) from None
+    return KernelEngine(program, problem, options, ranked_engine)
+
+
+def automatic_engine(program: Program, options: RecursionOptions) -> LocalEngine:
+    """Return a kernel where there is one for a recursion, else the engine for any recursion."""
+    try:
+        problem = recognise(program)
+    except NotAGraphProblemError:
+        return ranked_engine(program, options)
+    return KernelEngine(program, problem, options, ranked_engine)

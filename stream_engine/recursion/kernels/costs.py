@@ -1,0 +1,125 @@
+"""Least sums of non-negative weights from sources, under changes of sources and edges.
+
+Ramalingam and Reps: after a deletion, first the nodes that lose their last support, then a search
+as Dijkstra's over these. A support is a predecessor whose key plus the weight is the node's key and
+whose own key is *smaller*: along edges of weight zero (or one that a large sum swallows) nodes
+could hold up each other, so such edges are no proof, and their ends are searched again. Keys are
+summed along the path in the order of the rule, so floats equal those of an evaluation from scratch.
+"""
+
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import Any
+
+from stream_engine.recursion.kernels.graph import Change, Graph
+from stream_engine.recursion.kernels.search import Keys, Old, most_repaired
+
+
+class Costs:
+    """Keeps the least sums of one group; see `search.Core`.
+
+    Args:
+        graph: Shared by all groups; it has changed already when this is asked to repair.
+        elastic: Share of the reached nodes above which all is searched again.
+    """
+
+    def __init__(self, graph: Graph, elastic: float) -> None:
+        self._out, self._inn = graph.out, graph.inn
+        self._elastic = elastic
+
+    def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
+        """Return the groups in which the end of an edge that is gone rested on it."""
+        a, b, w = edge
+        return [g for g, d in holders.items() if d[a] + w == d.get(b)]
+
+    def gaining(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
+        """Return the groups in which the end of a new edge gets a smaller sum."""
+        a, b, w = edge
+        return [g for g, d in holders.items() if d[a] + w < d.get(b, inf)]
+
+    def rests_on(self, key: Any, start: Any) -> bool:
+        """Whether a node with that key may rest on being a source."""
+        return bool(key == start)
+
+    def repair(
+        self,
+        d: Keys,
+        sources: Mapping[int, Any],
+        lost: list[int],
+        come: list[Change],
+        started: list[int],
+    ) -> Old:
+        """Bring the sums up to date; return the old ones (or None) of nodes that were touched."""
+        inn, get = self._inn, d.get
+        old: Old = {}
+        heap: list[tuple[Any, int]] = []
+        if lost:
+            if not self._drop(d, sources, lost, old):
+                return self._again(d, sources, old)
+            for b in old:
+                best = sources.get(b, inf)
+                for p, w in inn[b].items():
+                    y = get(p)
+                    if y is not None and y + w < best:
+                        best = y + w
+                if best < inf:
+                    heap.append((best, b))
+        heap.extend((sources[b], b) for b in started if sources[b] < get(b, inf))
+        for a, b, w in come:
+            y = get(a)
+            if y is not None and y + w < get(b, inf):
+                heap.append((y + w, b))
+        if len(heap) > 1:
+            heapify(heap)
+        self._settle(d, heap, old)
+        return old
+
+    def _drop(self, d: Keys, sources: Mapping[int, Any], lost: list[int], old: Old) -> bool:
+        """Drop the nodes without support; return False when they are too many to repair."""
+        out, inn, get = self._out, self._inn, d.get
+        most = most_repaired(self._elastic, len(d))
+        while lost:
+            b = lost.pop()
+            x = get(b)
+            if x is None or sources.get(b) == x:
+                continue
+            for p, w in inn[b].items():
+                y = get(p)
+                if y is not None and y + w == x and y < x:
+                    break
+            else:
+                del d[b]
+                old[b] = x
+                if len(old) > most:
+                    return False
+                for c, w in out[b].items():
+                    if x + w == get(c):
+                        lost.append(c)
+        return True
+
+    def _settle(self, d: Keys, heap: list[tuple[Any, int]], old: Old) -> None:
+        out, get = self._out, d.get
+        while heap:
+            x, a = heappop(heap)
+            y = get(a)
+            if y is not None and y <= x:
+                continue
+            if a not in old:
+                old[a] = y
+            d[a] = x
+            for b, w in out[a].items():
+                z = x + w
+                if z < get(b, inf):
+                    heappush(heap, (z, b))
+
+    def _again(self, d: Keys, sources: Mapping[int, Any], old: Old) -> Old:
+        """Search from the sources; `old` has the nodes that were dropped from `d` so far."""
+        before = {**d, **old}
+        d.clear()
+        heap = [(key, node) for node, key in sources.items()]
+        heapify(heap)
+        self._settle(d, heap, {})
+        touched: Old = {b: x for b, x in before.items() if d.get(b) != x}
+        touched.update((b, None) for b in d if b not in before)
+        return touched

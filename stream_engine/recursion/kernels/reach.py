@@ -1,0 +1,123 @@
+"""Which nodes a set of sources reaches, under changes of sources and edges.
+
+Every node that is reached has a rank above that of some predecessor: sources have rank 0. Ranks are
+a proof that nodes do not hold up each other on a cycle; they need not be distances, so a shortcut
+changes nothing, and a node that loses an edge stays when *any* predecessor of lower rank is left.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from stream_engine.recursion.kernels.graph import Change, Graph
+from stream_engine.recursion.kernels.search import Keys, Old, most_repaired
+
+
+class Reach:
+    """Keeps ranks of one group; see `search.Core`.
+
+    Args:
+        graph: Shared by all groups; it has changed already when this is asked to repair.
+        elastic: Share of the reached nodes above which all is searched again.
+    """
+
+    def __init__(self, graph: Graph, elastic: float) -> None:
+        self._out, self._inn = graph.out, graph.inn
+        self._elastic = elastic
+
+    def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
+        """Return the groups in which the end of an edge that is gone may have rested on it."""
+        a, b, _ = edge
+        return [g for g, d in holders.items() if (x := d.get(b)) is not None and d[a] < x]
+
+    def gaining(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
+        """Return the groups in which a new edge reaches a node."""
+        b = edge[1]
+        return [g for g, d in holders.items() if b not in d]
+
+    def rests_on(self, key: Any, _start: Any) -> bool:
+        """Whether a node with that key may rest on being a source."""
+        return key is not None
+
+    def repair(
+        self,
+        d: Keys,
+        sources: Mapping[int, Any],
+        lost: list[int],
+        come: list[Change],
+        started: list[int],
+    ) -> Old:
+        """Bring ranks up to date; return the old rank (or None) of the nodes that were touched."""
+        out, inn, get = self._out, self._inn, d.get
+        old: Old = {}
+        front: list[int] = []
+        if lost:
+            if not self._drop(d, sources, lost, old):
+                return self._again(d, sources, old)
+            for b in old:
+                for p in inn[b]:
+                    rank = get(p)
+                    if rank is not None:
+                        d[b] = rank + 1
+                        front.append(b)
+                        break
+        for b in started:
+            if b not in d:
+                d[b] = 0
+                front.append(b)
+                old.setdefault(b)
+        for a, b, _ in come:
+            if b not in d and a in d:
+                d[b] = d[a] + 1
+                front.append(b)
+                old.setdefault(b)
+        for a in front:  # grows
+            rank = d[a] + 1
+            for b in out[a]:
+                if b not in d:
+                    d[b] = rank
+                    front.append(b)
+                    if b not in old:
+                        old[b] = None
+        return old
+
+    def _drop(self, d: Keys, sources: Mapping[int, Any], lost: list[int], old: Old) -> bool:
+        """Drop the nodes without proof; return False when they are too many to repair."""
+        out, inn, get = self._out, self._inn, d.get
+        most = most_repaired(self._elastic, len(d))
+        while lost:
+            b = lost.pop()
+            x = get(b)
+            if x is None or b in sources:
+                continue
+            for p in inn[b]:
+                y = get(p)
+                if y is not None and y < x:
+                    break
+            else:
+                del d[b]
+                old[b] = x
+                if len(old) > most:
+                    return False
+                for c in out[b]:
+                    z = get(c)
+                    if z is not None and z > x:
+                        lost.append(c)
+        return True
+
+    def _again(self, d: Keys, sources: Mapping[int, Any], old: Old) -> Old:
+        """Search from the sources; `old` has the nodes that were dropped from `d` so far."""
+        out = self._out
+        new: Keys = dict.fromkeys(sources, 0)
+        front = list(new)
+        for a in front:  # grows
+            x = new[a] + 1
+            for b in out[a]:
+                if b not in new:
+                    new[b] = x
+                    front.append(b)
+        before = {**d, **old}
+        d.clear()
+        d.update(new)
+        touched: Old = {b: x for b, x in before.items() if b not in new}
+        touched.update((b, None) for b in new if b not in before)
+        return touched

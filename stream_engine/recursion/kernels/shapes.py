@@ -1,0 +1,79 @@
+"""Rows of a recursion taken apart into group, node, value and payload, and put together."""
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+from stream_engine.recursion.kernels.problem import GraphProblem
+from stream_engine.recursion.tables import values_at
+from streamsql.algebra.scalar import key_of
+from streamsql.data.types import Row
+
+Part = Any
+"""The values of some columns: the bare value of one column, else a tuple."""
+
+
+class RowShape:
+    """Where the parts of a row are.
+
+    Attributes:
+        group_of: The group columns' values.
+        node_of: The node columns' values.
+        payload_of: The payload columns' values, always as a tuple.
+        row_of: The row of group, node and value (the value is ignored when there is none).
+        full_row_of: The row of group, node, value and payload.
+    """
+
+    def __init__(self, problem: GraphProblem) -> None:
+        self.group_of = values_at(problem.group)
+        self.node_of = values_at(problem.node)
+        self.payload_of = key_of(problem.payload)
+        self.row_of = _assembler(problem)
+        self.full_row_of = _full_assembler(problem)
+
+
+def _assembler(problem: GraphProblem) -> Callable[[Part, Part, Any], Row]:
+    group, node, value = problem.group, problem.node, problem.value
+    values = () if value is None else (value,)
+    if len(group) <= 1 and len(node) == 1:
+        order = group + node + values
+        pick = _picker(order)
+        if not group:
+            if value is None:
+                return lambda _g, k, _v: (k,)
+            return lambda _g, k, v: pick((k, v))
+        if value is None:
+            if group < node:
+                return lambda g, k, _v: (g, k)
+            return lambda g, k, _v: (k, g)
+        return lambda g, k, v: pick((g, k, v))
+    pick = _picker(group + node + values)
+    lone_group, lone_node, has_value = len(group) == 1, len(node) == 1, value is not None
+
+    def assemble(g: Part, k: Part, v: Any) -> Row:
+        parts: Row = (g,) if lone_group else g
+        parts += (k,) if lone_node else k
+        return pick((*parts, v) if has_value else parts)
+
+    return assemble
+
+
+def _full_assembler(problem: GraphProblem) -> Callable[[Part, Part, Any, Row], Row]:
+    value = () if problem.value is None else (problem.value,)
+    pick = _picker(problem.group + problem.node + value + problem.payload)
+    lone_group, lone_node = len(problem.group) == 1, len(problem.node) == 1
+
+    def assemble(g: Part, k: Part, v: Any, y: Row) -> Row:
+        parts: Row = (g,) if lone_group else g
+        parts += (k,) if lone_node else k
+        return pick((*parts, v, *y))
+
+    return assemble
+
+
+def _picker(positions: tuple[int, ...]) -> Callable[[Row], Row]:
+    """Return a function that puts values that are in the order of `positions` in column order."""
+    order = [positions.index(column) for column in sorted(positions)]
+    if order == list(range(len(order))):
+        return lambda row: row
+    return itemgetter(*order)  # more than one, as their order differs
