@@ -1,0 +1,79 @@
+"""A gateway whose links come and go as it is told: `python -m gateway.testing_links --config FILE`.
+
+For tests and benchmarks of recursions over real gateway processes. The links that hold are in a
+file, so a gateway that is killed and started again has them, as a device would.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from gateway.__main__ import main as serve
+from gateway.wrappers import registry
+from gateway.wrappers.wrapper import Reading, WrapperContext
+from streamsql.data.types import Value
+
+SOURCE = "link"
+
+
+class LinksWrapper:
+    """Emits the links in the file `links` of its options, then follows commands.
+
+    The file is JSON, a list of [source, target, cost].
+    """
+
+    kind = "links"
+    streams: tuple[str, ...] = (SOURCE,)
+
+    def __init__(self) -> None:
+        self._context: WrapperContext | None = None
+        self._links: dict[tuple[str, str], float] = {}
+        self._file = Path()
+
+    async def run(self, context: WrapperContext) -> None:
+        """Emit what holds, then wait for commands."""
+        self._file = Path(str(context.options["links"]))
+        held = json.loads(await asyncio.to_thread(self._file.read_text))
+        self._links = {(source, target): cost for source, target, cost in held}
+        self._context = context
+        context.emit([_reading(ends, cost) for ends, cost in self._links.items()])
+        await asyncio.Event().wait()
+
+    def command(self, action: str, arguments: dict[str, Value]) -> str:
+        """Let links come ("up") and go ("down"); both are JSON as in the file.
+
+        Raises:
+            ValueError: There is no such action, or the wrapper does not run yet.
+        """
+        if action != "links" or self._context is None:
+            raise ValueError(f"links do not know {action!r:.40}")
+        up = [(link[0], link[1], float(link[2])) for link in json.loads(str(arguments["up"]))]
+        down = [(link[0], link[1]) for link in json.loads(str(arguments["down"]))]
+        readings = [_reading((source, target), cost) for source, target, cost in up]
+        for source, target, cost in up:
+            self._links[source, target] = cost
+        for ends in down:
+            self._links.pop(ends, None)
+            readings.append(_reading(ends, None))
+        self._context.emit(readings)
+        held = [[*ends, cost] for ends, cost in self._links.items()]
+        self._file.write_text(json.dumps(held))
+        return f"{len(up)} up, {len(down)} down"
+
+
+def _reading(ends: tuple[str, str], cost: float | None) -> Reading:
+    values: dict[str, object] = {"src": ends[0], "dst": ends[1]}
+    if cost is not None:
+        values["cost"] = cost
+    return Reading(SOURCE, values, delete=cost is None)
+
+
+def main() -> int:
+    """Be a gateway process with that wrapper."""
+    registry.KINDS[LinksWrapper.kind] = LinksWrapper
+    return serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
