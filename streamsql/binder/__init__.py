@@ -1,18 +1,38 @@
-"""Statements to plans and definitions: names, types, shapes, and whether recursions end."""
+"""Statements to plans, definitions and questions: names, types, shapes; do recursions end?"""
 
 from streamsql.binder.bind import bind_query
 from streamsql.binder.changes import BoundDelete, BoundInsert, bind_delete, bind_insert
 from streamsql.binder.definitions import define
 from streamsql.binder.environment import BoundQuery
+from streamsql.binder.explanations import (
+    BoundConfidence,
+    BoundWhatIf,
+    BoundWhy,
+    Deletion,
+    SourceColumn,
+    bind_confidence,
+    bind_row,
+    bind_what_if,
+    bind_why,
+)
 from streamsql.binder.termination import NonTerminatingError
 
 __all__ = [
+    "BoundConfidence",
     "BoundDelete",
     "BoundInsert",
     "BoundQuery",
+    "BoundWhatIf",
+    "BoundWhy",
+    "Deletion",
     "NonTerminatingError",
+    "SourceColumn",
+    "bind_confidence",
     "bind_delete",
     "bind_insert",
     "bind_query",
+    "bind_row",
+    "bind_what_if",
+    "bind_why",
     "define",
 ]

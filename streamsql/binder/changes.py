@@ -58,7 +58,7 @@ def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
         values: list[Value] = [None] * len(definition.schema)
         for position, node in zip(positions, nodes, strict=True):
             field = definition.schema.fields[position]
-            values[position] = _value(node, field, binder, environment)
+            values[position] = bind_value(node, field, binder, environment)
         rows.append(tuple(values))
     return BoundInsert(definition, tuple(rows))
 
@@ -118,9 +118,14 @@ def _positions(statement: Insert, definition: SourceDefinition) -> tuple[int, ..
     return tuple(positions)
 
 
-def _value(
+def bind_value(
     node: exp.Expr, field: Field, binder: ExpressionBinder, environment: Environment
 ) -> Value:
+    """Return a constant as a value of a column.
+
+    Raises:
+        BindingError: It is no constant, or not of the column's type.
+    """
     if isinstance(node, exp.Column | exp.Identifier):
         raise environment.error(
             node,

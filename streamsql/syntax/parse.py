@@ -9,10 +9,17 @@ from streamsql.errors import QuerySyntaxError
 from streamsql.syntax import commands
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.definitions import parse_create
+from streamsql.syntax.explanations import question_parser
 from streamsql.syntax.places import Script
 from streamsql.syntax.query_statements import query_statement
 from streamsql.syntax.scanning import scan, split
-from streamsql.syntax.statements import Explain, Statement
+from streamsql.syntax.statements import (
+    Explain,
+    ExplainConfidence,
+    ExplainWhatIf,
+    ExplainWhy,
+    Statement,
+)
 
 _QUERY_WORDS = ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM")
 _ELSEWHERE = {
@@ -86,14 +93,19 @@ def _statement(script: Script, tokens: Sequence[Token]) -> Statement:
     return _PARSERS[cursor_word](cursor, common)
 
 
-def _explain(cursor: Cursor, common: dict[str, Any]) -> Explain:
-    if cursor.at("WHY"):
-        cursor.refuse("EXPLAIN WHY is not supported", hint="EXPLAIN shows the plan of a query")
+def _explain(cursor: Cursor, common: dict[str, Any]) -> Statement:
     analyze, kind, fmt = commands.parse_explain_options(cursor)
+    question = question_parser(cursor)
+    if question is not None:
+        if analyze:
+            raise QuerySyntaxError(
+                "ANALYZE is about plans, not about rows", span=common["span"], hint="leave it out"
+            )
+        return question(cursor, common, fmt)
     if cursor.token is None:
         cursor.fail("expected a statement to explain")
     inner = _statement(cursor.script, cursor.rest())
-    if isinstance(inner, Explain):
+    if isinstance(inner, Explain | ExplainWhy | ExplainWhatIf | ExplainConfidence):
         raise QuerySyntaxError(
             "EXPLAIN cannot explain itself", span=inner.span, hint="write EXPLAIN once"
         )

@@ -157,6 +157,65 @@ class Explain(Statement):
     inner: Statement
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    """`source.column`."""
+
+    source: Name
+    column: Name
+
+
+@dataclass(frozen=True, slots=True)
+class RowPattern:
+    """`source(value, …)`: rows of a source by their first columns; None matches anything."""
+
+    source: Name
+    values: tuple[exp.Expr | None, ...] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainWhy(Statement):
+    """EXPLAIN WHY (query) ROW (values) [WITH (limit = 10, confidence = 'link.pdr')].
+
+    Attributes:
+        row: The values as parsed; `streamsql.binder.bind_why` gives them types.
+        limit: Most minimal sets of base rows to show.
+        confidence: Column with the probability that a base row holds, or None.
+        format: "text" or "json".
+    """
+
+    inner: Query
+    row: tuple[exp.Expr, ...] = field(compare=False)
+    limit: int
+    confidence: ColumnName | None
+    format: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainWhatIf(Statement):
+    """EXPLAIN WHAT IF DELETE source(values), … FOR (query); format is "text" or "json"."""
+
+    inner: Query
+    deletions: tuple[RowPattern, ...]
+    format: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainConfidence(Statement):
+    """EXPLAIN CONFIDENCE (query) USING source.column [LIMIT n].
+
+    Attributes:
+        using: Column with the probability that a base row holds.
+        limit: Most rows to show, or None for all.
+        format: "text" or "json".
+    """
+
+    inner: Query
+    using: ColumnName
+    limit: int | None
+    format: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show(Statement):
     """SHOW SOURCES | TABLES | VIEWS | QUERIES | GATEWAYS; kind in lower case."""

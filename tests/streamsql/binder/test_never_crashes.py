@@ -5,7 +5,15 @@ import re
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from streamsql.binder import bind_delete, bind_insert, bind_query, define
+from streamsql.binder import (
+    bind_confidence,
+    bind_delete,
+    bind_insert,
+    bind_query,
+    bind_what_if,
+    bind_why,
+    define,
+)
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
 from streamsql.library import library_views
@@ -14,6 +22,9 @@ from streamsql.syntax import (
     CreateView,
     Delete,
     Explain,
+    ExplainConfidence,
+    ExplainWhatIf,
+    ExplainWhy,
     Insert,
     Query,
     Statement,
@@ -46,6 +57,15 @@ VALID = [
     "DELETE FROM machines WHERE level > 2 AND distance(1, 2, 3, 4) < 5",
     "SUBSCRIBE TO reachable WITH (SNAPSHOT, PROGRESS)",
     "EXPLAIN ANALYZE (TYPE FEDERATED, FORMAT JSON) ISTREAM(SELECT 1)",
+    "WITH RECURSIVE a(x, n) AS (SELECT src, 1 FROM link UNION SELECT b.y, b.m + 1 FROM b), "
+    "b(y, m) AS (SELECT l.dst, a.n FROM a JOIN link l ON l.src = a.x WHERE a.n < 4) "
+    "SELECT x, MIN(n) FROM a GROUP BY x WITH (strategy = 'ranked', ship = '250 ms', width = 64)",
+    "CREATE RECURSIVE VIEW w (a, b) AS SELECT src, dst FROM link UNION "
+    "SELECT x.a, y.b FROM w x JOIN w y ON x.b = y.a WITH (order = 'dfs', compiled = TRUE)",
+    "EXPLAIN (FORMAT JSON) WHY (SELECT src, hops FROM within_radius) ROW ('a', 1) "
+    "WITH (limit = 10, confidence = 'link.cost')",
+    "EXPLAIN WHAT IF DELETE link('a', *), link(NULL, 'b', 1.5) FOR (SELECT * FROM reachable)",
+    "EXPLAIN CONFIDENCE reachable USING link.cost LIMIT 5",
     "SHOW SOURCES; DESCRIBE seat; DROP VIEW IF EXISTS v; ADVANCE TIME BY '10 s'",
 ]
 STRANGE_TEXT = r"""
@@ -84,6 +104,12 @@ def bind(statement: Statement) -> None:
             bind_insert(statement, CATALOG)
         case Delete():
             bind_delete(statement, CATALOG)
+        case ExplainWhy():
+            bind_why(statement, CATALOG)
+        case ExplainWhatIf():
+            bind_what_if(statement, CATALOG)
+        case ExplainConfidence():
+            bind_confidence(statement, CATALOG)
         case _:
             pass
 

@@ -237,7 +237,6 @@ UNSUPPORTED = [
     ("CREATE SOURCE s (a VARCHAR(20))", 1, 27, "(", "no length", "TEXT"),
     ("CREATE ALARM a AS SELECT 1", 1, 8, "ALARM", "alarms", ""),
     ("INSERT INTO seat SELECT * FROM seat", 1, 18, "SELECT", "rows, not a query", "CREATE VIEW"),
-    ("EXPLAIN WHY (SELECT 1)", 1, 9, "WHY", "EXPLAIN WHY", ""),
     (
         "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION ALL SELECT l.dst "
         + STEP
