@@ -51,17 +51,20 @@ class SetEngine:
         self._rules = Evaluation(program, options, self.counters)
         self._leaves = tuple(ItemTable() for _ in program.uses)
         self._derived = Candidates(program.selection, forgetful=True)
+        self._failure: UnsupportedError | None = None
 
     def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
         """Add leaf rows; return the view's change, which takes back only surpassed rows.
 
         Raises:
-            UnsupportedError: A leaf row has left.
+            UnsupportedError: A leaf row has left, now or earlier.
             RecursionLimitError: The view or the work has grown past its bound.
         """
         for rows in left:
             if rows:
-                raise refusal(self._program, f"{rows[0]} has left one of its inputs")
+                self._failure = refusal(self._program, f"{rows[0]} has left one of its inputs")
+        if self._failure is not None:
+            raise self._failure
         self.counters.settles += 1
         self._rules.begin()
         for leaf, rows in enumerate(entered):

@@ -1,5 +1,6 @@
 """Derived rows as a set, and which of them aggregate selection lets into the view."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from stream_engine.recursion.selection import best_rows
@@ -89,6 +90,13 @@ class Candidates:
             return
         self._enter(row)
         group.members[row] = None
+
+    def add_all(self, rows: Iterable[Row]) -> None:
+        """Add several rows, which may repeat."""
+        known = self._items
+        for row in rows:
+            if row not in known:
+                self.add(row)
 
     def discard(self, row: Row) -> None:
         """Remove a row that is there."""

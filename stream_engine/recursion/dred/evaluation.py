@@ -54,24 +54,35 @@ class Evaluation:
             found.extend([row for row, _ in derived])
         return found
 
-    def derives(self, row: Row, arrived: Tables, joined: Tables) -> bool:
-        """Whether some rule derives a row, from leaf rows that arrived or from joined rows."""
-        return self._derives(self.plans.base_heads, row, arrived) or self._derives(
-            self.plans.step_heads, row, joined
-        )
+    def derivable(self, rows: Iterable[Row], arrived: Tables, joined: Tables) -> set[Row]:
+        """Return those of some rows that a rule derives from what is there.
 
-    def _derives(self, plans: Iterable[ProbePlan], row: Row, tables: Tables) -> bool:
-        for plan in plans:
-            found = plan.run([(row, True)], tables, _both)
-            self._spend(len(found))
-            if any(head == row for head, _ in found):
-                return True
-        return False
+        Args:
+            rows: Of the recursive relation.
+            arrived: Leaf rows that base rules read.
+            joined: What step rules join.
+        """
+        wanted = list(rows)
+        found: set[Row] = set()
+        for plans, tables in ((self.plans.base_heads, arrived), (self.plans.step_heads, joined)):
+            for plan in plans:
+                for at in range(0, len(wanted), _CHUNK):
+                    # The annotation of a derivation is the row it was looked for.
+                    start: list[Annotated] = [(row, row) for row in wanted[at : at + _CHUNK]]
+                    derived = plan.run(start, tables, _first)
+                    self._spend(len(derived))
+                    found.update([row for head, row in derived if head == row])
+                wanted = [row for row in wanted if row not in found]
+        return found
 
     def _spend(self, derivations: int) -> None:
         self._counters.derivations += derivations
         self._spent += derivations
         self._program.check_derivations(self._spent, self._most)
+
+
+def _first(left: Row, _right: object) -> Row:
+    return left
 
 
 def _both(_left: object, _right: object) -> bool:

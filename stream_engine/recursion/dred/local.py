@@ -57,9 +57,8 @@ class DredEngine:
         for row in doomed:
             self._derived.discard(row)
         self._derived.settle_groups()
-        for row in doomed:
-            if self._rules.derives(row, self._leaves.__getitem__, self._shown):
-                self._derived.add(row)
+        again = self._rules.derivable(doomed, self._leaves.__getitem__, self._shown)
+        self._derived.add_all([row for row in doomed if row in again])
         self._propagate()
         self.work.over_deleted += len(doomed)
         self.work.rederived += sum(1 for row in doomed if row in self._derived)
@@ -99,8 +98,7 @@ class DredEngine:
         self.work.rounds += rounds
 
     def _add(self, rows: list[Row]) -> None:
-        for row in rows:
-            self._derived.add(row)
+        self._derived.add_all(rows)
         self._program.check_size(len(self._derived.shown), len(self._derived))
 
     def _shown(self, number: int) -> ItemTable:

@@ -120,8 +120,9 @@ class Partition:
             self.derived.discard(row)
         self.derived.settle_groups()
         mine = self._bit(self._site)
+        own = self._derivable([row for row, holders in sources.items() if holders & mine])
         for row, holders in sources.items():
-            if holders & mine and self._is_derivable(row):
+            if row in own:
                 self._enter(row, holders)
                 continue
             for site in self._sites_of(holders & ~mine):
@@ -155,7 +156,7 @@ class Partition:
 
     def _answer(self, owner: str, row: Row) -> None:
         """Tell the owner a row again, or forget that it was told."""
-        if self._is_derivable(row):
+        if self._derivable((row,)):
             self._tell(owner, Told(Kind.INSERT, row))
         else:
             self._sent.discard(row)
@@ -235,8 +236,8 @@ class Partition:
                 self._tell(owner, Told(Kind.INSERT, row))
         self._check_size()
 
-    def _is_derivable(self, row: Row) -> bool:
-        return self._rules.derives(row, self._arrived.__getitem__, self._table)
+    def _derivable(self, rows: Iterable[Row]) -> set[Row]:
+        return self._rules.derivable(rows, self._arrived.__getitem__, self._table)
 
     def _table(self, number: int) -> ItemTable:
         if number != RECURSIVE:

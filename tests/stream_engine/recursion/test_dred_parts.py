@@ -1,0 +1,250 @@
+"""The parts of a distributed delete-and-rederive, one by one."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_engine.recursion.dred.base_rows import BaseRows
+from stream_engine.recursion.dred.candidates import Candidates
+from stream_engine.recursion.dred.items import Item, Kind, decode, encode
+from stream_engine.recursion.dred.membership import Membership
+from stream_engine.recursion.dred.streams import Generation, Stamp, Streams
+from stream_engine.recursion.dred.termination import ChannelCounts
+from stream_engine.recursion.rules import LeafUse
+from stream_engine.recursion.selection import best_rows
+from streamsql.algebra.operators import AggregateSelection, Best
+from streamsql.data.delta import Delta, accumulate
+from streamsql.data.types import Row
+from streamsql.errors import WireError
+from streamsql.wire.messages import AnnotatedRow
+
+SITES = ("a", "b", "c")
+
+
+# -- membership ---------------------------------------------------------------------------------
+
+
+def test_the_first_site_that_is_not_lost_leads() -> None:
+    members = Membership("b", SITES, 5)
+    assert members.leader() == "a"  # not heard of yet: waited for
+    assert members.members() == {"b": 5}
+    members.joined("a", 7)
+    members.joined("c", 1)
+    assert members.members() == {"a": 7, "b": 5, "c": 1}
+    members.lost("a", 7)
+    assert (members.leader(), members.members()) == ("b", {"b": 5, "c": 1})
+    assert members.is_over("a", 7)
+    assert not members.is_over("a", 8)
+    members.joined("a", 8)
+    assert (members.leader(), members.is_alive("a", 8)) == ("a", True)
+    assert members.is_over("a", 7)
+    assert not members.is_alive("a", 7)
+
+
+def test_a_site_never_believes_itself_lost() -> None:
+    members = Membership("a", SITES, 5)
+    members.lost("a", 9)
+    assert members.leader() == "a"
+    assert members.members() == {"a": 5}
+
+
+def test_late_news_of_an_earlier_life_changes_nothing() -> None:
+    members = Membership("b", SITES, 5)
+    members.joined("a", 8)
+    members.joined("a", 3)
+    members.lost("a", 7)
+    assert members.leader() == "a"
+
+
+# -- channels -----------------------------------------------------------------------------------
+
+STAMP = Stamp(Generation(0, 1, 1), 0)
+
+
+def sent(streams: Streams) -> list[AnnotatedRow]:
+    return [row for message in streams.drain() for row in message.annotated]
+
+
+def opened() -> tuple[Streams, Streams, list[AnnotatedRow]]:
+    a, b = Streams(("b",)), Streams(("a",))
+    a.send("b", Item(Kind.JOIN, (), (4,)))
+    a.send("b", Item(Kind.INSERT, ("x",)), STAMP)
+    a.send("b", Item(Kind.INSERT, ("y",)), STAMP)
+    a.send("b", Item(Kind.DELETE, ("x",)), Stamp(STAMP.generation, 2))
+    return a, b, sent(a)
+
+
+def test_items_come_with_the_stamp_they_were_sent_with() -> None:
+    _, b, rows = opened()
+    assert len(rows) == 6  # two stamps among them
+    read = [found for row in rows if (found := b.read("a", row)) is not None]
+    assert read == [
+        (Item(Kind.JOIN, (), (4,)), None),
+        (Item(Kind.INSERT, ("x",)), STAMP),
+        (Item(Kind.INSERT, ("y",)), STAMP),
+        (Item(Kind.DELETE, ("x",)), Stamp(STAMP.generation, 2)),
+    ]
+    assert b.life_of("a") == 4
+
+
+def test_replays_are_skipped_and_gaps_refused() -> None:
+    _, b, rows = opened()
+    for row in rows[:4]:
+        b.read("a", row)
+    assert [b.read("a", row) for row in rows[:4]] == [None] * 4
+    with pytest.raises(WireError, match="where 4 should come"):
+        b.read("a", rows[5])
+    for row in rows[4:]:
+        b.read("a", row)
+
+
+def test_a_new_life_begins_a_new_channel() -> None:
+    _, b, rows = opened()
+    for row in rows:
+        b.read("a", row)
+    again = Streams(("b",))
+    again.send("b", Item(Kind.JOIN, (), (5,)))
+    again.send("b", Item(Kind.WANT), STAMP)
+    assert [b.read("a", row) for row in sent(again)] == [
+        (Item(Kind.JOIN, (), (5,)), None),
+        None,
+        (Item(Kind.WANT), STAMP),
+    ]
+    assert b.read("a", rows[0]) is None
+
+
+@given(payload=st.binary(max_size=12))
+def test_any_bytes_are_an_item_or_refused(payload: bytes) -> None:
+    try:
+        sequence, item = decode(AnnotatedRow((), payload))
+    except WireError:
+        return
+    assert decode(AnnotatedRow((), encode(item, sequence))) == (sequence, item)
+
+
+# -- termination --------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10**6))
+def test_a_step_is_over_only_when_nothing_is_under_way(seed: int) -> None:
+    """Three sites pass work on at random; the leader hears reports late."""
+    choice = random.Random(seed)
+    indexes = (0, 1, 2)
+    counts = {index: ChannelCounts(indexes, index) for index in indexes}
+    channels: dict[tuple[int, int], int] = {}
+    reports: list[tuple[int, tuple[int, ...]]] = []
+    budget = choice.randrange(12)
+
+    def pass_on(sender: int) -> None:
+        nonlocal budget
+        for _ in range(choice.randrange(3)):
+            if budget:
+                budget -= 1
+                to = choice.choice([index for index in indexes if index != sender])
+                counts[sender].sent(to)
+                channels[sender, to] = channels.get((sender, to), 0) + 1
+
+    for index in indexes:
+        pass_on(index)
+    for _ in range(200):
+        idle = [index for index in indexes if choice.random() < 0.5]
+        for index in idle:
+            report = counts[index].news()
+            if report is not None and index:
+                reports.append((index, report))
+        if reports and choice.random() < 0.5:
+            counts[0].note(*reports.pop(0))
+        if counts[0].is_over():
+            assert not any(channels.values())
+            return
+        waiting = [channel for channel, count in channels.items() if count]
+        if waiting and choice.random() < 0.5:
+            sender, to = choice.choice(waiting)
+            channels[sender, to] -= 1
+            counts[to].worked(sender)
+            pass_on(to)
+    for index in indexes:
+        report = counts[index].news()
+        if report is not None and index:
+            reports.append((index, report))
+    for known in reports:
+        counts[0].note(*known)
+    assert counts[0].is_over()
+
+
+def test_reports_of_strangers_and_of_the_last_step_do_not_count() -> None:
+    counts = ChannelCounts((0, 2), 0)
+    assert counts.news() == (0, 0, 0, 0)
+    assert counts.news() is None
+    counts.note(1, (0, 0, 0, 0))
+    counts.note(2, (0, 0))
+    assert not counts.is_over()
+    counts.note(2, (0, 0, 0, 0))
+    assert counts.is_over()
+    counts.begin_step()
+    assert not counts.is_over()
+    assert counts.news() == (0, 0, 0, 0)
+
+
+# -- leaf rows ----------------------------------------------------------------------------------
+
+ONE: Row = ("a", "b")
+
+
+def test_rows_that_come_and_go_before_they_are_told_were_never_there() -> None:
+    base = BaseRows((LeafUse((), (0, 1)),))
+    deltas: list[Delta] = [{("a", "b", 1): 1}, {("a", "b", 2): 1}, {("a", "b", 1): -1}]
+    for delta in deltas:
+        base.buffer(0, delta)
+        base.take_in()
+    assert base.take_entered() == ({ONE: None},)
+    base.buffer(0, {("a", "b", 2): -1})
+    base.take_in()
+    assert base.has_left
+    base.buffer(0, {("a", "b", 9): 1})
+    base.take_in()
+    assert not base.has_left
+    assert base.take_entered() == ({},)
+    base.restart()
+    assert base.take_entered() == ({ONE: None},)
+    assert base.take_left() == ({},)
+
+
+# -- candidates ---------------------------------------------------------------------------------
+
+MANY = AggregateSelection(group=(0,), bests=(Best(1), Best(2, minimum=False)))
+VALUES = st.one_of(st.none(), st.integers(0, 3))
+CANDIDATES = st.tuples(st.sampled_from("xy"), VALUES, VALUES)
+
+
+@given(steps=st.lists(st.lists(st.tuples(st.booleans(), CANDIDATES), max_size=4), max_size=10))
+def test_the_best_rows_are_shown(steps: list[list[tuple[bool, Row]]]) -> None:
+    candidates = Candidates(MANY)
+    live: set[Row] = set()
+    view: Delta = {}
+    for step in steps:
+        for is_added, row in step:
+            if is_added:
+                candidates.add(row)
+                live.add(row)
+            elif row in candidates:
+                candidates.discard(row)
+                live.discard(row)
+        before = set(view)
+        released = candidates.take_released()
+        accumulate(view, candidates.take_changes())
+        expected = best_rows(MANY, live)
+        assert set(view) == expected == {item.row for item in candidates.shown.items}
+        assert set(view.values()) <= {1}
+        assert set(released) >= expected - before
+
+
+@given(rows=st.lists(CANDIDATES, max_size=12))
+def test_without_deletions_only_the_best_are_kept(rows: list[Row]) -> None:
+    candidates = Candidates(MANY, forgetful=True)
+    for row in rows:
+        candidates.add(row)
+        candidates.settle_groups()
+    assert {item.row for item in candidates.all.items} == best_rows(MANY, rows)
