@@ -104,7 +104,7 @@ def nearest_product(trace: BuildingTrace, choice: str = "") -> Product:
     made = Product(f"{NEAREST} WITH ({choice})" if choice else NEAREST)
     made.update(
         [("corridor", row, 1) for row in trace.corridors]
-        + [("free", (machine,), 1) for machine in trace.machines]
+        + [("free", (machine, machine), 1) for machine in trace.machines]
     )
     return made
 

@@ -36,9 +36,9 @@ WITH RECURSIVE active (region, sensor) AS (
 SELECT region, sensor FROM active"""
 
 NEAREST = """CREATE LINK SOURCE corridor (src INTEGER, dst INTEGER, metres INTEGER);
-CREATE LINK SOURCE free (point INTEGER);
+CREATE LINK SOURCE free (point INTEGER, machine INTEGER);
 WITH RECURSIVE way (point, machine, metres) AS (
-  SELECT point, point, 0 FROM free
+  SELECT point, machine, 0 FROM free
   UNION
   SELECT c.src, w.machine, c.metres + w.metres FROM corridor c JOIN way w ON c.dst = w.point)
 SELECT point, MIN(metres) AS metres, ARG_MIN(machine, metres) AS machine FROM way GROUP BY point"""
@@ -146,7 +146,7 @@ def w3(points: int = 10_000, count: int = 2_000, *, seed: int = 1) -> BuildingTr
             machine = chooser.choice(machines)
             sign = 1 if machine in busy else -1
             busy ^= {machine}
-            updates.append((("free", (machine,), sign),))
+            updates.append((("free", (machine, machine), sign),))
         else:
             edge = chooser.choice(edges)
             sign = 1 if edge in closed else -1
