@@ -1,13 +1,14 @@
 """The rows a site derives, with what it knows of their support (MinShip semantics).
 
 Of every row a part of the annotation has been *sent* on: into the local recursion for the rows of
-this site's partition, to another site for the rest. The first derivation is sent at once. With the
-lazy policy alternatives are buffered, and sent one witness at a time when what was sent has died,
-before the row is given up; with the eager policy they are sent as they come.
+this site's partition, to another site for the rest. The first derivation is sent at once.
+Alternatives are treated by policy: with WITNESS they are not even made, because the join state has
+them all; with LAZY they are buffered, and sent one witness at a time when what was sent has died,
+before the row is given up; with EAGER they are sent as they come.
 
-The number of buffered supports per row is bounded. A row that had to drop some is *incomplete*:
-when everything kept has died it becomes a suspect, which the caller derives again from the join
-state.
+The number of buffered supports per row is bounded. A row that had to drop some, and with WITNESS
+any row, is *incomplete*: when everything kept has died it becomes a suspect, which the caller
+derives again from the join state.
 
 Only what was sent is restricted at once when tokens die, by an index from tokens to entries, so a
 kill costs what it touches. Buffers may mention dead tokens until they are needed or swept.
@@ -28,13 +29,19 @@ _REBUILD_SLACK = 100_000
 class Shipping(enum.StrEnum):
     """When alternative derivations of a row are sent on.
 
-    LAZY: one witness when the last one has died. EAGER: as soon as they are not absorbed by what
-    was sent. SHIP_ALL: as EAGER, and between sites even what is absorbed (a baseline).
+    WITNESS: derived again, as one conjunction, when the last one has died. LAZY: buffered, and one
+    witness sent when the last one has died; with an interval or a capacity all of them from time to
+    time. EAGER: as soon as they are not absorbed by what was sent (the paper: every second).
+    SHIP_ALL: as EAGER, and between sites even what is absorbed (a baseline).
     """
 
+    WITNESS = "witness"
     LAZY = "lazy"
     EAGER = "eager"
     SHIP_ALL = "ship-all"
+
+
+_PATIENT = (Shipping.WITNESS, Shipping.LAZY)
 
 
 class Entry(Item):
@@ -71,6 +78,7 @@ class AbsorptionTable:
     Attributes:
         released: Entries with what is to be sent on now; taken by the caller.
         suspects: Rows that died although derivations had been dropped; taken by the caller.
+        waiting: Entries that hold alternatives back, and perhaps some that do no longer.
         dropped: How many derivations were dropped for width.
     """
 
@@ -80,6 +88,7 @@ class AbsorptionTable:
         self.entries: dict[Row, Entry] = {}
         self.released: list[tuple[Entry, Any]] = []
         self.suspects: list[Row] = []
+        self.waiting: dict[Entry, None] = {}
         self.dropped = 0
         self._dead: set[int] = set()
         self._holders: dict[int, set[Entry]] = {}
@@ -91,11 +100,13 @@ class AbsorptionTable:
     def merge(self, derived: Iterable[Annotated]) -> None:
         """Add derivations made here: pairs of row and annotation."""
         entries, implies, buffer = self.entries, self.encoding.implies, self._buffer
-        lazy = self.shipping is Shipping.LAZY
+        lazy, witness = self.shipping is Shipping.LAZY, self.shipping is Shipping.WITNESS
         for row, annotation in derived:
             entry = entries.get(row)
             if entry is None:
                 self.begin(row, annotation)
+            elif witness:
+                continue
             elif implies(annotation, entry.sent):
                 if self.shipping is Shipping.SHIP_ALL:
                     self.absorbed_again(entry, annotation)
@@ -111,7 +122,7 @@ class AbsorptionTable:
             if entry is None:
                 self.begin(row, annotation)
             elif not self.encoding.implies(annotation, entry.sent):
-                if self.shipping is Shipping.LAZY:
+                if self.shipping in _PATIENT:
                     self._receive(entry, annotation)
                 else:
                     self._send_more(entry, annotation, self._receive)
@@ -128,6 +139,7 @@ class AbsorptionTable:
     def _buffer(self, entry: Entry, annotation: Any) -> None:
         encoding = self.encoding
         buffered = entry.buffered
+        self.waiting[entry] = None
         if buffered is None:
             entry.buffered = annotation
         elif not encoding.implies(annotation, buffered):
@@ -149,12 +161,16 @@ class AbsorptionTable:
     def _receive(self, entry: Entry, annotation: Any) -> None:
         implies = self.encoding.implies
         if not any(implies(annotation, held) for held in entry.received):
+            self._restrict_received(entry)
             kept = [held for held in entry.received if not implies(held, annotation)]
             entry.received = (*kept, annotation)
+            self.waiting[entry] = None
 
     def _send_more(self, entry: Entry, annotation: Any, keep: Keep) -> None:
         """Send what is new at once; hold it back (`keep`) when too much was sent already."""
         new = self.encoding.difference(annotation, entry.sent)
+        if self.encoding.is_false(new):
+            return
         try:
             entry.sent = self.encoding.disjoin(entry.sent, new)
         except AnnotationTooWideError:
@@ -214,14 +230,34 @@ class AbsorptionTable:
         if entry.buffered is not None:
             buffered = encoding.restrict(entry.buffered, dead)
             entry.buffered = None if encoding.is_false(buffered) else buffered
+        self._restrict_received(entry)
+
+    def _restrict_received(self, entry: Entry) -> None:
+        encoding, dead = self.encoding, self._dead
         if entry.received:
             received = [encoding.restrict(held, dead) for held in entry.received]
             entry.received = tuple([held for held in received if not encoding.is_false(held)])
 
+    def flush(self) -> None:
+        """Send all that is buffered, as far as the width allows."""
+        waiting, self.waiting = self.waiting, {}
+        for entry in waiting:
+            if self.entries.get(entry.row) is not entry:
+                continue
+            self._restrict_alternatives(entry)
+            parts = (entry.buffered, *entry.received)
+            entry.buffered, entry.received = None, ()
+            for part, keep in zip(
+                parts, (self._buffer, *[self._receive] * len(parts)), strict=False
+            ):
+                if part is not None and not self.encoding.implies(part, entry.sent):
+                    self._send_more(entry, part, keep)
+
     def forget(self, entry: Entry) -> None:
         """Remove a row without support."""
         del self.entries[entry.row]
-        if not entry.complete:
+        self.waiting.pop(entry, None)
+        if self.shipping is Shipping.WITNESS or not entry.complete:
             self.suspects.append(entry.row)
 
     def restrict_released(self, dead: Collection[int]) -> None:
@@ -241,8 +277,10 @@ class AbsorptionTable:
 
     def sweep(self) -> None:
         """Cut dead tokens out of every buffer; afterwards nothing mentions them."""
-        for entry in self.entries.values():
+        for entry in list(self.waiting):
             self._restrict_alternatives(entry)
+            if entry.buffered is None and not entry.received:
+                del self.waiting[entry]
         self._dead = set()
 
     # -- the index from tokens to entries -----------------------------------------------------
@@ -292,6 +330,7 @@ class AbsorptionTable:
         self.entries = {}
         self.released = []
         self.suspects = []
+        self.waiting = {}
         self._dead = set()
         self._holders = {}
         self._mentions = 0

@@ -4,12 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from stream_engine.operators.operator import RecursiveMessage
+from stream_engine.provenance.annotation import AnnotationEncoding
+from stream_engine.provenance.dnf import DnfEncoding
 from stream_engine.recursion.absorption import AbsorptionTable, Entry
+from stream_engine.recursion.packing import (
+    MAX_ROWS,
+    MAX_TOKENS,
+    PACKED,
+    pack_encoded,
+    pack_supports,
+)
 from streamsql.data.types import Row
 from streamsql.wire.channels import row_bytes
 from streamsql.wire.messages import AnnotatedRow
 
-MAX_ROWS = 5_000
 MAX_BYTES = 1_000_000
 
 
@@ -19,15 +28,25 @@ class RecursiveOutgoing:
 
     Attributes:
         site: Receiver.
-        port: "rows", or "leaf:" and the leaf's number.
+        port: "rows", "leaf:" and the leaf's number, or "copy:" and the copy's; with PACKED behind
+            it the rows are packed into one blob.
         annotated: Rows with encoded annotations; they count before the kills.
         kills: Tokens that died.
+        rows: How many rows it carries.
     """
 
     site: str
     port: str
     annotated: tuple[AnnotatedRow, ...] = ()
     kills: tuple[int, ...] = ()
+    rows: int = 0
+
+
+def row_count(message: RecursiveMessage) -> int:
+    """Return how many rows a message carries."""
+    if isinstance(message, RecursiveOutgoing):
+        return message.rows
+    return len(message.annotated)
 
 
 class Outbox(AbsorptionTable):
@@ -61,7 +80,7 @@ class Parcels:
     def drain(self) -> list[RecursiveOutgoing]:
         """Return all messages and forget them."""
         messages = [
-            RecursiveOutgoing(site, port, chunk)
+            RecursiveOutgoing(site, port, chunk, rows=len(chunk))
             for (site, port), rows in self._rows.items()
             for chunk in _chunks(rows)
         ]
@@ -71,6 +90,81 @@ class Parcels:
                 messages.append(RecursiveOutgoing(site, "rows", kills=part))
         self._rows, self._kills = {}, {}
         return messages
+
+
+class PackedParcels:
+    """Collects rows per receiver and port and packs them into bounded blobs; see `packing`.
+
+    Args:
+        encoding: Of the annotations.
+    """
+
+    def __init__(self, encoding: AnnotationEncoding[Any]) -> None:
+        self._encoding = encoding
+        self._lists_supports = isinstance(encoding, DnfEncoding)
+        self._rows: dict[str, dict[str, list[tuple[Row, Any]]]] = {}
+        self._kills: dict[str, list[int]] = {}
+
+    def add(self, site: str, port: str, row: Row, annotation: Any) -> None:
+        """Add a row."""
+        self._rows.setdefault(site, {}).setdefault(port, []).append((row, annotation))
+
+    def add_kills(self, site: str, kills: list[int]) -> None:
+        """Add dead tokens; they travel with the last rows to the same site, or behind them."""
+        self._kills.setdefault(site, []).extend(kills)
+
+    def drain(self) -> list[RecursiveOutgoing]:
+        """Return all messages and forget them."""
+        messages: list[RecursiveOutgoing] = []
+        for site in dict.fromkeys([*self._rows, *self._kills]):
+            packed = [
+                (port, blob, count)
+                for port, rows in self._rows.get(site, {}).items()
+                for blob, count in self._packed(rows)
+            ]
+            killed = self._kills.get(site, [])
+            kills = [
+                tuple(killed[start : start + MAX_ROWS]) for start in range(0, len(killed), MAX_ROWS)
+            ]
+            for number, (port, blob, count) in enumerate(packed, start=1):
+                last = kills.pop(0) if kills and number == len(packed) else ()
+                row = AnnotatedRow((), blob)
+                messages.append(RecursiveOutgoing(site, port + PACKED, (row,), last, count))
+            messages.extend([RecursiveOutgoing(site, "rows", kills=part) for part in kills])
+        self._rows, self._kills = {}, {}
+        return messages
+
+    def _packed(self, rows: list[tuple[Row, Any]]) -> Iterator[tuple[bytes, int]]:
+        """Yield blobs of bounded size, and how many rows each holds."""
+        encoding = self._encoding
+        if self._lists_supports:
+            sizes = [encoding.size(part) for _, part in rows]
+            for chunk in _bounded(rows, [4 * size for size in sizes], sizes):
+                yield pack_supports(chunk), len(chunk)
+        else:
+            encoded = [(row, encoding.encode(part)) for row, part in rows]
+            sizes = [len(part) for _, part in encoded]
+            for chunk in _bounded(encoded, sizes, [0] * len(sizes)):
+                yield pack_encoded(chunk), len(chunk)
+
+
+def _bounded(
+    rows: list[tuple[Row, Any]], sizes: list[int], tokens: list[int]
+) -> Iterator[list[tuple[Row, Any]]]:
+    """Yield parts of some rows whose bytes and tokens are bounded."""
+    chunk: list[tuple[Row, Any]] = []
+    bytes_left, tokens_left = MAX_BYTES, MAX_TOKENS
+    for pair, size, count in zip(rows, sizes, tokens, strict=True):
+        added = size + row_bytes(pair[0])
+        if chunk and (len(chunk) == MAX_ROWS or added > bytes_left or count > tokens_left):
+            yield chunk
+            chunk = []
+            bytes_left, tokens_left = MAX_BYTES, MAX_TOKENS
+        chunk.append(pair)
+        bytes_left -= added
+        tokens_left -= count
+    if chunk:
+        yield chunk
 
 
 def _chunks(rows: list[AnnotatedRow]) -> Iterator[tuple[AnnotatedRow, ...]]:

@@ -33,7 +33,7 @@ MAX_ROWS = 5_000
 MAX_TOKENS = 400_000
 """Most rows of a group, and most tokens of all its supports together."""
 
-_MAX_INFLATED = 4_000_000
+_MAX_INFLATED = 8_000_000
 _MAX_SUPPORTS = 2_000
 _MAX_SEQUENCE = (1 << SEQUENCE_BITS) - 1
 _MAX_ORIGIN = MAX_TOKEN >> SEQUENCE_BITS

@@ -6,12 +6,12 @@ by nested loop otherwise (theta joins). No intermediate result is stored. A furt
 a *known head row* and finds all derivations of that row.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from stream_engine.recursion.rules import Rule
-from stream_engine.recursion.tables import ItemTable, Key, values_at
+from stream_engine.recursion.tables import Bucket, ItemTable, Key, values_at
 from streamsql.algebra.expressions import (
     Call,
     Column,
@@ -80,6 +80,91 @@ class ProbePlan:
         head_of = self.head_of
         return [(head_of(wide), annotation) for wide, annotation in partial]
 
+    def run_new(
+        self,
+        start: list[Annotated],
+        tables: Callable[[int], ItemTable],
+        conjoin: Callable[[Any, Any], Any],
+        known: tuple[Container[Row], Container[Row]],
+    ) -> tuple[dict[Row, Any], int]:
+        """Return one derivation of every head row that is not known, and how many there were.
+
+        Annotations are only made for what is returned.
+
+        Args:
+            start: Rows of the atom with annotations.
+            tables: From leaf number or RECURSIVE to its rows.
+            conjoin: AND of two annotations.
+            known: Rows to leave out.
+        """
+        holds = self.holds
+        partial = [(row, part) for row, part in start if holds is None or holds(row)]
+        for step in self.steps[:-1]:
+            partial = _probe(step, partial, tables(step.atom), _paired)
+        found: dict[Row, Any] = {}
+        if not partial:
+            return found, 0
+        if not self.steps:
+            return self._new_heads(partial, known), len(partial)
+        count = _probe_last(self.steps[-1], partial, tables, self.head_of, known, found)
+        depth = len(self.steps)
+        return {row: _conjunction(nest, depth, conjoin) for row, nest in found.items()}, count
+
+    def _new_heads(
+        self, partial: list[Annotated], known: tuple[Container[Row], Container[Row]]
+    ) -> dict[Row, Any]:
+        first, second = known
+        heads = [(self.head_of(wide), part) for wide, part in reversed(partial)]
+        return {row: part for row, part in heads if row not in first and row not in second}
+
+    def searcher(
+        self, tables: Callable[[int], ItemTable], conjoin: Callable[[Any, Any], Any], true: Any
+    ) -> Callable[[Row, int], list[Any]]:
+        """Return a function from a head row to annotations of some of its derivations.
+
+        It searches depth first and stops when it has found as many as its second argument says. It
+        is of use until the tables change their indexes; this is a head plan.
+
+        Args:
+            tables: From leaf number or RECURSIVE to its rows.
+            conjoin: AND of two annotations.
+            true: What a derivation from nothing rests on.
+        """
+        levels = [
+            (step.key_of, tables(step.atom).index(step.columns).get, step.holds)
+            for step in self.steps
+        ]
+        start_holds, head_of = self.holds, self.head_of
+        last = len(levels) - 1
+        nothing: Bucket = {}
+
+        def descend(depth: int, wide: Row, held: Any, head: Row, found: list[Any]) -> int:
+            """Join from a level on; return how many more derivations are wanted."""
+            key_of, lookup, holds = levels[depth]
+            wanted = found[0]
+            for item in lookup(key_of(wide), nothing):
+                joined = wide + item.row
+                if holds is not None and not holds(joined):
+                    continue
+                annotation = item.sent if held is true else conjoin(held, item.sent)
+                if depth < last:
+                    wanted = descend(depth + 1, joined, annotation, head, found)
+                elif head_of(joined) == head:
+                    found.append(annotation)
+                    wanted = found[0] = wanted - 1
+                if wanted <= 0:
+                    break
+            return int(wanted)
+
+        def search(head: Row, most: int) -> list[Any]:
+            if start_holds is not None and not start_holds(head):
+                return []
+            found: list[Any] = [most]
+            descend(0, head, true, head, found)
+            return found[1:]
+
+        return search
+
 
 def _probe(
     step: ProbeStep,
@@ -101,6 +186,53 @@ def _probe(
             if holds is None or holds(joined):
                 append((joined, conjoin(annotation, item.sent)))
     return found
+
+
+def _paired(nest: Any, annotation: Any) -> Any:
+    """Put off a conjunction: most derivations turn out to be known."""
+    return (nest, annotation)
+
+
+def _conjunction(nest: Any, depth: int, conjoin: Callable[[Any, Any], Any]) -> Any:
+    """Return the conjunction that was put off `depth` times."""
+    parts = []
+    for _ in range(depth):
+        nest, part = nest
+        parts.append(part)
+    for part in reversed(parts):
+        nest = conjoin(nest, part)
+    return nest
+
+
+def _probe_last(  # noqa: PLR0913, PLR0917  (the inner loop of everything)
+    step: ProbeStep,
+    partial: list[Annotated],
+    tables: Callable[[int], ItemTable],
+    head_of: Callable[[Row], Row],
+    known: tuple[Container[Row], Container[Row]],
+    found: dict[Row, Any],
+) -> int:
+    """Join the last atom; note one derivation of every unknown head; return how many there were."""
+    lookup = tables(step.atom).index(step.columns).get
+    key_of, holds = step.key_of, step.holds
+    single = len(step.columns) == 1
+    first, second = known
+    count = 0
+    for wide, nest in partial:
+        key = key_of(wide)
+        if step.skip_nulls and (key is None if single else None in key):
+            continue
+        bucket = lookup(key)
+        if bucket is None:
+            continue
+        for item in bucket:
+            joined = wide + item.row
+            if holds is None or holds(joined):
+                count += 1
+                head = head_of(joined)
+                if head not in first and head not in second and head not in found:
+                    found[head] = (nest, item.sent)
+    return count
 
 
 def plan_from_atom(rule: Rule, atom: int) -> ProbePlan:

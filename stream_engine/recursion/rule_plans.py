@@ -9,11 +9,16 @@ class RulePlans:
     """The compiled rules of a fixpoint.
 
     Base rules read one leaf and run where its rows arrive; all others are step rules and run where
-    rows join.
+    rows join. A rule with several recursive atoms has one plan for each: whichever of its rows
+    changes last finds the others in their tables.
+
+    Args:
+        rules: Of the recursion.
+        leaf_count: Number of its leaves, and of copies of the view behind them.
 
     Attributes:
         base: Per leaf, the plans of base rules.
-        step: Per leaf, the plans of step rules that start from its rows.
+        step: Per leaf or copy, the plans of step rules that start from its rows.
         recursive: The plans that start from rows of the recursive relation.
         base_heads: Plans that find the derivations of a given row by base rules.
         step_heads: The same by step rules.

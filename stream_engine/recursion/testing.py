@@ -8,6 +8,7 @@ from collections import deque
 
 from stream_engine.operators.operator import RecursiveMessage
 from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.outbox import row_count
 from stream_engine.recursion.strategies import recursive_operator
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
@@ -122,6 +123,77 @@ def two_ways() -> Fixpoint:
     return Fixpoint("two_ways", schema, (base,), steps)
 
 
+def doubling() -> Fixpoint:
+    """Return connected pairs by joining the relation with itself: a non-linear recursion."""
+    schema = Schema.of(("src", TEXT), ("dst", TEXT))
+    reference = RecursiveReference("doubling", schema)
+    base = project(LINK, src=column(LINK, "src"), dst=column(LINK, "dst"))
+    pairs = Join(reference, reference, JoinKind.INNER, ((1, 0),))
+    step = project(pairs, src=Column(0, "src", TEXT), dst=Column(3, "dst", TEXT))
+    return Fixpoint("doubling", schema, (base,), (step,))
+
+
+def doubling_cheapest() -> Fixpoint:
+    """Return the least cost between pairs of nodes, non-linear."""
+    schema = Schema.of(("src", TEXT), ("dst", TEXT), ("cost", INTEGER))
+    reference = RecursiveReference("doubling_cheapest", schema)
+    pairs = Join(reference, reference, JoinKind.INNER, ((1, 0),))
+    cost = Call("+", (Column(2, "cost", INTEGER), Column(5, "cost", INTEGER)), INTEGER)
+    step = (Column(0, "src", TEXT), Column(4, "dst", TEXT), cost)
+    return Fixpoint(
+        "doubling_cheapest",
+        schema,
+        (Project(LINK, identity_columns(LINK.schema), schema.names),),
+        (Project(pairs, step, schema.names),),
+        selection=AggregateSelection(group=(0, 1), bests=(Best(2),)),
+    )
+
+
+def bridged() -> Fixpoint:
+    """Return pairs that grow over gaps: two pairs whose inner ends ascend, without an equality."""
+    schema = Schema.of(("src", TEXT), ("dst", TEXT))
+    reference = RecursiveReference("bridged", schema)
+    dear = Call(">", (Column(2, "cost", INTEGER), Literal(2, INTEGER)), DataType.BOOLEAN)
+    links = Filter(LINK, dear)
+    base = Project(links, (column(LINK, "src"), column(LINK, "dst")), schema.names)
+    gap = Call("<", (Column(1, "dst", TEXT), Column(2, "src", TEXT)), DataType.BOOLEAN)
+    pairs = Join(reference, reference, JoinKind.INNER, (), gap)
+    step = project(pairs, src=Column(0, "src", TEXT), dst=Column(3, "dst", TEXT))
+    return Fixpoint("bridged", schema, (base,), (step,))
+
+
+def odd_and_even() -> Fixpoint:
+    """Return pairs connected by walks of odd and of even length: mutual recursion, and non-linear.
+
+    The first column says which relation a row belongs to. Odd walks grow by a link in front, even
+    ones are two odd ones, or an even and a dear link behind.
+    """
+    schema = Schema.of(("relation", TEXT), ("src", TEXT), ("dst", TEXT))
+    reference = RecursiveReference("odd_and_even", schema)
+
+    def relation(name: str) -> Plan:
+        is_it = equals(Column(0, "relation", TEXT), Literal(name, TEXT))
+        return Filter(reference, is_it)
+
+    def tagged(name: str, plan: Plan, src: int, dst: int) -> Project:
+        columns = (Literal(name, TEXT), Column(src, "src", TEXT), Column(dst, "dst", TEXT))
+        return Project(plan, columns, schema.names)
+
+    dear = Call(">", (Column(5, "cost", INTEGER), Literal(2, INTEGER)), DataType.BOOLEAN)
+    base = tagged("odd", LINK, 0, 1)
+    steps = (
+        tagged("odd", Join(LINK, relation("even"), JoinKind.INNER, ((1, 1),)), 0, 5),
+        tagged("even", Join(relation("odd"), relation("odd"), JoinKind.INNER, ((2, 1),)), 1, 5),
+        tagged(
+            "odd",
+            Filter(Join(relation("even"), LINK, JoinKind.INNER, ((2, 0),)), dear),
+            1,
+            4,
+        ),
+    )
+    return Fixpoint("odd_and_even", schema, (base,), steps)
+
+
 class Ensemble:
     """The same fixpoint at several sites, with FIFO channels delivered in seeded random order.
 
@@ -159,7 +231,7 @@ class Ensemble:
             payload = encode_packed(_batch(message))
             self.channels.setdefault((site, message.site), deque()).append(payload)
             self.bytes_sent += len(payload)
-            sent += len(message.annotated) + len(message.kills)
+            sent += row_count(message) + len(message.kills)
         return sent
 
     def deliver(self, sender: str, receiver: str) -> None:

@@ -10,27 +10,20 @@ from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row, Value
 
 
-class View(AbsorptionTable):
-    """All rows with support are in the view and take part in the recursion.
+class JoinedTable(AbsorptionTable):
+    """Rows that step rules join: all that have support.
 
     Attributes:
-        joined: The rows of the view, for the step rules.
-        changes: Set-level changes since the caller last took them.
+        joined: The rows, for the rules.
     """
 
     def __init__(self, encoding: AnnotationEncoding[Any], shipping: Shipping) -> None:
         super().__init__(encoding, shipping)
         self.joined = ItemTable()
-        self.changes: Delta = {}
 
     def __len__(self) -> int:
-        """Return the number of rows in the view."""
+        """Return the number of rows that join."""
         return len(self.joined)
-
-    @property
-    def group_count(self) -> int | None:
-        """Number of groups of the aggregate selection; None without one."""
-        return None
 
     def begin(self, row: Row, annotation: Any) -> None:
         """Enter a row, show it and let it join."""
@@ -46,11 +39,51 @@ class View(AbsorptionTable):
     def _show(self, entry: Entry) -> None:
         entry.shown = True
         self.joined.add(entry)
-        add(self.changes, entry.row, 1)
 
     def _hide(self, entry: Entry) -> None:
         entry.shown = False
         self.joined.remove(entry)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        super().clear()
+        self.joined.clear()
+
+
+class CopyTable(JoinedTable):
+    """Copies of view rows that are at home at other sites, or join here by other columns.
+
+    The home sends another annotation when the one it sent has died, so nothing is looked for here.
+    """
+
+    def forget(self, entry: Entry) -> None:
+        """Remove a row without support."""
+        super().forget(entry)
+        self.suspects = []
+
+
+class View(JoinedTable):
+    """The rows that are at home here: all with support are in the view and take part in it.
+
+    Attributes:
+        changes: Set-level changes since the caller last took them.
+    """
+
+    def __init__(self, encoding: AnnotationEncoding[Any], shipping: Shipping) -> None:
+        super().__init__(encoding, shipping)
+        self.changes: Delta = {}
+
+    @property
+    def group_count(self) -> int | None:
+        """Number of groups of the aggregate selection; None without one."""
+        return None
+
+    def _show(self, entry: Entry) -> None:
+        super()._show(entry)
+        add(self.changes, entry.row, 1)
+
+    def _hide(self, entry: Entry) -> None:
+        super()._hide(entry)
         add(self.changes, entry.row, -1)
 
     def settle_groups(self) -> None:
@@ -59,7 +92,6 @@ class View(AbsorptionTable):
     def clear(self) -> None:
         """Drop everything."""
         super().clear()
-        self.joined.clear()
         self.changes = {}
 
 

@@ -141,7 +141,7 @@ class AnnotatedRow(msgspec.Struct, frozen=True, array_like=True):
     annotation: bytes
 
 
-class DeltaBatch(msgspec.Struct, frozen=True):
+class DeltaBatch(msgspec.Struct, frozen=True, array_like=True):
     """Changes from one site to another, or of a query's result.
 
     Attributes:

@@ -129,7 +129,7 @@ def test_long_churn_leaves_nothing_behind() -> None:
     view = operator._view
     assert len(view.tokens()) < 5_000
     assert sum(map(len, view._holders.values())) <= 120_000
-    operator._sweep()
+    operator._partition.sweep()
     view._rebuild_holders()
     assert view.tokens() == set(operator._leaf_rows.arrived[0].by_token)
 

@@ -32,6 +32,7 @@ OPTIONS = [
     RecursionOptions(width=1),
     RecursionOptions(shipping=Shipping.EAGER),
     RecursionOptions(shipping=Shipping.EAGER, width=2),
+    RecursionOptions(shipping=Shipping.WITNESS),
     RecursionOptions(annotations="bdd", width=1),
     RecursionOptions(annotations="bdd", shipping=Shipping.EAGER),
 ]
@@ -118,9 +119,16 @@ def test_base_and_step_share_the_leaf() -> None:
     assert isinstance(operator.leaves[0], Scan)
 
 
-@pytest.mark.parametrize("annotations", ["dnf", "bdd"])
-def test_explanations_name_the_leaf_rows(annotations: str) -> None:
-    options = RecursionOptions(annotations=annotations)
+@pytest.mark.parametrize(
+    "options",
+    [
+        RecursionOptions(),
+        RecursionOptions(annotations="bdd"),
+        RecursionOptions(shipping=Shipping.WITNESS),
+    ],
+    ids=describe,
+)
+def test_explanations_name_the_leaf_rows(options: RecursionOptions) -> None:
     operator = FixpointOperator(reachable(), site="one", sites=("one",), epoch=1, options=options)
     links = [("a", "b", 1), ("b", "d", 1), ("a", "c", 1), ("c", "d", 1), ("x", "y", 1)]
     operator.apply(0, dict.fromkeys(links, 1))

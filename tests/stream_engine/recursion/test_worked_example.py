@@ -7,6 +7,7 @@ synchronous rounds.
 import pytest
 
 from stream_engine.recursion.absorption import Shipping
+from stream_engine.recursion.fixpoint import FixpointOperator
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.testing import Ensemble, reachable
 from streamsql.data.types import Row
@@ -33,7 +34,9 @@ def owner(key: Row, _sites: tuple[str, ...]) -> str:
 
 
 def loaded(shipping: Shipping, annotations: str) -> tuple[Ensemble, list[int]]:
-    options = RecursionOptions(shipping=shipping, annotations=annotations, owner=owner)
+    options = RecursionOptions(
+        strategy="absorption", shipping=shipping, annotations=annotations, owner=owner
+    )
     ensemble = Ensemble(reachable(), SITES, options)
     for source, target in LINKS.values():
         ensemble.apply(source, 0, {(source, target, 1): 1})
@@ -42,15 +45,17 @@ def loaded(shipping: Shipping, annotations: str) -> tuple[Ensemble, list[int]]:
 
 def provenance(ensemble: Ensemble) -> dict[str, str]:
     """Return every row's annotation over the names of the links."""
+    operators = [o for o in ensemble.operators.values() if isinstance(o, FixpointOperator)]
+    assert len(operators) == len(SITES)
     token_names = {
         token: name
-        for operator in ensemble.operators.values()
+        for operator in operators
         for token, item in operator.leaf_rows(0)
         for name, link in LINKS.items()
         if item == link
     }
     result = {}
-    for operator in ensemble.operators.values():
+    for operator in operators:
         for row in operator.state_rows():
             explanation = operator.explain_row(row)
             assert explanation is not None
@@ -66,25 +71,26 @@ def provenance(ensemble: Ensemble) -> dict[str, str]:
         (Shipping.SHIP_ALL, [4, 5, 7, 4]),
         (Shipping.EAGER, [4, 5, 7, 3]),
         (Shipping.LAZY, [4, 5, 6, 1]),
+        (Shipping.WITNESS, [4, 5, 6, 1]),
     ],
 )
 def test_messages_to_load(shipping: Shipping, annotations: str, per_round: list[int]) -> None:
     ensemble, sent = loaded(shipping, annotations)
     assert sent == per_round
-    if shipping is Shipping.LAZY:
+    if shipping in (Shipping.LAZY, Shipping.WITNESS):
         assert_known_part(provenance(ensemble), FULL)
     else:
         assert provenance(ensemble) == FULL
 
 
 @pytest.mark.parametrize("annotations", ["dnf", "bdd"])
-@pytest.mark.parametrize("shipping", [Shipping.SHIP_ALL, Shipping.EAGER, Shipping.LAZY])
+@pytest.mark.parametrize("shipping", list(Shipping))
 def test_messages_to_delete_a_link(shipping: Shipping, annotations: str) -> None:
     ensemble, _ = loaded(shipping, annotations)
     ensemble.apply("C", 0, {("C", "B", 1): -1})
     sent = ensemble.rounds()
     assert len(ensemble.rows()) == 9
-    if shipping is Shipping.LAZY:
+    if shipping in (Shipping.LAZY, Shipping.WITNESS):
         assert 2 <= sum(sent) <= 6
         assert_known_part(provenance(ensemble), WITHOUT_CB)
     else:
