@@ -17,10 +17,10 @@ from streamsql.binder.environment import (
 )
 from streamsql.binder.mutual import bind_mutual
 from streamsql.binder.options import with_choice
+from streamsql.binder.pushing import push_selections
 from streamsql.binder.recursion import bind_recursive
 from streamsql.binder.relations import renamed, with_names
 from streamsql.binder.select import bind_select
-from streamsql.binder.selection import push_selections
 from streamsql.binder.shape import only
 from streamsql.binder.termination import check_termination
 from streamsql.binder.unions import aligned

@@ -26,9 +26,7 @@ recursive relations keep all rows too: they share columns, and one may have no v
 has.
 """
 
-from dataclasses import dataclass, field
-
-import msgspec
+from dataclasses import dataclass
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
@@ -52,20 +50,8 @@ _MAX = (AggregateFunction.MAX, AggregateFunction.ARG_MAX)
 _ARG = (AggregateFunction.ARG_MIN, AggregateFunction.ARG_MAX)
 
 
-class _NotPushableError(Exception):
+class NotPushableError(Exception):
     """A condition of the rule does not hold; the text says which."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """A plan after the rule.
-
-    Attributes:
-        reasons: Why it did not apply, by fixpoint name.
-    """
-
-    plan: Plan
-    reasons: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,43 +66,6 @@ class _Wanted:
     bests: dict[Best, bool]
 
 
-def push_selections(plan: Plan) -> Pushed:
-    """Apply the rule wherever it holds, and say why where it does not."""
-    reasons: dict[str, str] = {}
-    return Pushed(_push(plan, reasons), reasons)
-
-
-def _push(plan: Plan, reasons: dict[str, str]) -> Plan:
-    if isinstance(plan, Aggregate):
-        fixpoint = _fixpoint_below(plan.input)
-        if fixpoint is not None and fixpoint.selection is None:
-            try:
-                selection = _selection(plan, fixpoint)
-            except _NotPushableError as reason:
-                reasons.setdefault(fixpoint.name, str(reason))
-            else:
-                plan = msgspec.structs.replace(plan, input=_replaced(plan.input, selection))
-    inputs = tuple(_push(child, reasons) for child in plan.inputs)
-    return plan if inputs == plan.inputs else with_inputs(plan, inputs)
-
-
-def _fixpoint_below(plan: Plan) -> Fixpoint | None:
-    match plan:
-        case Fixpoint():
-            return plan
-        case Project(input=child) | Filter(input=child) | Distinct(input=child):
-            return _fixpoint_below(child)
-        case _:
-            return None
-
-
-def _replaced(plan: Plan, selection: AggregateSelection) -> Plan:
-    if isinstance(plan, Fixpoint):
-        return msgspec.structs.replace(plan, selection=selection)
-    (child,) = plan.inputs
-    return with_inputs(plan, (_replaced(child, selection),))
-
-
 def _without_distinct(plan: Plan) -> Plan:
     match plan:
         case Distinct(input=child):
@@ -127,20 +76,32 @@ def _without_distinct(plan: Plan) -> Plan:
             return plan
 
 
-def _selection(aggregate: Aggregate, fixpoint: Fixpoint) -> AggregateSelection:
+def selection_of(
+    aggregate: Aggregate, fixpoint: Fixpoint, joined: frozenset[int] = frozenset()
+) -> AggregateSelection:
+    """Return the selection that an aggregate over a fixpoint allows.
+
+    Args:
+        aggregate: Above the fixpoint, perhaps with projections, DISTINCT and filters between.
+        fixpoint: Without selection.
+        joined: Aggregated columns whose best rows are read as a whole, by joining them back.
+
+    Raises:
+        NotPushableError: Some condition does not hold.
+    """
     wanted = _wanted(aggregate, fixpoint)
     names = fixpoint.columns.names
     if is_mutual(fixpoint):
-        raise _NotPushableError("several relations define each other and share columns")
+        raise NotPushableError("several relations define each other and share columns")
     growing = {growth.column for growth in growths(fixpoint)}
     for column in sorted(wanted.group & growing):
-        raise _NotPushableError(f"the grouped column {names[column]} grows itself")
+        raise NotPushableError(f"the grouped column {names[column]} grows itself")
     steps = step_traces(fixpoint)
     for number, step in enumerate(steps, start=1):
         _check_groups(number, step, wanted.group, names)
     for best, picks in wanted.bests.items():
         carried = growing - {best.value}
-        _check_ties(best, picks, carried, wanted.group, fixpoint)
+        _check_ties(best, picks or best.value in joined, carried, wanted.group, fixpoint)
         for number, step in enumerate(steps, start=1):
             _check_value(number, step, best, wanted.group, names)
             _check_progress(number, step, best, names, carried)
@@ -154,17 +115,17 @@ def _wanted(aggregate: Aggregate, fixpoint: Fixpoint) -> _Wanted:
     for position in aggregate.group:
         grouped = above.columns[position]
         if not isinstance(grouped, Column):
-            raise _NotPushableError("it groups by a computed value")
+            raise NotPushableError("it groups by a computed value")
         group.add(grouped.position)
     for predicate in above.predicates:
         group |= _fixed(predicate)
     for predicate in above.predicates:
         for column in sorted(reads(predicate) - group):
-            raise _NotPushableError(f"a filter reads {names[column]}, which is not in GROUP BY")
+            raise NotPushableError(f"a filter reads {names[column]}, which is not in GROUP BY")
     bests = _bests(aggregate, above)
     for best in bests:
         if best.value in group:
-            raise _NotPushableError(f"{names[best.value]} is both grouped and aggregated")
+            raise NotPushableError(f"{names[best.value]} is both grouped and aggregated")
     return _Wanted(frozenset(group), bests)
 
 
@@ -181,16 +142,16 @@ def _fixed(predicate: Expression) -> set[int]:
 def _bests(aggregate: Aggregate, above: Trace) -> dict[Best, bool]:
     """Return the aggregated columns in the order written, and whether their rows are picked."""
     if not aggregate.aggregates:
-        raise _NotPushableError("it has no MIN or MAX")
+        raise NotPushableError("it has no MIN or MAX")
     found: dict[Best, bool] = {}
     for call in aggregate.aggregates:
         if call.function not in _MIN + _MAX:
             beside = " beside MIN or MAX" if len(aggregate.aggregates) > 1 else ""
-            raise _NotPushableError(f"{call.function.value}{beside} needs all rows")
+            raise NotPushableError(f"{call.function.value}{beside} needs all rows")
         argument = call.arguments[1] if call.function in _ARG else call.arguments[0]
         traced = above.columns[argument.position] if isinstance(argument, Column) else argument
         if not isinstance(traced, Column) or not isinstance(argument, Column):
-            raise _NotPushableError("it aggregates a computed value")
+            raise NotPushableError("it aggregates a computed value")
         best = Best(traced.position, minimum=call.function in _MIN)
         found[best] = found.get(best, False) or call.function in _ARG
     return found
@@ -199,12 +160,10 @@ def _bests(aggregate: Aggregate, above: Trace) -> dict[Best, bool]:
 def _check_groups(number: int, step: Trace, group: frozenset[int], names: tuple[str, ...]) -> None:
     for predicate in step.predicates:
         for column in sorted(step.columns_read(predicate) - group):
-            raise _NotPushableError(
-                f"step {number} tests {names[column]}, which is not in GROUP BY"
-            )
+            raise NotPushableError(f"step {number} tests {names[column]}, which is not in GROUP BY")
     for grouped in sorted(group):
         for column in sorted(step.columns_read(step.columns[grouped]) - group):
-            raise _NotPushableError(
+            raise NotPushableError(
                 f"step {number} computes {names[grouped]} from {names[column]}, which is not in "
                 "GROUP BY"
             )
@@ -219,9 +178,9 @@ def _check_ties(
         return
     if all(is_strict(best.value, group, step) for step in step_traces(fixpoint)):
         return
-    raise _NotPushableError(
+    raise NotPushableError(
         f"equal values of {names[best.value]} can come from worse rows, so "
-        f"{'ARG_MIN and ARG_MAX' if picks else names[min(carried)]} would depend on "
+        f"{'columns picked with them' if picks else names[min(carried)]} would depend on "
         "rows that are dropped"
     )
 
@@ -230,7 +189,7 @@ def _check_value(
     number: int, step: Trace, best: Best, group: frozenset[int], names: tuple[str, ...]
 ) -> None:
     if not is_isotone(step.columns[best.value], best.value, group, step):
-        raise _NotPushableError(
+        raise NotPushableError(
             f"step {number} computes {names[best.value]} in a way that may turn a better value "
             "into a worse one"
         )
@@ -243,11 +202,11 @@ def _check_progress(
     name = names[best.value]
     signs = directions(step.columns[best.value])
     if 0 in signs and carried:
-        raise _NotPushableError(
+        raise NotPushableError(
             f"step {number} leaves {name} as it is while {names[min(carried)]} grows"
         )
     if (-1 if best.minimum else 1) in signs:
         word, change = ("MIN", "smaller") if best.minimum else ("MAX", "larger")
-        raise _NotPushableError(
+        raise NotPushableError(
             f"step {number} can make {name} {change} each time, and {word} would follow it"
         )
