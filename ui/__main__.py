@@ -1,4 +1,7 @@
-"""`python -m ui --config FILE`: coordinator and console in one process."""
+"""`python -m ui --config FILE`: coordinator and console in one process.
+
+`python -m deploy.console` starts the same with an engine that explains rows.
+"""
 
 import argparse
 import asyncio
@@ -13,6 +16,7 @@ from pathlib import Path
 
 import uvicorn
 
+from federated_optimizer.coordinator.explanations import RowExplainer
 from federated_optimizer.coordinator.service import Coordinator
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from messaging import MessageClient, Will, open_client
@@ -30,7 +34,7 @@ def _clock() -> int:
     return time.time_ns() // 1000
 
 
-def _coordinator(settings: ConsoleSettings) -> Coordinator:
+def _coordinator(settings: ConsoleSettings, explainer: RowExplainer | None) -> Coordinator:
     data = Path(settings.data_dir)
     try:
         data.mkdir(parents=True, exist_ok=True)
@@ -46,7 +50,7 @@ def _coordinator(settings: ConsoleSettings) -> Coordinator:
     except ValueError as error:
         raise DeploymentError(f"settings: {error}") from error
     options = CoordinatorSettings(site=settings.site, database=url, grace=settings.grace_seconds)
-    return Coordinator(options, client, _clock)
+    return Coordinator(options, client, _clock, explainer)
 
 
 def _script(path: Path) -> str:
@@ -103,10 +107,10 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def serve(settings: ConsoleSettings) -> None:
+async def serve(settings: ConsoleSettings, explainer: RowExplainer | None = None) -> None:
     """Run coordinator and console until a signal."""
     listener = _listen(settings)
-    coordinator = _coordinator(settings)
+    coordinator = _coordinator(settings, explainer)
     await coordinator.start()
     try:
         if settings.schema_file:
@@ -120,15 +124,20 @@ async def serve(settings: ConsoleSettings) -> None:
         await coordinator.close()
 
 
-def main() -> int:
-    """Return the exit status: 0 stopped, 2 something the operator can fix."""
-    parser = argparse.ArgumentParser(prog="python -m ui", description=__doc__)
+def main(explainer: RowExplainer | None = None, *, program: str = "ui") -> int:
+    """Return the exit status: 0 stopped, 2 something the operator can fix.
+
+    Args:
+        explainer: The engine that answers questions about rows; without it they are refused.
+        program: Module that was started, for the help text.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=__doc__)
     parser.add_argument("--config", required=True, type=Path, help="JSON settings")
     parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
     arguments = parser.parse_args()
     logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
     try:
-        asyncio.run(serve(load_settings(arguments.config)))
+        asyncio.run(serve(load_settings(arguments.config), explainer))
     except FederationError as error:
         print(error, file=sys.stderr)
         return 2

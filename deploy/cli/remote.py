@@ -11,9 +11,9 @@ import typer
 from deploy.cli.local import remember_lines, reported
 from deploy.cli.statement_lines import read_statements
 from streamsql.errors import DeploymentError, FederationError
-from streamsql.syntax import parse_script
+from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy, parse_script
 from streamsql.syntax.statements import Query, Statement, Subscribe
-from ui.cli.client import ConsoleClient, console_address
+from ui.cli.client import QUESTION_SECONDS, SECONDS, ConsoleClient, console_address
 from ui.cli.printing import print_json, print_list
 from ui.cli.running import Until, run_query
 
@@ -35,7 +35,10 @@ def run_script(text: str, form: str) -> None:
             if isinstance(statement, Query):
                 _print_settled(client, statement, form)
                 continue
-            for result in client.post("/api/statements", {"text": in_place(statement)}):
+            is_question = isinstance(statement, ExplainWhy | ExplainWhatIf | ExplainConfidence)
+            seconds = QUESTION_SECONDS if is_question else SECONDS
+            body = {"text": in_place(statement)}
+            for result in client.post("/api/statements", body, seconds=seconds):
                 print_statement(result, form)
 
 
@@ -108,7 +111,7 @@ def _execute(client: ConsoleClient, text: str) -> None:
         until = Until(settled=not sys.stdin.isatty())
         run_query(client, statements[0].text, "", until, "table")
         return
-    for result in client.post("/api/statements", {"text": text}):
+    for result in client.post("/api/statements", {"text": text}, seconds=QUESTION_SECONDS):
         print_statement(result, "table")
 
 

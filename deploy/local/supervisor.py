@@ -116,7 +116,7 @@ class Federation:
             )
             await self._start_python(name, "gateway", settings)
         console = configure.console_settings(layout, broker, options, recording)
-        await self._start_python("console", "ui", console)
+        await self._start_python("console", "deploy.console", console)
         base = configure.base_settings(layout, broker, clock)
         await self._start_python("base", "gateway", base)
         await self._until_console_answers()

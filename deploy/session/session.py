@@ -4,6 +4,7 @@ from pathlib import Path
 
 from deploy.session.descriptions import described, explained, listed, views_reading
 from deploy.session.engines import Executor, executor_for
+from deploy.session.explaining import answered
 from deploy.session.history import History
 from deploy.session.result import Result
 from streamsql.algebra.scalar import compile_predicate
@@ -25,6 +26,9 @@ from streamsql.syntax.statements import (
     Describe,
     Drop,
     Explain,
+    ExplainConfidence,
+    ExplainWhatIf,
+    ExplainWhy,
     Insert,
     Query,
     Show,
@@ -90,6 +94,8 @@ class LocalSession:
                 return self._select(bind_query(inner, self.catalog))
             case Explain():
                 return explained(statement, self.catalog, self.sites)
+            case ExplainWhy() | ExplainWhatIf() | ExplainConfidence():
+                return answered(statement, self.catalog, self.history)
             case Show():
                 return listed(statement, self.catalog)
             case Describe():

@@ -1,19 +1,20 @@
-"""What a question about rows names: base rows to delete, and columns that hold probabilities."""
+"""What a question about rows names: the row, base rows to delete, and a column of probabilities.
 
-from collections.abc import Callable, Sequence
+For questions that come as values, through the API; those written as statements are bound by
+`streamsql.binder`.
+"""
 
-from federated_optimizer.coordinator.explanations import BaseRow, Chance, Leaf
-from streamsql.algebra.explain import describe
+from collections.abc import Sequence
+
+from federated_optimizer.coordinator.explanations import BaseRow, Chance
 from streamsql.algebra.expressions import literal_text
-from streamsql.algebra.operators import Scan, Window
+from streamsql.algebra.operators import Plan, Scan, walk_plan
+from streamsql.binder import Deletion, SourceColumn
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value, coerce
 from streamsql.errors import BindingError
-
-Chosen = Callable[[str, Row], bool]
-"""Whether a row of a source is meant."""
 
 
 def row_text(schema: Schema, row: Sequence[Value]) -> str:
@@ -43,7 +44,12 @@ def given_row(schema: Schema, values: Sequence[object]) -> Row:
         ) from None
 
 
-def base_row_named(catalog: Catalog, source: str, values: Sequence[object]) -> Chosen:
+def sources_of(plan: Plan) -> list[str]:
+    """Return the names of the sources a plan reads."""
+    return list(dict.fromkeys(n.source for n in walk_plan(plan) if isinstance(n, Scan)))
+
+
+def deletion_of(catalog: Catalog, source: str, values: Sequence[object]) -> Deletion:
     """Return which base rows are meant by a source and values of its key or first columns.
 
     Raises:
@@ -52,7 +58,7 @@ def base_row_named(catalog: Catalog, source: str, values: Sequence[object]) -> C
     definition = catalog.find(source)
     if not isinstance(definition, SourceDefinition):
         raise BindingError(
-            f"there is no source or table {source!r}",
+            f"there is no source or table {source!r:.60}",
             hint="base rows are those of SHOW SOURCES and SHOW TABLES",
         )
     width = len(definition.schema)
@@ -63,73 +69,63 @@ def base_row_named(catalog: Catalog, source: str, values: Sequence[object]) -> C
         )
     is_key = len(values) == len(definition.key)
     positions = definition.key if is_key else tuple(range(len(values)))
-    wanted: list[Value] = []
+    wanted: list[Value] = [None] * (max(positions) + 1)
     for position, value in zip(positions, values, strict=True):
         field = definition.schema.fields[position]
         try:
-            wanted.append(coerce(value, field.dtype))
+            wanted[position] = coerce(value, field.dtype)
         except ValueError as error:
             raise BindingError(f"{definition.name}.{field.name}: {error}") from None
-    name = definition.name
-
-    def chosen(read: str, row: Row) -> bool:
-        return read == name and all(row[p] == v for p, v in zip(positions, wanted, strict=True))
-
-    return chosen
+    return Deletion(definition, tuple(wanted))
 
 
-def chance_of(columns: str, leaves: Sequence[Leaf]) -> Chance | None:
-    """Return the probability of a base row by columns such as `link.pdr`, separated by commas.
-
-    Rows of other sources are certain.
+def source_column(catalog: Catalog, plan: Plan, text: str) -> SourceColumn:
+    """Return the column that `link.pdr` names.
 
     Raises:
-        BindingError: There is no such column, or it holds no numbers. Asked for a row later: it has
-            no probability there.
+        BindingError: The plan reads no such source, or it has no such column of numbers.
     """
-    if not columns.strip():
-        return None
-    scans = {scan.source.lower(): scan for scan in map(_scan_of, leaves)}
-    chosen: dict[str, int] = {}
-    for text in columns.split(","):
-        scan, position = _column(text.strip(), scans)
-        chosen[scan.source] = position
+    read = sources_of(plan)
+    source, _, column = (part.strip() for part in text.partition("."))
+    definition = catalog.find(source)
+    known = isinstance(definition, SourceDefinition) and definition.name in read
+    if not isinstance(definition, SourceDefinition) or not known or not column:
+        raise BindingError(
+            f"{text!r:.60} names no column of a source that the query reads",
+            hint=f"write source.column; the query reads {', '.join(read) or 'none'}",
+        )
+    for position, field in enumerate(definition.schema.fields):
+        if field.name.lower() == column.lower() and field.dtype.is_numeric:
+            return SourceColumn(definition, position)
+    numbers = [f.name for f in definition.schema.fields if f.dtype.is_numeric]
+    raise BindingError(
+        f"{definition.name} has no numeric column {column!r:.60}",
+        hint=f"its numbers are {', '.join(numbers)}" if numbers else "it has no numbers at all",
+    )
+
+
+def column_text(column: SourceColumn) -> str:
+    """Return `link.pdr`."""
+    return f"{column.definition.name}.{column.definition.schema.names[column.column]}"
+
+
+def chance_by(column: SourceColumn) -> Chance:
+    """Return the probability of a base row by a column; rows of other sources are certain.
+
+    Asked for a row whose value is none from 0 to 1, the function raises a BindingError.
+    """
 
     def chance(base: BaseRow) -> float | None:
-        position = chosen.get(base.source)
-        if position is None:
+        if base.source != column.definition.name:
             return None
-        value = base.row[position]
+        value = base.row[column.column]
         if not isinstance(value, int | float) or not 0 <= value <= 1:
-            column = f"{base.source}.{base.columns.names[position]}"
             what = "no value" if value is None else f"{value}"
+            row = f"{base.source}{row_text(base.columns, base.row)}"
             raise BindingError(
-                f"{column} is {what} in {base.source}{row_text(base.columns, base.row)}; "
-                "a probability is from 0 to 1",
+                f"{column_text(column)} is {what} in {row}; a probability is from 0 to 1",
                 hint="name another column, or a source whose rows all have one",
             )
         return float(value)
 
     return chance
-
-
-def _column(text: str, scans: dict[str, Scan]) -> tuple[Scan, int]:
-    source, _, column = text.partition(".")
-    scan = scans.get(source.strip().lower())
-    if scan is None or not column:
-        raise BindingError(
-            f"confidence {text!r:.60} names no column of a source that the query reads",
-            hint=f"write source.column; the query reads {', '.join(sorted(scans)) or 'none'}",
-        )
-    for position, field in enumerate(scan.columns.fields):
-        if field.name.lower() == column.strip().lower() and field.dtype.is_numeric:
-            return scan, position
-    numbers = [f.name for f in scan.columns.fields if f.dtype.is_numeric]
-    raise BindingError(
-        f"{describe(scan)} has no numeric column {column.strip()!r:.60}",
-        hint=f"its numbers are {', '.join(numbers)}" if numbers else "it has no numbers at all",
-    )
-
-
-def _scan_of(leaf: Leaf) -> Scan:
-    return leaf.input if isinstance(leaf, Window) else leaf

@@ -7,6 +7,7 @@ from federated_optimizer.coordinator.chances import row_text
 from federated_optimizer.coordinator.explanations import (
     BaseRow,
     Confidence,
+    ConfidencesAnswer,
     WhatIfAnswer,
     WhyAnswer,
 )
@@ -101,6 +102,37 @@ def base_object(base: BaseRow) -> Object:
 def base_text(base: BaseRow) -> str:
     """Return `link('a', 'b', 1.0)`."""
     return f"{base.source}{row_text(base.columns, base.row)}"
+
+
+def confidence_result(
+    schema: Schema, answer: ConfidencesAnswer, using: str, notes: Sequence[str]
+) -> StatementResult:
+    """Return the answer to CONFIDENCE."""
+    listed = [
+        {
+            "row": schema.to_object(row),
+            "confidence": None if sure is None else confidence_object(sure, using),
+        }
+        for row, sure in answer.rows
+    ]
+    said = [*answer.notes, *notes]
+    data = {"columns": list(schema.names), "rows": listed, "total": answer.total, "notes": said}
+    lines = [f"Probability by {using}:"]
+    for row, sure in answer.rows:
+        lines.append(f"  {_share(sure)}  {row_text(schema, row)}")
+    if answer.total > len(answer.rows):
+        lines.append(f"{len(answer.rows)} of {answer.total} rows; LIMIT n shows more.")
+    if not answer.total:
+        lines.append("  the result has no rows")
+    lines.extend(f"note: {note}" for note in said)
+    return StatementResult(ResultKind.TEXT, text="\n".join(lines), data=data)
+
+
+def _share(confidence: Confidence | None) -> str:
+    """Return a probability in 15 characters, so that rows stand below each other."""
+    if confidence is None:
+        return f"{'unknown':>15}"
+    return f"{'' if confidence.exact else 'at least':>8} {confidence.probability:.4f}"
 
 
 class WhatIfReport:

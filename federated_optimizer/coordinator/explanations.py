@@ -104,6 +104,22 @@ class WhatIfAnswer(Protocol):
         """What else to know."""
 
 
+class ConfidencesAnswer(Protocol):
+    """How probable the rows of a result are."""
+
+    @property
+    def rows(self) -> Sequence[tuple[Row, Confidence | None]]:
+        """Rows with their probability, if one can be given."""
+
+    @property
+    def total(self) -> int:
+        """How many different rows the result has."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What else to know."""
+
+
 class RowExplainer(Protocol):
     """An engine that explains rows; it computes, without waiting for anything."""
 
@@ -111,6 +127,15 @@ class RowExplainer(Protocol):
         self, plan: Plan, contents: Contents, row: Row, *, limit: int, chance: Chance | None
     ) -> WhyAnswer:
         """Return what a row of a plan's result rests on.
+
+        Raises:
+            FederationError: It takes too much work.
+        """
+
+    def confidences(
+        self, plan: Plan, contents: Contents, *, limit: int, chance: Chance
+    ) -> ConfidencesAnswer:
+        """Return how probable the first rows of a plan's result are.
 
         Raises:
             FederationError: It takes too much work.

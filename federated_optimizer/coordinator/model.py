@@ -178,7 +178,24 @@ class RowQuestions(Protocol):
             query_id: Id or name.
             values: The row, a value per column.
             limit: Most combinations of base rows to list.
-            confidence: Columns with probabilities of base rows, such as "link.pdr", or empty.
+            confidence: Column with probabilities of base rows, such as "link.pdr", or empty.
+
+        Raises:
+            KeyError: There is no such query.
+            FederationError: The question is wrong, base rows do not come, or it takes too much
+                work.
+        """
+        ...
+
+    async def confidence_of_rows(
+        self, query_id: str, column: str, *, limit: int | None = None
+    ) -> StatementResult:
+        """Return how probable the rows of a running query are.
+
+        Args:
+            query_id: Id or name.
+            column: With probabilities of base rows, such as "link.pdr".
+            limit: Most rows to look at.
 
         Raises:
             KeyError: There is no such query.
@@ -188,14 +205,17 @@ class RowQuestions(Protocol):
         ...
 
     async def what_if_deleted(
-        self, source: str, values: Sequence[object], *, query_id: str | None = None
+        self,
+        deletions: Sequence[tuple[str, Sequence[object]]],
+        *,
+        query_id: str | None = None,
     ) -> StatementResult:
         """Return what would become of a running query, or of all, without base rows.
 
         Args:
-            source: Name of a source or table.
-            values: Of its key, or of its first columns: all such rows are meant.
-            query_id: Id or name; None for all that read the source.
+            deletions: Names of sources or tables with values of their key or first columns: all
+                such rows are meant.
+            query_id: Id or name; None for all of users that read one of the sources.
 
         Raises:
             KeyError: There is no such query.

@@ -16,7 +16,7 @@ from federated_optimizer.coordinator.catalog_store import CatalogStore
 from federated_optimizer.coordinator.deployment import Deployment
 from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.explaining import explain_running
-from federated_optimizer.coordinator.explaining_rows import RowExplanations
+from federated_optimizer.coordinator.explaining_rows import Question, RowExplanations
 from federated_optimizer.coordinator.explanations import RowExplainer
 from federated_optimizer.coordinator.leftovers import Leftovers
 from federated_optimizer.coordinator.links import LinkTable
@@ -196,6 +196,9 @@ class Coordinator:
         """Run a script; see `CoordinatorApi.execute`."""
         results = []
         for statement in parse_script(text):
+            if isinstance(statement, Question):
+                results.append(await self.rows.answer(statement))
+                continue
             async with self._lock:
                 self._check_in_charge()
                 results.append(await self._statements.run(statement, name=name, origin=origin))

@@ -2,10 +2,20 @@
 
 from federated_optimizer.coordinator.model import Diagnosis, Validation
 from federated_optimizer.coordinator.planner import query_of
-from streamsql.binder import bind_query, define
+from streamsql.binder import bind_confidence, bind_query, bind_what_if, bind_why, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import FederationError, QueryError
-from streamsql.syntax import CreateSource, CreateView, Explain, Query, Subscribe, parse_script
+from streamsql.syntax import (
+    CreateSource,
+    CreateView,
+    Explain,
+    ExplainConfidence,
+    ExplainWhatIf,
+    ExplainWhy,
+    Query,
+    Subscribe,
+    parse_script,
+)
 from streamsql.syntax.statements import Statement
 
 
@@ -39,6 +49,12 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple
             bound = bind_query(query_of(statement), catalog)
             warnings.extend(bound.warnings)
             return bound.schema.names
+        case ExplainWhy():
+            bind_why(statement, catalog)
+        case ExplainWhatIf():
+            bind_what_if(statement, catalog)
+        case ExplainConfidence():
+            bind_confidence(statement, catalog)
         case CreateSource() | CreateView():
             catalog.define(define(statement, catalog), replace=True)
         case _:

@@ -79,4 +79,3 @@ class Tokens:
     def __iter__(self) -> Iterator[int]:
         """Yield all tokens given so far."""
         return iter(range(1, len(self._rows) + 1))
-

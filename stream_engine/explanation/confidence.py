@@ -11,6 +11,7 @@ from typing import Any
 
 from stream_engine.explanation.budget import Budget, ExplanationLimitError
 from stream_engine.explanation.derivations import DerivationGraph, Kind
+from stream_engine.explanation.supports import Supports
 from stream_engine.provenance.annotation import AnnotationTooWideError
 from stream_engine.provenance.encodings import encoding_named
 from streamsql.errors import RecursionLimitError
@@ -103,11 +104,10 @@ def _combined(encoding: Any, kind: Kind, parts: list[Any]) -> Any:
     return value
 
 
-def confidence(  # noqa: PLR0913, PLR0917 - what is known of a row
+def confidence(
     graph: DerivationGraph,
     goal: int,
-    supports: Iterable[frozenset[int]],
-    complete: bool,
+    supports: Supports,
     chances: Mapping[int, float],
     budget: Budget,
 ) -> Confidence:
@@ -117,16 +117,15 @@ def confidence(  # noqa: PLR0913, PLR0917 - what is known of a row
         graph: Its derivations.
         goal: Its node.
         supports: Its minimal supports, as far as found.
-        complete: Whether these are all.
         chances: Probability of every token that is not certain.
         budget: Bounds the work on derivations when there are too many supports.
 
     Raises:
         DeploymentError: The library of decision diagrams is not installed.
     """
-    if complete:
+    if supports.complete:
         try:
-            return Confidence(of_supports(supports, chances), True)
+            return Confidence(of_supports(supports.sets, chances), True)
         except _TOO_LARGE:
             pass  # fewer of its supports give a lower bound
     else:
@@ -135,7 +134,7 @@ def confidence(  # noqa: PLR0913, PLR0917 - what is known of a row
         except _TOO_LARGE:
             pass  # the supports found give a lower bound
     best = 0.0
-    known = list(supports)
+    known = list(supports.sets)
     while known:
         try:
             best = of_supports(known, chances)

@@ -8,9 +8,9 @@ from stream_engine.explanation.budget import DEFAULT_WORK, Budget
 from stream_engine.explanation.confidence import Confidence, confidence
 from stream_engine.explanation.derivations import DerivationGraph
 from stream_engine.explanation.evaluation import Evaluation
-from stream_engine.explanation.faithfulness import faithfulness_of
+from stream_engine.explanation.faithfulness import Faithfulness, faithfulness_of
 from stream_engine.explanation.restricting import restricted
-from stream_engine.explanation.supports import minimal_supports
+from stream_engine.explanation.supports import Supports, minimal_supports
 from stream_engine.explanation.tracing import Tracer
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import sort_key
@@ -87,7 +87,6 @@ def why(  # noqa: PLR0913 - the question and its bounds
     wanted = limit if chance is None else max(limit, FOR_CONFIDENCE)
     found = minimal_supports(graph, goal, wanted, budget)
     complete = found.complete and tracer.complete
-    supports = tuple(_listed(tokens, support) for support in found.sets[:limit])
     notes = list(tracer.notes)
     if not tracer.complete:
         notes.append(UNFOLLOWED)
@@ -96,13 +95,12 @@ def why(  # noqa: PLR0913 - the question and its bounds
         notes.append(DISTURBED)
     sure = None
     if chance is not None and not trust.disturbed:
-        chances = _chances(tokens, chance)
-        sure = confidence(graph, goal, found.sets, complete, chances, budget)
-        if sure.exact and (trust.loose or not tracer.complete):
-            sure = Confidence(sure.probability, False, LOOSE if trust.loose else UNFOLLOWED)
+        chances = chances_of(tokens, chance)
+        known = Supports(found.sets, complete)
+        sure = bounded(confidence(graph, goal, known, chances, budget), trust, tracer)
     return Why(
         holds=True,
-        supports=supports,
+        supports=tuple(_listed(tokens, support) for support in found.sets[:limit]),
         complete=complete and len(found.sets) <= limit,
         known=len(found.sets),
         confidence=sure,
@@ -110,12 +108,19 @@ def why(  # noqa: PLR0913 - the question and its bounds
     )
 
 
+def bounded(sure: Confidence, trust: Faithfulness, tracer: Tracer) -> Confidence:
+    """Return a probability as a lower bound where supports do not say all."""
+    if not sure.exact or not (trust.loose or not tracer.complete):
+        return sure
+    return Confidence(sure.probability, False, LOOSE if trust.loose else UNFOLLOWED)
+
+
 def _listed(tokens: Tokens, support: frozenset[int]) -> tuple[BaseRow, ...]:
     rows = [tokens.base_row(token) for token in support]
     return tuple(sorted(rows, key=lambda base: (base.source, sort_key(base.row))))
 
 
-def _chances(tokens: Tokens, chance: Chance) -> dict[int, float]:
+def chances_of(tokens: Tokens, chance: Chance) -> dict[int, float]:
     """Return the probabilities of the tokens that are not certain."""
     found: dict[int, float] = {}
     for token in tokens:

@@ -59,4 +59,5 @@ def test_only_the_console_is_published_and_only_here() -> None:
 
 def test_seven_services_are_ours() -> None:
     modules = sorted(PYTHON_SERVICES.values())
-    assert modules == ["deploy.containers.prepare", *["gateway"] * 4, "static_engine", "ui"]
+    expected = ["deploy.console", "deploy.containers.prepare", *["gateway"] * 4, "static_engine"]
+    assert modules == expected

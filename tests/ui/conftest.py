@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from deploy.site.provision import provision
 from deploy.site.sample_building import sample_building
+from federated_optimizer.coordinator.explaining_rows import Question
 from federated_optimizer.coordinator.model import (
     Change,
     ChangeBatch,
@@ -48,6 +49,7 @@ from streamsql.syntax.statements import (
     Subscribe,
 )
 from streamsql.wire.messages import BufferState, SiteState, WrapperState
+from tests.ui.questions import questions
 from ui.app import create_app
 from ui.map.site_map import SiteMap, read_site, site_map
 from ui.settings import ConsoleSettings
@@ -75,6 +77,8 @@ class FakeCoordinator:
         commands: What was sent to sites.
         answers: Called with a query's text when it starts; gives its first rows.
         status: Of queries that start.
+        base: Rows of sources, for questions about rows.
+        rows: Answers such questions.
     """
 
     def __init__(self, script: str) -> None:
@@ -88,6 +92,8 @@ class FakeCoordinator:
         self.waiting_for: tuple[str, ...] = ()
         self.started = 0
         self.site_infos = tuple(self._site(f"gw-{n}") for n in (1, 2, 3))
+        self.base: dict[str, list[Row]] = {}
+        self.rows = questions(self.base, self.catalog, self.queries)
 
     # --- what tests do -----------------------------------------------------------------------
 
@@ -129,7 +135,7 @@ class FakeCoordinator:
         self, text: str, *, name: str = "", origin: str = "user"
     ) -> tuple[StatementResult, ...]:
         """Run a script."""
-        return tuple([self._run(s, name, origin) for s in parse_script(text)])
+        return tuple([await self._run_one(s, name, origin) for s in parse_script(text)])
 
     def validate(self, text: str) -> Validation:
         """Check a text."""
@@ -195,6 +201,11 @@ class FakeCoordinator:
         self.commands.append((site, verb, arguments))
 
     # --- inside ------------------------------------------------------------------------------
+
+    async def _run_one(self, statement: Statement, name: str, origin: str) -> StatementResult:
+        if isinstance(statement, Question):
+            return await self.rows.answer(statement)
+        return self._run(statement, name, origin)
 
     def _run(self, statement: Statement, name: str, origin: str) -> StatementResult:
         match statement:

@@ -11,6 +11,10 @@ import httpx
 from streamsql.errors import BindingError, DeploymentError, FederationError, Span
 
 DEFAULT_ADDRESS = "http://127.0.0.1:8420"
+SECONDS = 30.0
+QUESTION_SECONDS = 120.0
+"""For questions about rows, which are computed from scratch."""
+
 Object = dict[str, Any]
 
 
@@ -32,7 +36,7 @@ class ConsoleClient:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._http = httpx.Client(base_url=address, timeout=30.0, trust_env=False)
+        self._http = httpx.Client(base_url=address, timeout=SECONDS, trust_env=False)
 
     def get(self, path: str, **parameters: str) -> Any:
         """Return the JSON answer of a GET request.
@@ -42,13 +46,18 @@ class ConsoleClient:
         """
         return self._answer("GET", path, params=parameters)
 
-    def post(self, path: str, body: Object) -> Any:
+    def post(self, path: str, body: Object, *, seconds: float = SECONDS) -> Any:
         """Return the JSON answer of a POST request.
+
+        Args:
+            path: Below the console's address.
+            body: A JSON object.
+            seconds: How long to wait for the answer.
 
         Raises:
             FederationError: The console is not there, or refuses.
         """
-        return self._answer("POST", path, json=body)
+        return self._answer("POST", path, json=body, timeout=seconds)
 
     def delete(self, path: str) -> Any:
         """Return the JSON answer of a DELETE request.

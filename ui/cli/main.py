@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from streamsql.errors import FederationError, InternalError
-from ui.cli.client import ConsoleClient, ServerError, console_address
+from ui.cli.client import QUESTION_SECONDS, ConsoleClient, ServerError, console_address
 from ui.cli.explaining import explained
 from ui.cli.printing import check_format, print_json, print_list
+from ui.cli.questions import print_answer, value_of
 from ui.cli.running import Until, follow, run_query, seconds_of
 
 app = typer.Typer(
@@ -136,6 +137,73 @@ def query_explain(query: str, form: ListFormat = "table", console: Address = Non
     with connected(console) as client:
         shown = client.get(f"/api/queries/{query}/explain")
         print_json(shown["data"]) if form == "json" else typer.echo(shown["text"])
+
+
+@query_app.command("why")
+def query_why(  # noqa: PLR0913, PLR0917  (the command line contract)
+    query: Annotated[str, typer.Argument(help="Id or name of a running query")],
+    values: Annotated[list[str], typer.Argument(help="The row: a value per column, or NULL")],
+    limit: Annotated[int, typer.Option(min=1, help="Most combinations to show")] = 10,
+    confidence: Annotated[
+        str, typer.Option(help="Column with probabilities of base rows, e.g. link.pdr")
+    ] = "",
+    form: ListFormat = "table",
+    console: Address = None,
+) -> None:
+    """Show which base rows a row of a running query rests on.
+
+    Examples:
+      pando query why q3 a d
+      pando query why q3 a d --confidence link.pdr --format json
+    """
+    with connected(console) as client:
+        check_format(form, _LISTS)
+        body = {"row": list(map(value_of, values)), "limit": limit, "confidence": confidence}
+        path = f"/api/queries/{query}/why"
+        print_answer(client.post(path, body, seconds=QUESTION_SECONDS), form)
+
+
+@query_app.command("confidence")
+def query_confidence(
+    query: Annotated[str, typer.Argument(help="Id or name of a running query")],
+    column: Annotated[str, typer.Argument(help="With probabilities of base rows: link.pdr")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Most rows to show")] = None,
+    form: ListFormat = "table",
+    console: Address = None,
+) -> None:
+    """Show how probable the rows of a running query are.
+
+    Example:
+      pando query confidence q3 link.pdr --limit 20
+    """
+    with connected(console) as client:
+        check_format(form, _LISTS)
+        body = {"column": column, "limit": limit}
+        path = f"/api/queries/{query}/confidence"
+        print_answer(client.post(path, body, seconds=QUESTION_SECONDS), form)
+
+
+@query_app.command("what-if")
+def query_what_if(
+    source: Annotated[str, typer.Argument(help="A source or table")],
+    values: Annotated[
+        list[str], typer.Argument(help="Of its key, or of its first columns; NULL: any")
+    ],
+    query: Annotated[str | None, typer.Option(help="Only this query; else all")] = None,
+    form: ListFormat = "table",
+    console: Address = None,
+) -> None:
+    """Show which rows would go and come if base rows were deleted; nothing changes.
+
+    Examples:
+      pando query what-if link a b
+      pando query what-if link a b --query q3
+    """
+    with connected(console) as client:
+        check_format(form, _LISTS)
+        delete = [{"source": source, "values": list(map(value_of, values))}]
+        body = {"delete": delete, "query": query}
+        print_answer(client.post("/api/what-if", body, seconds=QUESTION_SECONDS), form)
 
 
 @app.command()

@@ -59,7 +59,7 @@ def test_what_if_names_what_goes_and_what_comes_of_every_query(harness: Any) -> 
         await harness.start_query(coordinator, "SELECT src FROM Link", name="ends")
         await harness.start_query(coordinator, "SELECT rid FROM RoomSensor", name="rooms")
         await harness.until(lambda: len(coordinator.relation(cheapest)) == 6)
-        result = await coordinator.rows.what_if_deleted("Link", ["a", "b"])
+        result = await coordinator.rows.what_if_deleted([("Link", ["a", "b"])])
         by_name = {query["query"]: query for query in result.data["queries"]}
         assert set(by_name) == {"cheapest", "ends"}
         assert by_name["cheapest"]["gone"] == [
@@ -73,7 +73,7 @@ def test_what_if_names_what_goes_and_what_comes_of_every_query(harness: Any) -> 
         ]
         assert by_name["ends"]["gone"] == [{"src": "a"}]
         assert result.text.startswith("Without link('a', 'b', 1.0):\nquery cheapest: 3 of 6 rows")
-        one = await coordinator.rows.what_if_deleted("link", ["a", "b"], query_id="ends")
+        one = await coordinator.rows.what_if_deleted([("link", ["a", "b"])], query_id="ends")
         assert [query["query"] for query in one.data["queries"]] == ["ends"]
         assert len(coordinator.relation(cheapest)) == 6
 
@@ -105,6 +105,33 @@ def test_confidence_comes_from_a_column(harness: Any) -> None:
     harness.run(scenario)
 
 
+def test_statements_ask_about_any_query(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        text = """
+        EXPLAIN WHY (SELECT src, dst FROM reachable) ROW ('a', 'd') WITH (limit = 1);
+        EXPLAIN WHAT IF DELETE link('c', 'd'), link('b') FOR (SELECT src, dst FROM reachable);
+        EXPLAIN (FORMAT JSON) CONFIDENCE (SELECT src, dst FROM Link WHERE cost < 2.0)
+          USING link.cost LIMIT 1;
+        """
+        why, what_if, sure = await coordinator.execute(text)
+        assert supports(why) == [{("a", "c"), ("c", "d")}]
+        assert not why.data["complete"]
+        assert "Cut off" in why.text
+        (query,) = what_if.data["queries"]
+        assert query["gone_count"] == 4
+        assert what_if.text.startswith("Without link('b', 'c', 1.0) and link('c', 'd', 2.0):")
+        assert sure.text == ""
+        assert sure.data["total"] == 2
+        assert sure.data["rows"][0]["row"] == {"src": "a", "dst": "b"}
+        assert sure.data["rows"][0]["confidence"]["probability"] == 1.0
+        assert coordinator.queries() == ()
+        wrong = coordinator.validate("EXPLAIN WHY reachable ROW ('a')").diagnoses
+        assert [d.message for d in wrong] == ["1 values for a row of 2 columns"]
+
+    harness.run(scenario)
+
+
 def test_wrong_questions_are_refused_with_the_reason(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await linked(federation)
@@ -117,11 +144,11 @@ def test_wrong_questions_are_refused_with_the_reason(harness: Any) -> None:
         with pytest.raises(KeyError):
             await rows.why_row("nothing", ["a", "b"])
         with pytest.raises(BindingError, match="there is no source or table 'nothing'"):
-            await rows.what_if_deleted("nothing", ["a"])
-        with pytest.raises(BindingError, match="no row of link that these queries read"):
-            await rows.what_if_deleted("link", ["a", "zzz"])
-        with pytest.raises(BindingError, match="does not read RoomSensor"):
-            await rows.what_if_deleted("RoomSensor", ["r1"], query_id=query)
+            await rows.what_if_deleted([("nothing", ["a"])])
+        with pytest.raises(BindingError, match="no base row is meant"):
+            await rows.what_if_deleted([("link", ["a", "zzz"])])
+        with pytest.raises(BindingError, match="does not read roomsensor"):
+            await rows.what_if_deleted([("RoomSensor", ["r1"])], query_id=query)
         absent = await rows.why_row(query, ["d", "a"])
         assert not absent.data["holds"]
         assert absent.text == "('d', 'a') is not in the result."

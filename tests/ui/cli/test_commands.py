@@ -231,3 +231,66 @@ def test_a_closed_pipe_is_no_error(console: Any, coordinator: Any) -> None:
             console.push(query, (1, ("late", float(number))))
         assert process.wait(30) == 0
         assert "Traceback" not in process.stderr.read()
+
+
+# --- questions about rows -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reach(coordinator: Any, console: Any) -> str:
+    """A running query over two links, one behind the other."""
+    coordinator.base["link"] = [("a", "b", 1.0, 1.0, 0), ("b", "c", 2.0, 0.5, 0)]
+    text = "SELECT src, dst FROM reachable"
+    (started,) = asyncio.run(coordinator.execute(text, name="reach"))
+    assert console.address
+    return str(started.query.id)
+
+
+def test_why_prints_what_a_row_rests_on(pando: Any, reach: str) -> None:
+    result = pando("query", "why", reach, "a", "c")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "('a', 'c') stays as long as all of these base rows are there:",
+        "  link('a', 'b', 1.0, 1.0, TIMESTAMP '1970-01-01T00:00:00Z')",
+        "  link('b', 'c', 2.0, 0.5, TIMESTAMP '1970-01-01T00:00:00Z')",
+    ]
+    sure = pando("query", "why", "reach", "a", "c", "--confidence", "link.pdr", "--format", "json")
+    assert objects(sure.stdout)[0]["confidence"]["probability"] == 0.5
+    missing = pando("query", "why", reach, "c", "a")
+    assert missing.stdout == "('c', 'a') is not in the result.\n"
+
+
+@pytest.mark.usefixtures("reach")
+def test_confidence_and_what_if_print_rows(pando: Any) -> None:
+    listed = pando("query", "confidence", "reach", "link.pdr", "--limit", "2").stdout.splitlines()
+    assert [line.split() for line in listed[1:3]] == [
+        ["1.0000", "('a',", "'b')"],
+        ["0.5000", "('a',", "'c')"],
+    ]
+    assert listed[3] == "2 of 3 rows; LIMIT n shows more."
+    changed = pando("query", "what-if", "link", "a", "b")
+    assert changed.stdout.splitlines() == [
+        "Without link('a', 'b', 1.0, 1.0, TIMESTAMP '1970-01-01T00:00:00Z'):",
+        "query reach: 2 of 3 rows go, 0 come",
+        "  - ('a', 'b')",
+        "  - ('a', 'c')",
+    ]
+
+
+@pytest.mark.usefixtures("reach")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("why", "nothing", "a"), "there is no query 'nothing'"),
+        (("why", "reach", "a"), "1 values for 2 columns"),
+        (("what-if", "link", "z"), "no base row is meant"),
+        (("confidence", "reach", "link.src"), "no numeric column"),
+        (("why", "reach", "a", "c", "--format", "csv"), "--format"),
+    ],
+)
+def test_wrong_questions_end_with_status_2(
+    pando: Any, arguments: tuple[str, ...], said: str
+) -> None:
+    result = pando("query", *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
