@@ -8,6 +8,7 @@ from stream_engine.operators.operator import (
     Operator,
     RecursiveOperator,
     TimedOperator,
+    TimedRecursion,
     WorkCounters,
 )
 from stream_engine.state.source_relation import TimedDelta
@@ -189,6 +190,7 @@ class FixpointNode:
     def __init__(self, plan: Fixpoint, operator: RecursiveOperator) -> None:
         self.wiring = Wiring(plan)
         self.operator = operator
+        self._timed = operator if isinstance(operator, TimedRecursion) else None
         self._name = plan.name
         self._leaf_rows = 0
         self._view_rows = 0
@@ -198,7 +200,7 @@ class FixpointNode:
         """Return nothing: base branches come with the first step."""
         return {}
 
-    def run(self, _step: StepInput) -> Delta:
+    def run(self, step: StepInput) -> Delta:
         """Hand over the pending changes and run to local quiescence.
 
         Raises:
@@ -210,6 +212,8 @@ class FixpointNode:
             wiring.rows_in += len(delta)
             self._leaf_rows += sum(delta.values())
             self.operator.apply(port, delta)
+        if self._timed is not None:
+            self._timed.advance(step.now)
         before = self.operator.counters.rounds
         change = self.operator.settle()
         if change:
@@ -231,8 +235,8 @@ class FixpointNode:
         )
 
     def next_wakeup(self) -> int | None:
-        """Return None: windows stand outside recursions."""
-        return None
+        """Return when derivations held back are due to be sent; windows stand outside."""
+        return None if self._timed is None else self._timed.next_wakeup()
 
     def state_rows(self) -> int:
         """Return the rows of the view."""

@@ -7,7 +7,12 @@ that rests on dead tokens is dropped. So a lost message is repaired by sending e
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from stream_engine.operators.operator import RecursiveMessage, RecursiveOperator, WorkCounters
+from stream_engine.operators.operator import (
+    RecursiveMessage,
+    RecursiveOperator,
+    TimedRecursion,
+    WorkCounters,
+)
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.types import Row
@@ -25,6 +30,9 @@ is alive begins a new life."""
 REPLAY_CHUNK = 5_000
 REPLAY_BYTES = 1_000_000
 """Bounds of one message of a replay: rows or kills, and bytes of rows and annotations."""
+
+_BYTES_A_ROW = 32
+"""Annotations longer than this stand for several rows."""
 
 _HELLO = ""
 """The port of a message that only tells a life."""
@@ -95,6 +103,7 @@ class PeeredFixpoint:
         self._view: Delta = {}
         self._outdated = False
         self._newborn = True
+        self._now: int | None = None
         self._operator = self._born()
         self._contents: tuple[Delta, ...] = tuple({} for _ in self._operator.leaves)
 
@@ -167,6 +176,18 @@ class PeeredFixpoint:
         """Whether `settle` has nothing left to do with what other sites have sent."""
         return not self._outdated and self._operator.is_settled
 
+    def advance(self, now: int) -> None:
+        """Tell the time; a new life is told again."""
+        self._now = now
+        if isinstance(self._operator, TimedRecursion):
+            self._operator.advance(now)
+
+    def next_wakeup(self) -> int | None:
+        """Return when `settle` would send something although nothing came in, or None."""
+        if isinstance(self._operator, TimedRecursion):
+            return self._operator.next_wakeup()
+        return None
+
     def settle(self, rounds: int | None = None) -> Delta:
         """Run to local quiescence, in a new life if there must be one; return the view's change.
 
@@ -194,7 +215,7 @@ class PeeredFixpoint:
             if log is None:
                 log = self._log[message.site] = _Log()
             log.add(message)
-            self._log_size += len(message.annotated) + len(message.kills)
+            self._log_size += _size(message)
         return messages
 
     def replay(self, site: str) -> list[PeerMessage]:
@@ -225,6 +246,8 @@ class PeeredFixpoint:
             operator.kill_site(peer, life - 1)
         for peer, bound in self._lost.items():
             operator.kill_site(peer, bound)
+        if self._now is not None and isinstance(operator, TimedRecursion):
+            operator.advance(self._now)
         return operator
 
     def _reincarnate(self) -> None:
@@ -243,6 +266,12 @@ class PeeredFixpoint:
                 f"a recursion at site {self._site} has used up its {LIVES} lives",
                 hint="restart the site: a new epoch has as many again",
             )
+
+
+def _size(message: PeerMessage) -> int:
+    """Return what a message counts against the bound: about the rows in it, packed or not."""
+    rows = sum(1 + len(row.annotation) // _BYTES_A_ROW for row in message.annotated)
+    return rows + len(message.kills)
 
 
 class _Log:

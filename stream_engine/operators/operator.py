@@ -6,7 +6,7 @@ below a log whose producer withdrew rows it never sent.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.operators import Plan
@@ -129,3 +129,17 @@ class RecursiveOperator(Protocol):
 
     def state_rows(self) -> Iterable[Row]:
         """Return the rows of the view at this site."""
+
+
+@runtime_checkable
+class TimedRecursion(Protocol):
+    """A fixpoint that sends some of what it has derived later, to send less of it.
+
+    In a step the circuit calls `advance` before `settle`. The view never depends on the time.
+    """
+
+    def advance(self, now: int) -> None:
+        """Tell the time in microseconds since 1970 UTC; it never goes back."""
+
+    def next_wakeup(self) -> int | None:
+        """Return when `settle` would send something although nothing came in, or None."""
