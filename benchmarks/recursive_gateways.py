@@ -1,0 +1,281 @@
+"""A recursion over real gateway processes: how fast a deleted link is gone, and what it costs.
+
+    python -m benchmarks.recursive_gateways [--gateways 24] [--links 4] [--deletes 24]
+                                            [--ways flood witness …] [--broker embedded|mosquitto]
+                                            [--json FILE]
+
+A base site, gateways and a broker as processes; the coordinator in this one; links of a
+transit-stub network of 100 nodes spread over the gateways by node. For every way, one after the
+other on the same gateways:
+
+* built: from the query to its settled answer over all links;
+* delete, insert: one link at a time, such that the answer changes; from the command to the gateway
+  (one more hop than the gateway's own reading would take) to the last changed row at the reader;
+* payload: bytes of the query's batches, as every site counts them where it publishes;
+* wire: bytes that all clients have sent to the broker, as the kernel counts them (`ss`): MQTT
+  itself, acknowledgements, observations, reports and heartbeats are in it;
+* memory: private memory (USS) of all site processes and the broker.
+
+`dred` is the strategy DRed over the same gateways, its derived rows shipped: the baseline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import psutil
+
+from deploy.fleet import Fleet, Link, ResultWatch, broker_bytes
+from gateway.broker.launch import Preference
+from gateway.broker.testing import BrokerProcess
+from stream_engine.simulation.topologies import transit_stub
+from streamsql.data.types import Row
+
+CHOICES = {
+    "flood": "way = 'flood'",
+    "witness": "way = 'witness'",
+    "annotations": "way = 'annotations'",
+    "centre": "way = 'centre'",
+    "dred": "way = 'annotations', strategy = 'dred'",
+}
+SECONDS = 120.0
+GOAL_MILLISECONDS = 50.0
+GOAL_BYTES = 2 << 30
+
+
+@dataclass
+class Phase:
+    """Changes of one kind: milliseconds each, and bytes of all."""
+
+    milliseconds: list[float] = field(default_factory=list)
+    payload: int = 0
+    wire: int = 0
+
+    def line(self, name: str) -> str:
+        """Return it as text."""
+        count = len(self.milliseconds)
+        ordered = sorted(self.milliseconds)
+        p95 = ordered[min(count - 1, int(count * 0.95))]
+        return (
+            f"  {name:<7} p50 {statistics.median(ordered):6.1f} ms  p95 {p95:6.1f}  "
+            f"max {ordered[-1]:6.1f}   payload {self.payload / count:9,.0f} B each  "
+            f"wire {self.wire / count:9,.0f} B each"
+        )
+
+
+@dataclass
+class Outcome:
+    """What came of one way."""
+
+    way: str
+    description: str = ""
+    build_seconds: float = 0.0
+    build_payload: int = 0
+    build_wire: int = 0
+    delete: Phase = field(default_factory=Phase)
+    insert: Phase = field(default_factory=Phase)
+    memory: dict[str, int] = field(default_factory=dict)
+
+
+def closure(links: set[Link]) -> set[Row]:
+    """Return what is reachable, by search from every node."""
+    onward: dict[str, set[str]] = {}
+    for source, target, _ in links:
+        onward.setdefault(source, set()).add(target)
+    found: set[Row] = set()
+    for start, first in onward.items():
+        seen: set[str] = set()
+        todo = list(first)
+        while todo:
+            node = todo.pop()
+            if node not in seen:
+                seen.add(node)
+                todo.extend(onward.get(node, ()))
+        found |= {(start, node) for node in seen}
+    return found
+
+
+def visible_deletions(links: set[Link], count: int, seed: int) -> list[Link]:
+    """Return links whose deletion alone changes the answer, as many as there are up to a count."""
+    whole = closure(links)
+    order = sorted(links)
+    random.Random(seed).shuffle(order)
+    found: list[Link] = []
+    for link in order:
+        if len(found) == count:
+            break
+        if closure(links - {link}) != whole:
+            found.append(link)
+    return found
+
+
+class Session:
+    """One fleet, and the ways measured on it."""
+
+    def __init__(self, fleet: Fleet, broker: BrokerProcess, deletions: list[Link]) -> None:
+        self.fleet = fleet
+        self.broker = broker
+        self.deletions = deletions
+
+    async def measure(self, way: str) -> Outcome:
+        """Run everything in one way.
+
+        Raises:
+            TimeoutError: An answer does not become right.
+        """
+        outcome, fleet = Outcome(way), self.fleet
+        wire, began = broker_bytes(self.broker.port), time.perf_counter()
+        query = await fleet.query(f"SUBSCRIBE TO reachable WITH ({CHOICES[way]})")
+        watch = ResultWatch(fleet, query)
+        watch.expect(closure(fleet.links))
+        outcome.build_seconds = await watch.reached(SECONDS) - began
+        await self._settled(query)
+        outcome.build_payload = self._payload(query)
+        outcome.build_wire = broker_bytes(self.broker.port) - wire
+        for link in self.deletions:
+            await self._change(watch, query, outcome.delete, [], [link])
+            await self._change(watch, query, outcome.insert, [link], [])
+        outcome.memory = {**fleet.memory(), "broker": _uss(self.broker.pid)}
+        (recursion,) = fleet.coordinator.explain(query).data["recursions"]
+        outcome.description = next(iter(recursion["sites_work"].values()))["description"]
+        await watch.close()
+        await fleet.coordinator.stop(query)
+        return outcome
+
+    async def _change(
+        self, watch: ResultWatch, query: str, phase: Phase, up: list[Link], down: list[Link]
+    ) -> None:
+        fleet = self.fleet
+        watch.expect(closure((fleet.links - set(down)) | set(up)))
+        wire, payload = broker_bytes(self.broker.port), self._payload(query)
+        began = time.perf_counter()
+        fleet.change(up, down)
+        phase.milliseconds.append((await watch.reached(SECONDS) - began) * 1_000)
+        await self._settled(query)
+        phase.payload += self._payload(query) - payload
+        phase.wire += broker_bytes(self.broker.port) - wire
+
+    async def _settled(self, query: str) -> None:
+        """Wait until all counts are in: reports come ten times a second."""
+        await asyncio.sleep(0.25)
+        await self.fleet.until(lambda: self.fleet.info(query).settled, "it settles", SECONDS)
+
+    def _payload(self, query: str) -> int:
+        traffic = self.fleet.coordinator.explain(query).data["traffic"]
+        return sum(int(site["bytes"]) for site in traffic.values())
+
+
+def _uss(pid: int) -> int:
+    return int(psutil.Process(pid).memory_full_info().uss)
+
+
+async def run(arguments: argparse.Namespace, folder: Path, broker: BrokerProcess) -> list[Outcome]:
+    """Start the fleet and measure every way."""
+    net = transit_stub(1, arguments.links, seed=1)
+    gateways = arguments.gateways
+    hosts = {node: f"gw-{net.host_of(node, gateways):02}" for node in net.nodes}
+    links = {(link.source, link.target, float(link.latency)) for link in net.links}
+    deletions = visible_deletions(links, arguments.deletes, seed=2)
+    fleet = Fleet(folder, broker.url, hosts)
+    outcomes = []
+    try:
+        began = time.perf_counter()
+        await fleet.start(sorted(links), seconds=180.0)
+        print(
+            f"{gateways} gateways, {len(links)} links, {len(deletions)} visible deletions, "
+            f"{broker.kind} broker; all online after {time.perf_counter() - began:.1f} s; "
+            f"load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
+        session = Session(fleet, broker, deletions)
+        for way in arguments.ways:
+            outcomes.append(await session.measure(way))
+            _print(outcomes[-1])
+    finally:
+        await fleet.stop()
+    return outcomes
+
+
+def _print(outcome: Outcome) -> None:
+    total = sum(outcome.memory.values())
+    print(f"{outcome.way}: {outcome.description}; load {os.getloadavg()[0]:.1f}")
+    print(
+        f"  built   {outcome.build_seconds:6.2f} s   payload {outcome.build_payload:11,} B   "
+        f"wire {outcome.build_wire:11,} B"
+    )
+    print(outcome.delete.line("delete"))
+    print(outcome.insert.line("insert"))
+    print(
+        f"  memory  {total / 2**20:,.0f} MiB in {len(outcome.memory)} processes "
+        f"(largest {max(outcome.memory.values()) / 2**20:.0f} MiB)",
+        flush=True,
+    )
+
+
+def judged(outcomes: list[Outcome]) -> list[str]:
+    """Return goals with what was reached (E3, E4 and B3 of performance.md)."""
+    by_way = {outcome.way: outcome for outcome in outcomes}
+    lines = []
+    dred = by_way.get("dred")
+    for way, outcome in by_way.items():
+        if way == "dred":
+            continue
+        p50 = statistics.median(outcome.delete.milliseconds)
+        verdict = "pass" if p50 <= GOAL_MILLISECONDS else "miss"
+        text = f"E3 {way}: deleted link gone in {p50:.1f} ms p50 (goal <= 50): {verdict}"
+        if dred is not None:
+            ratio = statistics.median(dred.delete.milliseconds) / p50
+            text += f"; DRed takes {ratio:.1f} times as long (goal >= 10)"
+            text += f", {dred.delete.payload / max(outcome.delete.payload, 1):.1f} times the bytes"
+        lines.append(text)
+    most = max(sum(outcome.memory.values()) for outcome in outcomes)
+    verdict = "pass" if most <= GOAL_BYTES else "miss"
+    lines.append(f"E4: {most / 2**20:,.0f} MiB for all processes (goal <= 2,048): {verdict}")
+    references = [by_way[w] for w in ("flood", "centre") if w in by_way]
+    if references:
+        cheapest = min(_payload(outcome) for outcome in references)
+        for way, outcome in by_way.items():
+            lines.append(f"B3 {way}: {_payload(outcome) / cheapest:.1f} x min(flood, centre)")
+    return lines
+
+
+def _payload(outcome: Outcome) -> int:
+    return outcome.build_payload + outcome.delete.payload + outcome.insert.payload
+
+
+def main() -> int:
+    """Return 0; goals are printed, not enforced: this machine is shared."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gateways", type=int, default=24)
+    parser.add_argument("--links", type=int, default=4, help="directed links a node")
+    parser.add_argument("--deletes", type=int, default=24)
+    parser.add_argument("--ways", nargs="+", choices=list(CHOICES), default=list(CHOICES))
+    parser.add_argument("--broker", choices=["embedded", "mosquitto"], default="embedded")
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    arguments = parser.parse_args()
+    kind: Preference = arguments.broker
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "broker").mkdir()
+        with BrokerProcess(kind, folder / "broker") as broker:
+            outcomes = asyncio.run(run(arguments, folder, broker))
+    lines = judged(outcomes)
+    print("\n".join(lines))
+    if arguments.json:
+        figures = {"outcomes": [asdict(outcome) for outcome in outcomes], "goals": lines}
+        arguments.json.write_text(json.dumps(figures, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
