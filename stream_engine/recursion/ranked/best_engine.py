@@ -13,10 +13,10 @@ from typing import Any
 
 from stream_engine.recursion.options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program import Program
-from stream_engine.recursion.ranked.derivations import Proof, derivations_of
+from stream_engine.recursion.ranked.derivations import Compiler, Proof, nests_of
 from stream_engine.recursion.ranked.entries import DEAD, Entry
-from stream_engine.recursion.ranked.groups import Group, Selector, priority_of
-from stream_engine.recursion.ranked.proofs import Proofs, is_broken, most_deaths
+from stream_engine.recursion.ranked.groups import Candidate, Groups, priority_of, selector_of
+from stream_engine.recursion.ranked.proofs import Proofs, is_broken, most_deaths, widths_of
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
@@ -37,10 +37,12 @@ class RankedBestEngine:
         self.counters = FixpointCounters()
         self._program = program
         self._options = options
-        self._proofs = Proofs([len(use.columns) for use in program.uses], program.width)
-        self._groups: dict[object, Group] = {}
-        self._derivations = derivations_of(program, self._proofs.tables, self._groups)
-        self._selector = Selector(selection)
+        nests = nests_of(program)
+        self._proofs = Proofs(widths_of(program), nests.indexes(selection.group))
+        self._groups: Groups = {}
+        compiler = Compiler(self._proofs.tables, selection, self._groups)
+        self._derivations = compiler.derivations(nests)
+        self._selector = selector_of(selection)
         self._priority = priority_of(program.rules, selection)
         self._queue: list[tuple[Any, int, int, Row, Proof]] = []
         self._arrivals = 0
@@ -60,7 +62,8 @@ class RankedBestEngine:
         is_decided = self._decide()
         fresh = [proofs.add_leaf_rows(leaf, rows) for leaf, rows in enumerate(entered)]
         if is_decided:
-            for entries, grows in zip(fresh, self._derivations.leaf, strict=True):
+            growth = self._derivations.careful if proofs.lost else self._derivations.quick
+            for entries, grows in zip(fresh, growth.leaf, strict=True):
                 if entries:
                     self._grow(grows, entries, 0)
             is_decided = self._settle()
@@ -103,22 +106,20 @@ class RankedBestEngine:
         group = self._groups.get(key)
         if group is not None and not self._selector.refresh(group):
             del self._groups[key]
-        found: list[tuple[Row, Proof]] = []
+        found: list[Candidate] = []
         for regroup in self._derivations.regroups:
             regroup(row, found.append)
         if found:
-            bests = self._selector.front([row for row, _ in found])
-            is_best = self._selector.is_best
-            self._queue_up([pair for pair in found if is_best(pair[0], bests)], 0)
+            self._queue_up(self._selector.best_of(found), 0)
 
     def _grow(self, grows: Sequence[Any], entries: list[Entry], level: int) -> None:
-        found: list[tuple[Row, Proof]] = []
+        found: list[Candidate] = []
         for grow in grows:
             grow(entries, found.append)
         if found:
             self._queue_up(found, level)
 
-    def _queue_up(self, found: list[tuple[Row, Proof]], level: int) -> None:
+    def _queue_up(self, found: list[Candidate], level: int) -> None:
         queue, priority, number = self._queue, self._priority, self._arrivals
         for row, proof in found:
             number += 1
@@ -128,9 +129,10 @@ class RankedBestEngine:
 
     def _run(self) -> None:
         """Enter queued candidates that are best, and queue what they derive."""
-        program, proofs, queue = self._program, self._proofs, self._queue
-        get, group_of = proofs.view.rows.get, self._selector.group_of
-        recursive = self._derivations.recursive
+        program, proofs, queue, groups = self._program, self._proofs, self._queue, self._groups
+        get, group_of, lost = proofs.view.get, self._selector.group_of, proofs.lost
+        claim, new_group = self._selector.claim, self._selector.new_group
+        quick, careful = self._derivations.quick.recursive, self._derivations.careful.recursive
         deepest = 0
         while queue:
             _, _, level, row, proof = heappop(queue)
@@ -140,34 +142,27 @@ class RankedBestEngine:
             key = group_of(row)
             if is_broken(proof):
                 self._stale[key] = row  # it may have another derivation
-            elif self._claims(key, row):
-                entry = proofs.place(row, entry, proof)
-                self._groups[key].entries.append(entry)
-                program.check_size(proofs.live)
-                if level >= deepest:
-                    deepest = level + 1
-                    program.check_rounds(deepest, len(self._groups))
-                self._grow(recursive, [entry], level + 1)
-                program.check_derivations(self._done, self._options.max_derivations)
-        self.counters.rounds += deepest
-
-    def _claims(self, key: object, row: Row) -> bool:
-        """Return whether a row is best of its group; rows that it supersedes die."""
-        selector = self._selector
-        group = self._groups.get(key)
-        if group is None:
-            self._groups[key] = Group(selector.values(row), [])
-            return True
-        if not selector.improve(row, group.bests):
-            return selector.is_best(row, group.bests)
-        kept: list[Entry] = []
-        for entry in group.entries:
-            if selector.is_best(entry.row, group.bests):
-                kept.append(entry)
+                continue
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = new_group(row)
             else:
-                self._proofs.lose(entry)
-        group.entries = kept
-        return True
+                superseded = claim(group, row)
+                if superseded is None:
+                    continue
+                for other in superseded:
+                    proofs.lose(other)
+            entry = proofs.place(row, entry, proof)
+            group.append(entry)
+            if level >= deepest:
+                deepest = level + 1
+                program.check_rounds(deepest, len(groups))
+                program.check_size(proofs.live)
+                program.check_derivations(self._done, self._options.max_derivations)
+            self._grow(careful if lost else quick, [entry], level + 1)
+        program.check_size(proofs.live)
+        program.check_derivations(self._done, self._options.max_derivations)
+        self.counters.rounds += deepest
 
     def _computed_again(self) -> Delta:
         proofs = self._proofs
@@ -178,18 +173,18 @@ class RankedBestEngine:
         self._groups.clear()
         old = proofs.forget_view()
         for leaf, grow in self._derivations.base:
-            self._grow([grow], list(proofs.tables[leaf].rows.values()), 0)
+            self._grow([grow], list(proofs.tables[leaf]), 0)
         self._settle()
         self.counters.derivations += self._done
         return proofs.take_delta_from(old)
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the view."""
-        return iter(self._proofs.view.rows)
+        return (entry.row for entry in self._proofs.view)
 
     def size(self) -> int:
         """Return the number of rows of the view."""
-        return len(self._proofs.view.rows)
+        return self._proofs.live
 
     def clear(self) -> None:
         """Drop all state."""

@@ -4,7 +4,7 @@ A row's *rank* says when it was derived: the rows that its proof uses have lower
 proofs are well founded. Who uses a row in a proof is known, so that a death costs what it touches.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -59,47 +59,78 @@ class Entry:
 GHOST = Entry((), DEAD, ())
 """Stands for a row that is not found."""
 
+Part = dict[Row, Entry]
 Bucket = dict[Entry, None]
 Index = dict[Hashable, Bucket]
 KeyOf = Callable[[Row], Any]
 
 
 class EntryTable:
-    """A set of entries with hash indexes over some columns.
+    """A set of entries, parted by some columns, with hash indexes over others.
 
-    The dictionaries stay the same objects for ever: generated loops bind their methods.
+    The rows that share the values of the *primary* columns lie in one dictionary: it is an index
+    without memory of its own, and looking up many rows of one part stays within the caches.
+    Dictionaries that generated loops bind stay the same objects for ever. Keys are bare values for
+    one column, else tuples.
 
     State: the entries, and one bucket per key and index. Work per change: one bucket per index.
 
     Args:
         width: Number of columns.
+        indexes: Sets of columns to look up by; the first is the primary one.
 
     Attributes:
         width: Number of columns.
-        rows: The entries by row.
+        primary: Columns by which the rows are parted; () when they are in one part.
+        parts: The parts by key.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, indexes: Sequence[tuple[int, ...]]) -> None:
         self.width = width
-        self.rows: dict[Row, Entry] = {}
-        self._indexes: dict[tuple[int, ...], tuple[KeyOf, Index]] = {}
+        self.primary: tuple[int, ...] = indexes[0] if indexes else ()
+        self.parts: dict[Hashable, Part] = {}
+        self.part_of = key_of(self.primary)
+        self._indexes: dict[tuple[int, ...], tuple[KeyOf, Index]] = {
+            columns: (key_of(columns), {}) for columns in indexes[1:]
+        }
+        self.clear()
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return sum(map(len, self.parts.values()))
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries."""
+        for part in self.parts.values():
+            yield from part.values()
 
     def index(self, columns: tuple[int, ...]) -> Index:
-        """Return the index over some columns (keys: bare values for one column, else tuples).
+        """Return the index over columns that are not the primary ones."""
+        return self._indexes[columns][1]
 
-        Only to be asked for while the table is empty.
-        """
-        found = self._indexes.get(columns)
-        if found is None:
-            found = self._indexes[columns] = (itemgetter(*columns), {})
-        return found[1]
+    def get(self, row: Row) -> Entry | None:
+        """Return the entry of a row, if it is there."""
+        part = self.parts.get(self.part_of(row))
+        return None if part is None else part.get(row)
+
+    def rows(self) -> Part:
+        """Return a copy: all entries by row."""
+        found: Part = {}
+        for part in self.parts.values():
+            found.update(part)
+        return found
 
     def add(self, entry: Entry) -> None:
         """Add an entry whose row is not there."""
         row = entry.row
-        self.rows[row] = entry
-        for key_of, index in self._indexes.values():
-            key = key_of(row)
+        key = self.part_of(row)
+        part = self.parts.get(key)
+        if part is None:
+            self.parts[key] = {row: entry}
+        else:
+            part[row] = entry
+        for value_of, index in self._indexes.values():
+            key = value_of(row)
             bucket = index.get(key)
             if bucket is None:
                 index[key] = {entry: None}
@@ -109,9 +140,13 @@ class EntryTable:
     def remove(self, entry: Entry) -> None:
         """Remove an entry that is there."""
         row = entry.row
-        del self.rows[row]
-        for key_of, index in self._indexes.values():
-            key = key_of(row)
+        key = self.part_of(row)
+        part = self.parts[key]
+        del part[row]
+        if not part and self.primary:
+            del self.parts[key]
+        for value_of, index in self._indexes.values():
+            key = value_of(row)
             bucket = index[key]
             del bucket[entry]
             if not bucket:
@@ -119,10 +154,18 @@ class EntryTable:
 
     def clear(self) -> None:
         """Drop everything; proofs and users go too, so that no cycles of objects are left."""
-        release(self.rows.values())
-        self.rows.clear()
+        release(self)
+        if self.primary:
+            self.parts.clear()
+        else:
+            self.parts.setdefault((), {}).clear()
         for _, index in self._indexes.values():
             index.clear()
+
+
+def key_of(columns: tuple[int, ...]) -> KeyOf:
+    """Return a function from row to key: a bare value for one column, else a tuple."""
+    return itemgetter(*columns) if columns else lambda _row: ()
 
 
 def release(entries: Iterable[Entry]) -> None:

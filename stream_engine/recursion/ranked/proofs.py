@@ -6,14 +6,16 @@ it is given up. Suspects are taken in the order of their ranks, so that each is 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
+from stream_engine.recursion.program import Program
 from stream_engine.recursion.ranked.derivations import Proof, Support
 from stream_engine.recursion.ranked.entries import DEAD, LEAF_RANK, Entry, EntryTable, release
 from stream_engine.recursion.rules import RECURSIVE
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
+from streamsql.errors import InternalError
 
 
 class Proofs:
@@ -23,8 +25,8 @@ class Proofs:
     loops skip them), so that a row which comes back is the same entry and shows in no delta.
 
     Args:
-        leaf_widths: Number of columns of every leaf.
-        width: Of the view.
+        widths: Numbers of columns by leaf number and RECURSIVE.
+        indexes: By which columns they are looked up.
 
     Attributes:
         tables: By leaf number and RECURSIVE.
@@ -34,9 +36,14 @@ class Proofs:
         checked: Suspects decided since the start.
     """
 
-    def __init__(self, leaf_widths: Sequence[int], width: int) -> None:
-        self.tables = {leaf: EntryTable(columns) for leaf, columns in enumerate(leaf_widths)}
-        self.view = self.tables[RECURSIVE] = EntryTable(width)
+    def __init__(
+        self, widths: Mapping[int, int], indexes: Mapping[int, Sequence[tuple[int, ...]]]
+    ) -> None:
+        self.tables = {
+            relation: EntryTable(width, indexes.get(relation, ()))
+            for relation, width in widths.items()
+        }
+        self.view = self.tables[RECURSIVE]
         self.live = 0
         self.lost: list[Entry] = []
         self.checked = 0
@@ -64,7 +71,9 @@ class Proofs:
         table = self.tables[leaf]
         suspects = self._suspects
         for row in rows:
-            entry = table.rows[row]
+            entry = table.get(row)
+            if entry is None:
+                raise InternalError(f"leaf {leaf} of a recursion has no row {row}")
             table.remove(entry)
             entry.rank = DEAD
             if entry.users:
@@ -141,7 +150,7 @@ class Proofs:
         view = self.view
         for entry in lost:
             row = entry.row
-            if entry.rank == DEAD and view.rows.get(row) is entry:
+            if entry.rank == DEAD and view.get(row) is entry:
                 view.remove(entry)
                 if entry in entered:
                     entered.discard(entry)
@@ -153,13 +162,13 @@ class Proofs:
 
     def forget_view(self) -> dict[Row, Entry]:
         """Drop all rows of the view; return those that were there before this change."""
-        old = dict(self.view.rows)
+        old = self.view.rows()
         for entry in self._entered:
             del old[entry.row]
         self.view.clear()
         for leaf, table in self.tables.items():
             if leaf != RECURSIVE:
-                release(table.rows.values())
+                release(table)
         self.live = 0
         self.lost = []
         self._entered = set()
@@ -169,7 +178,7 @@ class Proofs:
     def take_delta_from(self, old: dict[Row, Entry]) -> Delta:
         """Return the change from rows that `forget_view` returned."""
         self._entered = set()
-        new = self.view.rows
+        new = self.view.rows()
         delta: Delta = dict.fromkeys(new.keys() - old.keys(), 1)
         delta.update(dict.fromkeys(old.keys() - new.keys(), -1))
         return delta
@@ -182,6 +191,13 @@ class Proofs:
         self.lost = []
         self._entered = set()
         self._suspects.clear()
+
+
+def widths_of(program: Program) -> dict[int, int]:
+    """Return the numbers of columns of the relations of a program."""
+    widths = {leaf: len(use.columns) for leaf, use in enumerate(program.uses)}
+    widths[RECURSIVE] = program.width
+    return widths
 
 
 def most_deaths(elastic: float, live: int) -> float:

@@ -5,9 +5,9 @@ from itertools import islice
 
 from stream_engine.recursion.options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program import Program
-from stream_engine.recursion.ranked.derivations import Proof, derivations_of
+from stream_engine.recursion.ranked.derivations import Compiler, Growth, Proof, nests_of
 from stream_engine.recursion.ranked.entries import DEAD, Entry
-from stream_engine.recursion.ranked.proofs import Proofs, most_deaths
+from stream_engine.recursion.ranked.proofs import Proofs, most_deaths, widths_of
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
@@ -29,8 +29,9 @@ class RankedSetEngine:
         self.counters = FixpointCounters()
         self._program = program
         self._options = options
-        self._proofs = Proofs([len(use.columns) for use in program.uses], program.width)
-        self._derivations = derivations_of(program, self._proofs.tables, None)
+        nests = nests_of(program)
+        self._proofs = Proofs(widths_of(program), nests.indexes(None))
+        self._derivations = Compiler(self._proofs.tables).derivations(nests)
         self._done = 0
 
     def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
@@ -47,14 +48,15 @@ class RankedSetEngine:
         fresh = [proofs.add_leaf_rows(leaf, rows) for leaf, rows in enumerate(entered)]
         if not is_decided:
             return self._computed_again()
+        growth = self._derivations.careful if proofs.lost else self._derivations.quick
         batch = self._rescued()
         found: list[tuple[Row, Proof]] = []
-        for entries, grows in zip(fresh, self._derivations.leaf, strict=True):
+        for entries, grows in zip(fresh, growth.leaf, strict=True):
             if entries:
                 for grow in grows:
                     grow(entries, found.append)
         self._place(found, batch)
-        self._settle(batch)
+        self._settle(batch, growth)
         return proofs.take_delta()
 
     def _rescued(self) -> list[Entry]:
@@ -72,14 +74,14 @@ class RankedSetEngine:
 
     def _place(self, found: list[tuple[Row, Proof]], batch: list[Entry]) -> None:
         """Let derived rows live; append those that did not to the batch."""
-        get, place = self._proofs.view.rows.get, self._proofs.place
+        get, place = self._proofs.view.get, self._proofs.place
         for row, proof in found:
             entry = get(row)
             if entry is None or entry.rank == DEAD:
                 batch.append(place(row, entry, proof))
         self._done += len(found)
 
-    def _settle(self, batch: list[Entry]) -> None:
+    def _settle(self, batch: list[Entry], growth: Growth) -> None:
         """Derive all consequences of new rows, semi-naively."""
         program, counters = self._program, self.counters
         while batch:
@@ -89,7 +91,7 @@ class RankedSetEngine:
             rest = iter(batch)
             while chunk := list(islice(rest, CHUNK)):
                 found: list[tuple[Row, Proof]] = []
-                for grow in self._derivations.recursive:
+                for grow in growth.recursive:
                     grow(chunk, found.append)
                 self._place(found, following)
                 program.check_derivations(self._done, self._options.max_derivations)
@@ -104,18 +106,18 @@ class RankedSetEngine:
         batch: list[Entry] = []
         for leaf, grow in self._derivations.base:
             found: list[tuple[Row, Proof]] = []
-            grow(list(proofs.tables[leaf].rows.values()), found.append)
+            grow(list(proofs.tables[leaf]), found.append)
             self._place(found, batch)
-        self._settle(batch)
+        self._settle(batch, self._derivations.quick)
         return proofs.take_delta_from(old)
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the view."""
-        return iter(self._proofs.view.rows)
+        return (entry.row for entry in self._proofs.view)
 
     def size(self) -> int:
         """Return the number of rows of the view."""
-        return len(self._proofs.view.rows)
+        return self._proofs.live
 
     def clear(self) -> None:
         """Drop all state."""

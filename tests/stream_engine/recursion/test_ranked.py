@@ -277,7 +277,7 @@ def test_nothing_is_left_when_everything_has_gone(node: Fixpoint) -> None:
     proofs = engine._proofs  # type: ignore[attr-defined]
     assert proofs.live == 0
     for table in proofs.tables.values():
-        assert not table.rows
+        assert not len(table)
         assert not any(index for _, index in table._indexes.values())
     assert not getattr(engine, "_groups", {})
 
@@ -290,7 +290,7 @@ def test_who_rests_on_a_row_is_known_exactly() -> None:
         for row in [("a", "b"), ("c", "b"), ("b", "d"), ("a", "c")]:
             engine.change([[]], [[row]])
             proofs = engine._proofs  # type: ignore[attr-defined]
-            for entry in proofs.view.rows.values():
+            for entry in proofs.view:
                 assert all(entry in part.users for part in entry.proof)
                 assert all(part.rank < entry.rank for part in entry.proof)
                 assert all(entry in user.proof for user in entry.users or ())
