@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from stream_engine.operators.operator import (
     RecursiveMessage,
     RecursiveOperator,
+    ReplayableRecursion,
     TimedRecursion,
     WorkCounters,
 )
@@ -57,13 +58,14 @@ class PeeredFixpoint:
     """A fixpoint operator at one of several sites, started again when it must be.
 
     A *life* is one operator instance. Tokens carry its number, which grows, so a peer that sees a
-    later life declares dead what rests on earlier ones. All messages of a life are remembered per
-    peer and replayed on request. A new life begins when what is remembered has grown too large,
-    and when a peer that was given up comes back in the same life: its tokens were declared dead
-    for good, so this site has to forget that it did. A new life takes in the leaf rows of this site
-    again, asks the peers for their messages, and gives out its view as the difference to the last.
+    later life declares dead what rests on earlier ones. On request an operator tells a peer from
+    its state what it has to know; where it cannot, all messages of a life are remembered per peer
+    and replayed. A new life begins when what is remembered has grown too large, and when a peer
+    that was given up comes back in the same life: its tokens were declared dead for good, so this
+    site has to forget that it did. A new life takes in the leaf rows of this site again, asks the
+    peers for their messages, and gives out its view as the difference to the last.
 
-    State: beside the operator's, the leaf rows, the view, and the messages of this life.
+    State: beside the operator's, the leaf rows, the view, and perhaps the messages of this life.
     """
 
     def __init__(
@@ -205,11 +207,13 @@ class PeeredFixpoint:
         return delta
 
     def drain(self) -> list[PeerMessage]:
-        """Return what has to be sent; remember it for replays."""
+        """Return what has to be sent; remember it for replays if need be."""
         messages = [self._message(message) for message in self._operator.drain()]
         if self._newborn:
             self._newborn = False
             messages = [self._hello(peer) for peer in self.peers] + messages
+        if isinstance(self._operator, ReplayableRecursion):
+            return messages
         for message in messages:
             log = self._log.get(message.site)
             if log is None:
@@ -220,6 +224,9 @@ class PeeredFixpoint:
 
     def replay(self, site: str) -> list[PeerMessage]:
         """Return messages to a peer that say all that was said in this life; never none."""
+        if isinstance(self._operator, ReplayableRecursion):
+            told = [self._message(message) for message in self._operator.replay(site)]
+            return [self._hello(site), *told]
         log = self._log.get(site)
         return [self._hello(site)] if log is None else list(log.messages(site, self._life))
 

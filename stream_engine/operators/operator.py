@@ -143,3 +143,11 @@ class TimedRecursion(Protocol):
 
     def next_wakeup(self) -> int | None:
         """Return when `settle` would send something although nothing came in, or None."""
+
+
+@runtime_checkable
+class ReplayableRecursion(Protocol):
+    """A fixpoint that can tell another site from its state all it has to know."""
+
+    def replay(self, site: str) -> Sequence[RecursiveMessage]:
+        """Return messages that take the place of all that were sent to a site so far."""

@@ -81,6 +81,11 @@ class TokenSource:
     epoch: int
     used: int = 0
 
+    @property
+    def origin(self) -> int:
+        """Epoch and site of its tokens, as `origin_of` has it."""
+        return (self.epoch & _EPOCH_MASK) << SITE_BITS | self.site_index
+
     def fresh(self) -> int:
         """Return a token that was never given out before.
 
@@ -89,7 +94,6 @@ class TokenSource:
         """
         if self.used > _SEQUENCE_MASK:
             raise InternalError("no recursion tokens left in this epoch", hint="restart the site")
-        epoch = self.epoch & _EPOCH_MASK
-        token = ((epoch << SITE_BITS | self.site_index) << SEQUENCE_BITS) | self.used
+        token = self.origin << SEQUENCE_BITS | self.used
         self.used += 1
         return token

@@ -20,6 +20,8 @@ from stream_engine.provenance.tokens import (
     site_index_of,
 )
 
+_LAST_SEQUENCE = (1 << SEQUENCE_BITS) - 1
+
 
 class Tombstones:
     """The set of dead tokens.
@@ -75,6 +77,23 @@ class Tombstones:
         else:
             starts.insert(at, sequence)
             ends.insert(at, sequence + 1)
+
+    def intervals(self, origin: int) -> list[tuple[int, int]]:
+        """Return the dead sequence numbers of an origin, ascending, as [start, end) intervals."""
+        return list(zip(self._starts.get(origin, ()), self._ends.get(origin, ()), strict=True))
+
+    def add_intervals(self, origin: int, intervals: Iterable[tuple[int, int]]) -> None:
+        """Declare sequence numbers of an origin dead: [start, end) intervals in any order."""
+        if self.__contains__(origin << SEQUENCE_BITS | _LAST_SEQUENCE):
+            return  # its epoch is over
+        merged: list[tuple[int, int]] = []
+        for start, end in sorted([*self.intervals(origin), *intervals]):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        self._starts[origin] = [start for start, _ in merged]
+        self._ends[origin] = [end for _, end in merged]
 
     def add_epochs(self, site_index: int, epoch: int) -> None:
         """Declare all tokens of a site dead that are of this epoch or an earlier one."""

@@ -11,7 +11,7 @@ from stream_engine.provenance.annotation import AnnotationEncoding
 from stream_engine.provenance.encodings import encoding_named
 from stream_engine.provenance.tokens import MAX_SITES, TokenSource
 from stream_engine.recursion.absorption import Shipping
-from stream_engine.recursion.deaths import Deaths
+from stream_engine.recursion.deaths import DEAD_PORT, Deaths
 from stream_engine.recursion.flushing import Flushing
 from stream_engine.recursion.leaves import LeafStore
 from stream_engine.recursion.mail import Ports, decoded
@@ -85,6 +85,7 @@ class FixpointOperator:
         widths = [len(columns) for columns in self.leaf_columns]
         self._ports = Ports(node.name, widths, len(placement.copies), program.width)
         tokens = TokenSource(sites.index(site), epoch)
+        self._origin = tokens.origin
         self._leaf_rows = LeafStore(program.uses, tokens, self.encoding, alone=len(sites) == 1)
         self._partition = Partition(
             program,
@@ -131,6 +132,10 @@ class FixpointOperator:
             WireError: The port is unknown, or a row or token is malformed.
         """
         if self._failure is not None:
+            return
+        if port == DEAD_PORT:
+            for told in annotated:
+                self._deaths.note_told(told.annotation)
             return
         table, rows = self._ports.open(sender, port, annotated)
         if self._order is not None and self._order.follow([part for _, part in rows]):
@@ -267,6 +272,15 @@ class FixpointOperator:
             self.counters.sent_rows += message.rows
             self.counters.sent_bytes += sum(len(row.annotation) for row in message.annotated)
         return messages
+
+    def replay(self, site: str) -> list[RecursiveOutgoing]:
+        """Return messages that tell another site all it has to know of this one.
+
+        They are made from what is there now, and take the place of all messages so far: what they
+        leave out rests on dead tokens.
+        """
+        told = AnnotatedRow((), self._deaths.told(self._origin))
+        return [*self._partition.replay(site), RecursiveOutgoing(site, DEAD_PORT, (told,))]
 
     def state_rows(self) -> Iterator[Row]:
         """Yield the rows of this site's partition of the view."""

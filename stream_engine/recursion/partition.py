@@ -9,7 +9,7 @@ from stream_engine.recursion.absorption import AbsorptionTable, Shipping
 from stream_engine.recursion.leaves import LeafStore
 from stream_engine.recursion.mail import Ports
 from stream_engine.recursion.options import FixpointCounters, RecursionOptions
-from stream_engine.recursion.outbox import Outbox, PackedParcels
+from stream_engine.recursion.outbox import Outbox, PackedParcels, RecursiveOutgoing
 from stream_engine.recursion.placement import Router
 from stream_engine.recursion.probing import Annotated, ProbePlan, run_all
 from stream_engine.recursion.program import Program
@@ -299,6 +299,23 @@ class Partition:
         port = self._ports.name_of(RECURSIVE)
         for row, annotation in self.outbox.take():
             self.parcels.add(self._router.owner_of(row), port, row, annotation)
+
+    def replay(self, site: str) -> list[RecursiveOutgoing]:
+        """Return messages with everything another site was sent that still has support."""
+        parcels = PackedParcels(self._encoding)
+        router, name_of = self._router, self._ports.name_of
+        for leaf, table in enumerate(self.leaf_rows.arrived):
+            for item in table.items:
+                if site in router.leaf_destinations(leaf, item.row):
+                    parcels.add(site, name_of(leaf), item.row, item.sent)
+        for row, entry in self.outbox.entries.items():
+            if router.owner_of(row) == site:
+                parcels.add(site, name_of(RECURSIVE), row, entry.sent)
+        for number in range(len(self.copies)):
+            for item in self.view.joined.items:
+                if site in router.copy_destinations(number, item.row):
+                    parcels.add(site, name_of(self._leaf_count + number), item.row, item.sent)
+        return parcels.drain()
 
     def _check_size(self) -> None:
         self._program.check_size(len(self.view), len(self.view.entries))
