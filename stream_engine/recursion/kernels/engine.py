@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from stream_engine.recursion.kernels.costs import Costs
 from stream_engine.recursion.kernels.input import GiveUpError, GraphInput, InputChange
+from stream_engine.recursion.kernels.payload import PayloadView
 from stream_engine.recursion.kernels.plateaus import Plateaus
 from stream_engine.recursion.kernels.problem import GraphProblem, Kind
 from stream_engine.recursion.kernels.reach import Reach
@@ -55,6 +56,11 @@ class KernelEngine:
         self._input = GraphInput(self._problem, len(self._program.uses))
         self._search = GroupedSearch(self._input.graph, self._core())
         self._shape = RowShape(self._problem)
+        self._payload = (
+            PayloadView(self._program, self._problem, self._input, self._search)
+            if self._problem.payload
+            else None
+        )
 
     def _core(self) -> Core:
         graph, elastic = self._input.graph, self._options.elastic
@@ -94,8 +100,13 @@ class KernelEngine:
         return delta
 
     def _apply(self, change: InputChange) -> Delta:
+        changes = self._search.change(change.gone, change.come, change.sources)
+        if self._payload is not None:
+            touched = {group: (d, old) for group, d, old in changes}
+            self.counters.touched += sum(len(old) for _, old in touched.values())
+            return self._payload.change(change, touched)
         delta: Delta = {}
-        for group, d, old in self._search.change(change.gone, change.come, change.sources):
+        for group, d, old in changes:
             self.counters.touched += len(old)
             self._emit(group, d, old, delta)
         return delta
@@ -142,6 +153,9 @@ class KernelEngine:
         if self._other is not None:
             yield from self._other.rows()
             return
+        if self._payload is not None:
+            yield from self._payload.rows()
+            return
         row_of, values = self._shape.row_of, self._input.nodes.values
         kind, sign = self._problem.kind, self._problem.negated
         for group, d in self._search.groups.items():
@@ -151,7 +165,9 @@ class KernelEngine:
 
     def size(self) -> int:
         """Return the number of rows of the view."""
-        return self._search.size if self._other is None else self._other.size()
+        if self._other is not None:
+            return self._other.size()
+        return self._search.size if self._payload is None else self._payload.size
 
     def clear(self) -> None:
         """Drop all state."""

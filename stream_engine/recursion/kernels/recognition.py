@@ -42,8 +42,6 @@ def recognise(program: Program) -> GraphProblem:
     for step in steps:
         step.check_edges()
     group, payload = _grouped(program, node, carried, computed, value)
-    if payload:
-        raise NotAGraphProblemError("other columns tell best rows of a node apart")
     values = _value_rule(program, steps, value)
     extras = [step.payload_columns(payload) for step in steps]
     if not node:
