@@ -10,21 +10,31 @@ from dataclasses import replace
 
 from stream_engine.operators.operator import RecursiveOperator
 from stream_engine.recursion.absorption import Shipping
+from stream_engine.recursion.dred.local import DredEngine
+from stream_engine.recursion.dred.operator import DredOperator
 from stream_engine.recursion.fixpoint import FixpointOperator
+from stream_engine.recursion.kernels.choice import automatic_engine, kernel_engine
 from stream_engine.recursion.local_engine import LocalEngine
 from stream_engine.recursion.options import RecursionOptions, options_of
 from stream_engine.recursion.program import Program, program_of
+from stream_engine.recursion.ranked.engine import ranked_engine
 from stream_engine.recursion.recompute import RecomputeEngine
 from stream_engine.recursion.replicated import ReplicatedFixpoint
-from streamsql.algebra.operators import Fixpoint
+from stream_engine.recursion.set_execution import SetEngine, SetOperator
+from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.errors import UnsupportedError
 
 EngineFactory = Callable[[Program, RecursionOptions], LocalEngine]
 
 LOCAL_ENGINES: Mapping[str, EngineFactory] = {
+    "auto": automatic_engine,
+    "dred": DredEngine,
+    "kernel": kernel_engine,
+    "ranked": ranked_engine,
     "recompute": RecomputeEngine,
+    "set": SetEngine,
 }
-"""Local engines by strategy."""
+"""Local engines by strategy; "auto" takes a kernel where there is one, else "ranked"."""
 
 
 def recursive_operator(
@@ -48,12 +58,18 @@ def recursive_operator(
         UnsupportedError: The recursion is not monotone, or the strategy does not fit it.
     """
     options = options_of(node.choice, options)
-    make_engine = LOCAL_ENGINES.get(options.strategy)
+    make_engine = LOCAL_ENGINES.get(_local_strategy(node.choice, options))
     travels = options.way in ("centre", "flood")
-    if make_engine is not None and (len(sites) == 1 or travels):
+    at_one_place = len(sites) == 1 or travels
+    if make_engine is not None and at_one_place:
         return ReplicatedFixpoint(
             program_of(node), make_engine, site=site, sites=sites, epoch=epoch, options=options
         )
+    if options.strategy == "dred":
+        program = program_of(node)
+        return DredOperator(program, site=site, sites=sites, epoch=epoch, options=options)
+    if options.strategy == "set":
+        return SetOperator(program_of(node), site=site, sites=sites, options=options)
     if options.strategy == "relative":
         options = replace(options, annotations="relative")
     elif options.strategy not in ("auto", "absorption"):
@@ -61,6 +77,27 @@ def recursive_operator(
             f"strategy {options.strategy} does not run at {len(sites)} sites",
             hint="add way = 'centre' or way = 'flood', or choose absorption",
         )
-    if options.way == "witness":
-        options = replace(options, shipping=Shipping.LAZY)
+    if options.way == "witness" or _is_undecided(node.choice, options):
+        options = replace(options, shipping=Shipping.WITNESS)
     return FixpointOperator(node, site=site, sites=sites, epoch=epoch, options=options)
+
+
+def _local_strategy(choice: RecursionChoice, options: RecursionOptions) -> str:
+    """Return what maintains a recursion where only base rows travel, unless that is said.
+
+    A query that says how annotations are kept or shipped wants annotations.
+    """
+    says_annotations = {choice.annotations, choice.order, choice.ship} != {"auto"}
+    if options.strategy == "auto" and says_annotations:
+        return "absorption"
+    return options.strategy
+
+
+def _is_undecided(choice: RecursionChoice, options: RecursionOptions) -> bool:
+    """Whether nobody has said how derived rows travel: then witnesses do, in the fewest bytes."""
+    default = RecursionOptions()
+    return (
+        options.strategy == options.way == choice.ship == choice.annotations == "auto"
+        and options.shipping is default.shipping
+        and options.annotations == default.annotations
+    )
