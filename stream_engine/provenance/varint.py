@@ -61,6 +61,10 @@ class VarintReader:
         self._position += count
         return taken
 
+    def rest(self) -> bytes:
+        """Return all bytes that are left."""
+        return self.take(len(self._payload) - self._position)
+
     def finish(self) -> None:
         """Check that nothing follows.
 

@@ -1,16 +1,18 @@
 """What the sites of a distributed delete-and-rederive tell each other.
 
-Everything travels on one port, one item per row, so that a replay keeps the order. The annotation
-of an item's row holds (varints) its number on the channel, its kind, and the kind's numbers.
+Everything travels on one port, so that a replay keeps the order. Items to one site are packed in
+groups of rows of one width (see `packing`), and groups are numbered. A group is a blob: its number
+(varint), then the packed rows, whose annotations are the kinds of the items and their numbers.
 """
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stream_engine.provenance.varint import VarintReader, write_varint
+from stream_engine.recursion import packing
 from streamsql.data.types import Row
 from streamsql.errors import WireError
-from streamsql.wire.messages import AnnotatedRow
 
 PORT = "dred:items"
 MAX_NUMBERS = 1_024
@@ -71,15 +73,32 @@ class Item:
     numbers: tuple[int, ...] = ()
 
 
-def encode(item: Item, sequence: int) -> bytes:
-    """Return the annotation of an item's row.
+def pack(items: Sequence[Item], number: int) -> bytes:
+    """Return a group of at most `MAX_ROWS` items whose rows have one width.
 
     Examples:
-        >>> decode(AnnotatedRow(("a",), encode(Item(Kind.LEAF_IN, ("a",), (2,)), 300)))
-        (300, Item(kind=<Kind.LEAF_IN: 7>, row=('a',), numbers=(2,)))
+        >>> unpack(pack([Item(Kind.LEAF_IN, ("a",), (2,)), Item(Kind.ASK, ("b",))], 300))[1][0]
+        Item(kind=<Kind.LEAF_IN: 7>, row=('a',), numbers=(2,))
     """
     out = bytearray()
-    write_varint(out, sequence)
+    write_varint(out, number)
+    return bytes(out) + packing.pack_encoded([(item.row, _encoded(item)) for item in items])
+
+
+def unpack(blob: bytes) -> tuple[int, list[Item]]:
+    """Return the number of a group and its items.
+
+    Raises:
+        WireError: It is malformed.
+    """
+    reader = VarintReader(blob)
+    number = reader.read(_MAX_NUMBER)
+    rows, parts = packing.unpack(reader.rest())
+    return number, [_decoded(row, part) for row, part in zip(rows, parts, strict=True)]
+
+
+def _encoded(item: Item) -> bytes:
+    out = bytearray()
     write_varint(out, item.kind)
     if item.kind not in _COUNTS:
         write_varint(out, len(item.numbers))
@@ -88,18 +107,14 @@ def encode(item: Item, sequence: int) -> bytes:
     return bytes(out)
 
 
-def decode(row: AnnotatedRow) -> tuple[int, Item]:
-    """Return an item and its number on the channel.
-
-    Raises:
-        WireError: It is malformed.
-    """
-    reader = VarintReader(row.annotation)
-    sequence = reader.read(_MAX_NUMBER)
+def _decoded(row: Row, part: object) -> Item:
+    if not isinstance(part, bytes):
+        raise WireError("an item of a recursion has no kind")
+    reader = VarintReader(part)
     kind = Kind(reader.read(max(Kind)))
     count = _COUNTS[kind] if kind in _COUNTS else reader.read(MAX_NUMBERS)
     numbers = tuple([reader.read(_MAX_NUMBER) for _ in range(count)])
     reader.finish()
-    if row.row and not kind.works:
+    if row and not kind.works:
         raise WireError(f"a {kind.name} of a recursion has no row")
-    return sequence, Item(kind, row.row, numbers)
+    return Item(kind, row, numbers)

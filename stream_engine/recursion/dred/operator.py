@@ -82,7 +82,7 @@ class DredOperator:
         self._life = epoch
         self._rules = Evaluation(program, options, self.counters)
         self._base = BaseRows(program.uses)
-        self._streams = Streams(self._peers)
+        self._streams = Streams(self._peers, self.counters)
         self._membership = Membership(site, sites, epoch)
         self._starts: dict[str, tuple[Generation, dict[str, int]]] = {}
         self._run: GenerationRun | None = None
@@ -113,11 +113,11 @@ class DredOperator:
         if port != PORT or kills:
             raise WireError(f"{sender}: recursion {self._program.name} has no port {port!r:.40}")
         self._has_news = True
-        self.counters.received_rows += len(annotated)
         for row in annotated:
-            read = self._streams.read(sender, row)
-            if read is not None:
-                self._note(sender, *read)
+            items = self._streams.read(sender, row.annotation)
+            self.counters.received_rows += len(items)
+            for item, stamp in items:
+                self._note(sender, item, stamp)
 
     def _note(self, sender: str, item: Item, stamp: Stamp | None) -> None:
         """Take in what says who is there; keep the rest."""
@@ -287,12 +287,7 @@ class DredOperator:
 
     def drain(self) -> list[RecursiveOutgoing]:
         """Return the messages for other sites that settling has produced, in sending order."""
-        messages = self._streams.drain()
-        for message in messages:
-            self.counters.sent_rows += len(message.annotated)
-            self.counters.sent_control += sum(1 for row in message.annotated if not row.row)
-            self.counters.sent_bytes += sum(len(row.annotation) for row in message.annotated)
-        return messages
+        return self._streams.drain()
 
     def state_rows(self) -> Iterator[Row]:
         """Yield the rows of this site's part of the view, as it was last given out."""

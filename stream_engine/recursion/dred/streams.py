@@ -1,15 +1,18 @@
 """Channels between the sites of a distributed delete-and-rederive: every item exactly once.
 
-The transport is first in, first out, but may replay everything. Items are numbered per channel and
-life of the sender, so those that were seen are skipped.
+The transport is first in, first out, but may replay everything. Groups of items are numbered per
+channel and life of the sender, so those that were seen are skipped.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from stream_engine.recursion.dred.items import PORT, Item, Kind, decode, encode
-from stream_engine.recursion.outbox import Parcels, RecursiveOutgoing
+from stream_engine.recursion.dred.counters import DredCounters
+from stream_engine.recursion.dred.items import PORT, Item, Kind, pack, unpack
+from stream_engine.recursion.outbox import MAX_BYTES, Parcels, RecursiveOutgoing
+from stream_engine.recursion.packing import MAX_ROWS
 from streamsql.errors import WireError
-from streamsql.wire.messages import AnnotatedRow
+from streamsql.wire.channels import row_bytes
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,8 +40,9 @@ class Stamp:
 
 @dataclass(slots=True)
 class _Sending:
-    sequence: int = 0
+    number: int = 0
     stamp: Stamp | None = None
+    waiting: list[Item] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -52,12 +56,16 @@ class Streams:
     """Both ends of this site's channels.
 
     State: two counters and two stamps per peer, and what was not drained.
+
+    Args:
+        peers: All other sites.
+        counters: Takes up what is sent.
     """
 
-    def __init__(self, peers: tuple[str, ...]) -> None:
+    def __init__(self, peers: tuple[str, ...], counters: DredCounters) -> None:
         self._out = {peer: _Sending() for peer in peers}
         self._in = {peer: _Receiving() for peer in peers}
-        self._parcels = Parcels()
+        self._counters = counters
 
     def send(self, site: str, item: Item, stamp: Stamp | None = None) -> None:
         """Put an item on the channel to a site, behind its stamp if that is a new one."""
@@ -65,16 +73,12 @@ class Streams:
         if stamp is not None and stamp != channel.stamp:
             channel.stamp = stamp
             made = stamp.generation
-            self._put(site, Item(Kind.MARK, (), (made.leader, made.life, made.number, stamp.step)))
-        self._put(site, item)
+            mark = Item(Kind.MARK, (), (made.leader, made.life, made.number, stamp.step))
+            channel.waiting.append(mark)
+        channel.waiting.append(item)
 
-    def _put(self, site: str, item: Item) -> None:
-        channel = self._out[site]
-        self._parcels.add(site, PORT, item.row, encode(item, channel.sequence))
-        channel.sequence += 1
-
-    def read(self, sender: str, row: AnnotatedRow) -> tuple[Item, Stamp | None] | None:
-        """Return an item that arrived and its stamp; None if there is nothing to do about it.
+    def read(self, sender: str, blob: bytes) -> list[tuple[Item, Stamp | None]]:
+        """Return the items of a group that arrived, with their stamps; none if it is a replay.
 
         Raises:
             WireError: It is malformed, from a stranger, or not the next one.
@@ -82,21 +86,25 @@ class Streams:
         channel = self._in.get(sender)
         if channel is None:
             raise WireError(f"site {sender} takes no part in this recursion")
-        sequence, item = decode(row)
-        if item.kind is Kind.JOIN and sequence == 0 and item.numbers[0] > channel.life:
-            channel.life, channel.expected, channel.stamp = item.numbers[0], 0, None
-        if sequence < channel.expected:
-            return None
-        if sequence > channel.expected or channel.life < 0:
+        number, items = unpack(blob)
+        first = items[0]
+        if first.kind is Kind.JOIN and number == 0 and first.numbers[0] > channel.life:
+            channel.life, channel.expected, channel.stamp = first.numbers[0], 0, None
+        if number < channel.expected:
+            return []
+        if number > channel.expected or channel.life < 0:
             raise WireError(
-                f"{sender}: item {sequence} of a recursion where {channel.expected} should come"
+                f"{sender}: group {number} of a recursion where {channel.expected} should come"
             )
         channel.expected += 1
-        if item.kind is Kind.MARK:
-            leader, life, number, step = item.numbers
-            channel.stamp = Stamp(Generation(leader, life, number), step)
-            return None
-        return item, channel.stamp
+        read: list[tuple[Item, Stamp | None]] = []
+        for item in items:
+            if item.kind is Kind.MARK:
+                leader, life, made, step = item.numbers
+                channel.stamp = Stamp(Generation(leader, life, made), step)
+            else:
+                read.append((item, channel.stamp))
+        return read
 
     def life_of(self, peer: str) -> int:
         """Return the life in which a peer last joined; -1 if it never did."""
@@ -104,4 +112,30 @@ class Streams:
 
     def drain(self) -> list[RecursiveOutgoing]:
         """Return and forget the messages to send."""
-        return self._parcels.drain()
+        parcels = Parcels()
+        for site, channel in self._out.items():
+            items, channel.waiting = channel.waiting, []
+            for group in _groups(items):
+                blob = pack(group, channel.number)
+                parcels.add(site, PORT, (), blob)
+                channel.number += 1
+                self._counters.sent_bytes += len(blob)
+            self._counters.sent_rows += len(items)
+            self._counters.sent_control += sum(1 for item in items if not item.kind.works)
+        return parcels.drain()
+
+
+def _groups(items: list[Item]) -> Iterator[list[Item]]:
+    """Yield items in order, in groups of bounded size whose rows have one width."""
+    group: list[Item] = []
+    size = 0
+    for item in items:
+        added = row_bytes(item.row) + 8 * len(item.numbers)
+        is_full = len(group) == MAX_ROWS or size + added > MAX_BYTES
+        if group and (is_full or len(item.row) != len(group[0].row)):
+            yield group
+            group, size = [], 0
+        group.append(item)
+        size += added
+    if group:
+        yield group

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from stream_engine.recursion.dred.base_rows import BaseRows
 from stream_engine.recursion.dred.candidates import Candidates
-from stream_engine.recursion.dred.items import Item, Kind, decode, encode
+from stream_engine.recursion.dred.counters import DredCounters
+from stream_engine.recursion.dred.items import Item, Kind, pack, unpack
 from stream_engine.recursion.dred.membership import Membership
 from stream_engine.recursion.dred.streams import Generation, Stamp, Streams
 from stream_engine.recursion.dred.termination import ChannelCounts
@@ -18,7 +19,6 @@ from streamsql.algebra.operators import AggregateSelection, Best
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.types import Row
 from streamsql.errors import WireError
-from streamsql.wire.messages import AnnotatedRow
 
 SITES = ("a", "b", "c")
 
@@ -63,65 +63,81 @@ def test_late_news_of_an_earlier_life_changes_nothing() -> None:
 STAMP = Stamp(Generation(0, 1, 1), 0)
 
 
-def sent(streams: Streams) -> list[AnnotatedRow]:
-    return [row for message in streams.drain() for row in message.annotated]
+def streams(peer: str) -> Streams:
+    return Streams((peer,), DredCounters())
 
 
-def opened() -> tuple[Streams, Streams, list[AnnotatedRow]]:
-    a, b = Streams(("b",)), Streams(("a",))
+def sent(channel: Streams) -> list[bytes]:
+    return [row.annotation for message in channel.drain() for row in message.annotated]
+
+
+def opened() -> tuple[Streams, list[bytes]]:
+    """Return the receiving end of a channel, and what its sender has sent."""
+    a = streams("b")
     a.send("b", Item(Kind.JOIN, (), (4,)))
     a.send("b", Item(Kind.INSERT, ("x",)), STAMP)
-    a.send("b", Item(Kind.INSERT, ("y",)), STAMP)
+    a.send("b", Item(Kind.LEAF_IN, ("y", 2), (0,)), STAMP)
     a.send("b", Item(Kind.DELETE, ("x",)), Stamp(STAMP.generation, 2))
-    return a, b, sent(a)
+    return streams("a"), sent(a)
 
 
 def test_items_come_with_the_stamp_they_were_sent_with() -> None:
-    _, b, rows = opened()
-    assert len(rows) == 6  # two stamps among them
-    read = [found for row in rows if (found := b.read("a", row)) is not None]
-    assert read == [
+    b, groups = opened()
+    assert len(groups) == 5  # of one width each, and stamps have none
+    assert [found for group in groups for found in b.read("a", group)] == [
         (Item(Kind.JOIN, (), (4,)), None),
         (Item(Kind.INSERT, ("x",)), STAMP),
-        (Item(Kind.INSERT, ("y",)), STAMP),
+        (Item(Kind.LEAF_IN, ("y", 2), (0,)), STAMP),
         (Item(Kind.DELETE, ("x",)), Stamp(STAMP.generation, 2)),
     ]
     assert b.life_of("a") == 4
 
 
 def test_replays_are_skipped_and_gaps_refused() -> None:
-    _, b, rows = opened()
-    for row in rows[:4]:
-        b.read("a", row)
-    assert [b.read("a", row) for row in rows[:4]] == [None] * 4
-    with pytest.raises(WireError, match="where 4 should come"):
-        b.read("a", rows[5])
-    for row in rows[4:]:
-        b.read("a", row)
+    b, groups = opened()
+    for group in groups[:3]:
+        b.read("a", group)
+    assert [b.read("a", group) for group in groups[:3]] == [[]] * 3
+    with pytest.raises(WireError, match="where 3 should come"):
+        b.read("a", groups[4])
+    assert sum(len(b.read("a", group)) for group in groups[3:]) == 1
 
 
 def test_a_new_life_begins_a_new_channel() -> None:
-    _, b, rows = opened()
-    for row in rows:
-        b.read("a", row)
-    again = Streams(("b",))
+    b, groups = opened()
+    for group in groups:
+        b.read("a", group)
+    again = streams("b")
     again.send("b", Item(Kind.JOIN, (), (5,)))
     again.send("b", Item(Kind.WANT), STAMP)
-    assert [b.read("a", row) for row in sent(again)] == [
-        (Item(Kind.JOIN, (), (5,)), None),
-        None,
-        (Item(Kind.WANT), STAMP),
-    ]
-    assert b.read("a", rows[0]) is None
+    (group,) = sent(again)
+    assert b.read("a", group) == [(Item(Kind.JOIN, (), (5,)), None), (Item(Kind.WANT), STAMP)]
+    assert b.read("a", groups[0]) == []
 
 
-@given(payload=st.binary(max_size=12))
-def test_any_bytes_are_an_item_or_refused(payload: bytes) -> None:
-    try:
-        sequence, item = decode(AnnotatedRow((), payload))
-    except WireError:
-        return
-    assert decode(AnnotatedRow((), encode(item, sequence))) == (sequence, item)
+def test_groups_are_bounded() -> None:
+    a = streams("b")
+    for number in range(12_000):
+        a.send("b", Item(Kind.INSERT, (number,)), STAMP)
+    for number in range(30):
+        a.send("b", Item(Kind.INSERT, (f"{number}" + "x" * 100_000,)), STAMP)
+    blobs = sent(a)
+    groups = [unpack(blob)[1] for blob in blobs]
+    assert [len(group) for group in groups][:3] == [1, 5_000, 5_000]
+    assert max(sum(len(str(item.row)) for item in group) for group in groups) < 1_000_000
+    assert [item.row for group in groups for item in group][1:4] == [(0,), (1,), (2,)]
+    assert sum(map(len, groups)) == 12_031
+
+
+@given(payload=st.binary(max_size=12), cut=st.integers(0, 40))
+def test_any_bytes_are_a_group_or_refused(payload: bytes, cut: int) -> None:
+    whole = pack([Item(Kind.START, (), (1, 0, 1))], 3)
+    for wrong in (payload, whole[:cut] + payload):
+        try:
+            number, items = unpack(wrong)
+        except WireError:
+            continue
+        assert unpack(pack(items, number)) == (number, items)
 
 
 # -- termination --------------------------------------------------------------------------------
