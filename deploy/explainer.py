@@ -9,6 +9,7 @@ from federated_optimizer.coordinator.explanations import (
     WhatIfAnswer,
     WhyAnswer,
 )
+from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from stream_engine.explanation.confidences import confidences
 from stream_engine.explanation.what_if import what_if_deleted
 from stream_engine.explanation.why import why
@@ -23,16 +24,25 @@ class EngineExplainer:
         self, plan: Plan, contents: Contents, row: Row, *, limit: int, chance: Chance | None
     ) -> WhyAnswer:
         """See `RowExplainer`."""
-        return why(plan, contents, row, limit=limit, chance=chance)
+        return why(_simplified(plan), contents, row, limit=limit, chance=chance)
 
     def confidences(
         self, plan: Plan, contents: Contents, *, limit: int, chance: Chance
     ) -> ConfidencesAnswer:
         """See `RowExplainer`."""
-        return confidences(plan, contents, limit=limit, chance=chance)
+        return confidences(_simplified(plan), contents, limit=limit, chance=chance)
 
     def what_if_deleted(
         self, plan: Plan, contents: Contents, chosen: Callable[[str, Row], bool]
     ) -> WhatIfAnswer:
         """See `RowExplainer`."""
-        return what_if_deleted(plan, contents, chosen)
+        return what_if_deleted(_simplified(plan), contents, chosen)
+
+
+def _simplified(plan: Plan) -> Plan:
+    """Return a plan of the same rows that computes nothing which is not shown.
+
+    A row then rests on no more than it needs: the path of a cheapest path that shows only its cost
+    is left out, so that other paths of that cost count as well.
+    """
+    return run_rules(run_rules(plan, LOGICAL_RULES), WIDTH_RULES)

@@ -29,6 +29,14 @@ def row_text(schema: Schema, row: Sequence[Value]) -> str:
     return f"({', '.join(values)})"
 
 
+def base_text(base: BaseRow) -> str:
+    """Return `link('a', 'b', 1.0)`; when a row with a key was measured is left out."""
+    scan = base.scan
+    shown = [p for p in range(len(base.row)) if not scan.key or p != scan.time_column]
+    columns = scan.columns.select(tuple(shown))
+    return f"{scan.source}{row_text(columns, [base.row[p] for p in shown])}"
+
+
 def given_row(schema: Schema, values: Sequence[object]) -> Row:
     """Return values as a row of a result.
 
@@ -116,14 +124,14 @@ def chance_by(column: SourceColumn) -> Chance:
     """
 
     def chance(base: BaseRow) -> float | None:
-        if base.source != column.definition.name:
+        if base.scan.source != column.definition.name:
             return None
         value = base.row[column.column]
         if not isinstance(value, int | float) or not 0 <= value <= 1:
             what = "no value" if value is None else f"{value}"
-            row = f"{base.source}{row_text(base.columns, base.row)}"
             raise BindingError(
-                f"{column_text(column)} is {what} in {row}; a probability is from 0 to 1",
+                f"{column_text(column)} is {what} in {base_text(base)}; "
+                "a probability is from 0 to 1",
                 hint="name another column, or a source whose rows all have one",
             )
         return float(value)

@@ -1,9 +1,10 @@
 """Answers to questions about rows, as text for people and as data for programs."""
 
 from collections.abc import Sequence
+from math import floor
 from typing import Any
 
-from federated_optimizer.coordinator.chances import row_text
+from federated_optimizer.coordinator.chances import base_text, row_text
 from federated_optimizer.coordinator.explanations import (
     BaseRow,
     Confidence,
@@ -78,10 +79,23 @@ def _why_lines(row: str, answer: WhyAnswer) -> list[str]:
 
 
 def _confidence_line(confidence: Confidence, columns: str) -> str:
-    share = f"{confidence.probability:.4g}"
+    reason = "" if confidence.exact else f" ({confidence.reason})"
+    return f"Probability by {columns}: {_share(confidence)}{reason}"
+
+
+def _share(confidence: Confidence | None) -> str:
+    """Return a probability; a lower bound is never rounded up, and neither is what is not certain.
+
+    Four decimals, or as many more as tell it from 0 and 1.
+    """
+    if confidence is None:
+        return "unknown"
+    value, digits = confidence.probability, 4
+    while digits < 12 and 0 < value < 1 and float(f"{value:.{digits}f}") in (0.0, 1.0):
+        digits += 2
     if confidence.exact:
-        return f"Probability by {columns}: {share}"
-    return f"Probability by {columns}: at least {share} ({confidence.reason})"
+        return f"{value:.{digits}f}"
+    return f"at least {floor(value * 10**digits) / 10**digits:.{digits}f}"
 
 
 def confidence_object(confidence: Confidence, columns: str) -> Object:
@@ -95,13 +109,13 @@ def confidence_object(confidence: Confidence, columns: str) -> Object:
 
 
 def base_object(base: BaseRow) -> Object:
-    """Return a base row as data."""
-    return {"source": base.source, "row": base.columns.to_object(base.row)}
-
-
-def base_text(base: BaseRow) -> str:
-    """Return `link('a', 'b', 1.0)`."""
-    return f"{base.source}{row_text(base.columns, base.row)}"
+    """Return a base row as data; `key` names the columns that tell it from others."""
+    scan = base.scan
+    return {
+        "source": scan.source,
+        "key": [scan.columns.names[p] for p in scan.key],
+        "row": scan.columns.to_object(base.row),
+    }
 
 
 def confidence_result(
@@ -119,20 +133,13 @@ def confidence_result(
     data = {"columns": list(schema.names), "rows": listed, "total": answer.total, "notes": said}
     lines = [f"Probability by {using}:"]
     for row, sure in answer.rows:
-        lines.append(f"  {_share(sure)}  {row_text(schema, row)}")
+        lines.append(f"  {_share(sure):>15}  {row_text(schema, row)}")
     if answer.total > len(answer.rows):
         lines.append(f"{len(answer.rows)} of {answer.total} rows; LIMIT n shows more.")
     if not answer.total:
         lines.append("  the result has no rows")
     lines.extend(f"note: {note}" for note in said)
     return StatementResult(ResultKind.TEXT, text="\n".join(lines), data=data)
-
-
-def _share(confidence: Confidence | None) -> str:
-    """Return a probability in 15 characters, so that rows stand below each other."""
-    if confidence is None:
-        return f"{'unknown':>15}"
-    return f"{'' if confidence.exact else 'at least':>8} {confidence.probability:.4f}"
 
 
 class WhatIfReport:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from streamsql.algebra.operators import Plan, Scan, Window
-from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 
 Leaf = Scan | Window
@@ -20,12 +19,8 @@ class BaseRow(Protocol):
     """A row of a source or table."""
 
     @property
-    def source(self) -> str:
-        """Name of the source."""
-
-    @property
-    def columns(self) -> Schema:
-        """The source's columns."""
+    def scan(self) -> Scan:
+        """The source."""
 
     @property
     def row(self) -> Row:

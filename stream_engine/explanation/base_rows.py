@@ -19,14 +19,22 @@ class BaseRow:
     """A row of a source, all copies of it; the same row in several windows is one base row.
 
     Attributes:
-        source: Name of the source or table.
-        columns: Of the source.
+        scan: The source or table as a plan reads it.
         row: The values.
     """
 
-    source: str
-    columns: Schema
+    scan: Scan
     row: Row
+
+    @property
+    def source(self) -> str:
+        """Name of the source or table."""
+        return self.scan.source
+
+    @property
+    def columns(self) -> Schema:
+        """Of the source."""
+        return self.scan.columns
 
 
 def leaves_of(plan: Plan) -> tuple[Leaf, ...]:
@@ -68,7 +76,7 @@ class Tokens:
         key = (scan.source, row)
         number = self._numbers.get(key)
         if number is None:
-            self._rows.append(BaseRow(scan.source, scan.columns, row))
+            self._rows.append(BaseRow(scan, row))
             number = self._numbers[key] = len(self._rows)
         return number
 

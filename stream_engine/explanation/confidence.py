@@ -5,11 +5,14 @@ node is worth p times its high child plus 1 - p times its low one. Otherwise a l
 the supports that were found.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 from stream_engine.explanation.budget import Budget, ExplanationLimitError
+from stream_engine.explanation.cheapest import Part, costs, derivation
 from stream_engine.explanation.derivations import DerivationGraph, Kind
 from stream_engine.explanation.supports import Supports
 from stream_engine.provenance.annotation import AnnotationTooWideError
@@ -18,6 +21,10 @@ from streamsql.errors import RecursionLimitError
 
 MAX_NODES = 50_000
 """Inner nodes of a row's decision diagram."""
+
+FIRST_TOKENS = 16
+MAX_DERIVATIONS = 100
+"""Derivations that make up the part of the tokens which a lower bound is about."""
 
 _TOO_LARGE = (AnnotationTooWideError, ExplanationLimitError, RecursionLimitError)
 
@@ -59,9 +66,20 @@ def of_supports(supports: Iterable[frozenset[int]], chances: Mapping[int, float]
 
 
 def of_derivations(
-    graph: DerivationGraph, goal: int, chances: Mapping[int, float], budget: Budget
+    graph: DerivationGraph,
+    goal: int,
+    chances: Mapping[int, float],
+    budget: Budget,
+    among: Container[int] | None = None,
 ) -> float:
     """Return the probability that a node holds, from its derivations.
+
+    Args:
+        graph: The derivations.
+        goal: The node.
+        chances: Probability of every token; those that are not in it are certain.
+        budget: Bounds the work.
+        among: Without these tokens nothing uncertain holds: then it is a lower bound.
 
     Raises:
         AnnotationTooWideError: A decision diagram is too large.
@@ -72,24 +90,67 @@ def of_derivations(
     part = graph.below(goal)  # nearest first: a good order of variables in networks
     values: dict[int, Any] = dict.fromkeys(part, encoding.false)
     parents: dict[int, list[int]] = {}
+    waiting: dict[int, None] = {}
     for node in part:
         for child in graph.children[node]:
             parents.setdefault(child, []).append(node)
-        if graph.kinds[node] == Kind.TOKEN:
-            token = graph.tokens[node]
-            values[node] = encoding.of_token(token) if token in chances else encoding.true
-    waiting = dict.fromkeys(n for n in reversed(part) if graph.kinds[n] != Kind.TOKEN)
+    for node in part:
+        token = graph.tokens[node]
+        if graph.kinds[node] == Kind.TOKEN and token in chances:
+            if among is None or token in among:
+                values[node] = encoding.of_token(token)
+        elif graph.kinds[node] == Kind.TOKEN or not graph.children[node]:
+            values[node] = encoding.true if graph.kinds[node] != Kind.OR else encoding.false
+        if not encoding.is_false(values[node]):
+            waiting.update(dict.fromkeys(parents.get(node, ())))
     while waiting:
         node = next(iter(waiting))
         del waiting[node]
         value = _combined(encoding, graph.kinds[node], [values[c] for c in graph.children[node]])
-        budget.spend(1 + encoding.size(value), "building the decision diagram")
-        if encoding.size(value) > MAX_NODES:
+        size = encoding.size(value)
+        budget.spend(10 + size, "building the decision diagram")
+        if size > MAX_NODES:
             raise AnnotationTooWideError(values[node])
         if not encoding.implies(value, values[node]):
             values[node] = value
             waiting.update(dict.fromkeys(parents.get(node, ())))
     return _weighed(encoding, values[goal], chances)
+
+
+def lower_bound(
+    graph: DerivationGraph, goal: int, chances: Mapping[int, float], budget: Budget
+) -> float:
+    """Return a probability that a node holds at least: exact for a growing part of its tokens.
+
+    The part is grown by the most probable derivations, those of tokens used before less and less,
+    as long as decision diagrams fit.
+
+    Raises:
+        DeploymentError: The library of decision diagrams is not installed.
+    """
+    part = Part(graph, goal, dict(enumerate(graph.children)))
+    used: Counter[int] = Counter()
+    best, tried, wanted = 0.0, 0, FIRST_TOKENS
+
+    def weight(token: int) -> float | None:
+        chance = chances.get(token, 1.0)
+        return None if chance <= 0.0 else (0.01 - log(chance)) * (1 + used[token])
+
+    try:
+        for _ in range(MAX_DERIVATIONS):
+            found = costs(part, weight)
+            if goal not in found:
+                break
+            used.update(derivation(part, found))
+            budget.spend(len(found), "looking for probable derivations")
+            if len(used) >= wanted:
+                best = max(best, of_derivations(graph, goal, chances, budget.part(0.4), used))
+                tried, wanted = len(used), wanted * 3 // 2
+        if len(used) > tried:
+            best = max(best, of_derivations(graph, goal, chances, budget.part(0.4), used))
+    except _TOO_LARGE:
+        return best
+    return best
 
 
 def _combined(encoding: Any, kind: Kind, parts: list[Any]) -> Any:
@@ -133,11 +194,11 @@ def confidence(
             return Confidence(of_derivations(graph, goal, chances, budget), True)
         except _TOO_LARGE:
             pass  # the supports found give a lower bound
-    best = 0.0
+    best = lower_bound(graph, goal, chances, budget)
     known = list(supports.sets)
     while known:
         try:
-            best = of_supports(known, chances)
+            best = max(best, of_supports(known, chances))
             break
         except _TOO_LARGE:
             known = known[: len(known) // 2]

@@ -12,7 +12,6 @@ from stream_engine.explanation.supports import Supports, minimal_supports
 from stream_engine.explanation.tracing import Tracer
 from stream_engine.explanation.why import (
     DISTURBED,
-    FOR_CONFIDENCE,
     Chance,
     bounded,
     chances_of,
@@ -20,6 +19,9 @@ from stream_engine.explanation.why import (
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import sort_key
 from streamsql.data.types import Row
+
+SUPPORTS = 8
+"""Supports to look for when a row has too many to find all."""
 
 LEAST_WORK = 20_000
 """Steps that every row may take."""
@@ -69,7 +71,7 @@ def confidences(
     for row in chosen:
         goal = tracer.node(root, row)
         mine = Budget(share)
-        supports = minimal_supports(graph, goal, FOR_CONFIDENCE, mine)
+        supports = minimal_supports(graph, goal, SUPPORTS, mine)
         known = Supports(supports.sets, supports.complete and tracer.complete)
         sure = confidence(graph, goal, known, chances_of(tokens, chance), mine)
         found.append((row, bounded(sure, trust, tracer)))

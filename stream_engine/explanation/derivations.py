@@ -42,8 +42,8 @@ class DerivationGraph:
         return node
 
     def all_of(self, nodes: Iterable[int]) -> int:
-        """Return a node that holds when all of some do."""
-        parts = tuple(sorted(set(nodes)))
+        """Return a node that holds when all of some do, in their order."""
+        parts = tuple(dict.fromkeys(nodes))
         if len(parts) == 1:
             return parts[0]
         known = self._ands.get(parts)

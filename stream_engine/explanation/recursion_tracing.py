@@ -11,7 +11,7 @@ from typing import Any
 from stream_engine.explanation.budget import Budget, ExplanationLimitError
 from stream_engine.explanation.derivations import DerivationGraph
 from stream_engine.explanation.evaluation import Relation
-from stream_engine.recursion.probing import run_all
+from stream_engine.recursion.probing import ProbePlan
 from stream_engine.recursion.rule_plans import RulePlans
 from stream_engine.recursion.rules import RECURSIVE, LeafUse
 from stream_engine.recursion.tables import Item, ItemTable
@@ -59,7 +59,7 @@ class RecursionTracer:
         self._budget = budget
         self.complete = True
         plans = RulePlans(self._program.rules, len(self._program.uses))
-        self._heads = plans.base_heads + plans.step_heads
+        self._heads = [(plan, _as_written(plan)) for plan in plans.base_heads + plans.step_heads]
         self._made_of: list[dict[Row, list[Row]]] = []
         self._tables: dict[int, ItemTable] = {}
         for number, (use, leaf) in enumerate(zip(self._program.uses, relation.inputs, strict=True)):
@@ -87,21 +87,22 @@ class RecursionTracer:
 
     def _follow(self, rows: list[Row]) -> list[Row]:
         """Add the derivations of some rows; return the rows they use that are new."""
-        start: list[tuple[Row, Any]] = [(row, ((RECURSIVE, row),)) for row in rows]
-        derived = run_all(self._heads, start, self._tables.__getitem__, _and)
-        self._budget.spend(len(derived), "following the derivations")
+        start: list[tuple[Row, Any]] = [(row, (row,)) for row in rows]
         fresh: list[Row] = []
         ways: dict[Row, dict[int, None]] = {}
-        for head, ((_, row), *atoms) in derived:
-            if head != row or (RECURSIVE, row) in atoms:
-                continue  # another row of the same key, or the row from itself
-            parts = []
-            for atom in atoms:
-                if atom[0] == RECURSIVE and atom[1] not in self._nodes:
-                    self._nodes[atom[1]] = self._graph.open_or()
-                    fresh.append(atom[1])
-                parts.append(self._atom_node(atom))
-            ways.setdefault(row, {})[self._graph.all_of(parts)] = None
+        for plan, order in self._heads:
+            derived = plan.run(start, self._tables.__getitem__, _and)
+            self._budget.spend(1 + len(derived), "following the derivations")
+            for head, (row, *joined) in derived:
+                if head != row or (RECURSIVE, row) in joined:
+                    continue  # another row of the same key, or the row from itself
+                parts = []
+                for atom in (joined[place] for place in order):
+                    if atom[0] == RECURSIVE and atom[1] not in self._nodes:
+                        self._nodes[atom[1]] = self._graph.open_or()
+                        fresh.append(atom[1])
+                    parts.append(self._atom_node(atom))
+                ways.setdefault(row, {})[self._graph.all_of(parts)] = None
         for row, nodes in ways.items():
             for node in nodes:
                 self._graph.add(self._nodes[row], node)
@@ -119,8 +120,22 @@ class RecursionTracer:
         return known
 
 
-def _and(left: tuple[Atom, ...], right: Atom) -> tuple[Atom, ...]:
+def _and(left: tuple[Any, ...], right: Atom) -> tuple[Any, ...]:
     return (*left, right)
+
+
+def _as_written(plan: ProbePlan) -> list[int]:
+    """Return the places in a plan's joining order of a rule's atoms as they are written.
+
+    So that the links of a path come in the order of the path.
+    """
+    left = list(enumerate(step.atom for step in plan.steps))
+    order: list[int] = []
+    for atom in plan.rule.atoms:
+        found = next(pair for pair in left if pair[1] == atom)
+        left.remove(found)
+        order.append(found[0])
+    return order
 
 
 def _narrowed(use: LeafUse, leaf: Relation) -> dict[Row, list[Row]]:

@@ -5,82 +5,13 @@ from bisect import insort
 from collections.abc import Mapping, Sequence
 
 from stream_engine.explanation.budget import Budget
-from stream_engine.explanation.derivations import DerivationGraph, Kind
+from stream_engine.explanation.cheapest import Part, costs
+from stream_engine.explanation.derivations import Kind
 from stream_engine.explanation.masks import Mask, by_size, is_absorbed, least
-
-Children = Mapping[int, Sequence[int]]
-"""The nodes of a part of a graph with their children in it."""
 
 
 class TooWideError(Exception):
     """A node has more supports than may be kept."""
-
-
-class Part:
-    """The nodes that a goal is made of.
-
-    Attributes:
-        children: Per node.
-        parents: Per node.
-        bits: Position of every token's node in a mask.
-        ranks: Size of the smallest derivation of every node that has one.
-    """
-
-    def __init__(self, graph: DerivationGraph, goal: int, children: Children) -> None:
-        self.goal = goal
-        self.kinds = graph.kinds
-        self.children: dict[int, list[int]] = {goal: list(children[goal])}
-        for node in (queue := [goal]):
-            for child in self.children[node]:
-                if child not in self.children:
-                    self.children[child] = list(children[child])
-                    queue.append(child)
-        self.parents: dict[int, list[int]] = {}
-        for node, below in self.children.items():
-            for child in below:
-                self.parents.setdefault(child, []).append(node)
-        self.ranks = _ranks(self)
-
-    def above(self, nodes: set[int]) -> set[int]:
-        """Return nodes and everything that is made of them."""
-        found = set(nodes)
-        waiting = list(nodes)
-        while waiting:
-            for parent in self.parents.get(waiting.pop(), ()):
-                if parent not in found:
-                    found.add(parent)
-                    waiting.append(parent)
-        return found
-
-
-def _ranks(part: Part) -> dict[int, int]:
-    """Return the size of the smallest derivation of every node that has one (Knuth, 1977)."""
-    missing: dict[int, int] = {}
-    sums: dict[int, int] = {}
-    queue: list[tuple[int, int]] = []
-    for node, children in part.children.items():
-        if part.kinds[node] == Kind.TOKEN:
-            queue.append((1, node))
-        elif part.kinds[node] == Kind.AND:
-            missing[node], sums[node] = len(children), 0
-            if not children:
-                queue.append((0, node))
-    heapq.heapify(queue)
-    ranks: dict[int, int] = {}
-    while queue:
-        rank, node = heapq.heappop(queue)
-        if node in ranks:
-            continue
-        ranks[node] = rank
-        for parent in part.parents.get(node, ()):
-            if part.kinds[parent] == Kind.OR:
-                heapq.heappush(queue, (rank, parent))
-                continue
-            missing[parent] -= 1
-            sums[parent] += rank
-            if not missing[parent]:
-                heapq.heappush(queue, (sums[parent], parent))
-    return ranks
 
 
 class Rising:
@@ -111,13 +42,14 @@ class Rising:
         known: Sequence[Mask] = (),
     ) -> None:
         self._part = part
+        self._ranks = costs(part, lambda _token: 1.0)
         self._bits = bits
         self._width = width
         self._strict = strict
         self.values: dict[int, list[Mask]] = {part.goal: list(known)}
         self.truncated: set[int] = set()
         self._waiting: dict[int, list[Mask]] = {}
-        self._queue: list[tuple[int, int]] = []
+        self._queue: list[tuple[float, int]] = []
 
     def run(self, budget: Budget) -> None:
         """Rise until nothing is new.
@@ -127,7 +59,7 @@ class Rising:
             TooWideError: A node has too many supports, when that is an error.
         """
         part = self._part
-        for node in part.ranks:
+        for node in self._ranks:
             if part.kinds[node] == Kind.TOKEN:
                 self._offer(node, [1 << self._bits[node]])
             elif part.kinds[node] == Kind.AND and not part.children[node]:
@@ -145,7 +77,7 @@ class Rising:
         waiting = self._waiting.get(node)
         if waiting is None:
             self._waiting[node] = list(masks)
-            heapq.heappush(self._queue, (self._part.ranks[node], node))
+            heapq.heappush(self._queue, (self._ranks[node], node))
         else:
             waiting.extend(masks)
 

@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stream_engine.explanation.budget import Budget, ExplanationLimitError
+from stream_engine.explanation.cheapest import Part, costs, derivation
 from stream_engine.explanation.derivations import DerivationGraph, Kind, Rise
 from stream_engine.explanation.masks import Mask, bits_of, by_size, is_absorbed, least
-from stream_engine.explanation.rising import Part, Rising, TooWideError
+from stream_engine.explanation.rising import Rising, TooWideError
 
 WIDE = 256
 """Supports a node may have when all are looked for."""
@@ -45,7 +46,7 @@ def minimal_supports(graph: DerivationGraph, goal: int, wanted: int, budget: Bud
         budget: Bounds the work; when it is spent, what was found until then is returned.
     """
     part = Part(graph, goal, dict(enumerate(graph.children)))
-    nodes = [n for n in part.ranks if graph.kinds[n] == Kind.TOKEN]
+    nodes = [n for n in part.children if graph.kinds[n] == Kind.TOKEN]
     bits = {node: bit for bit, node in enumerate(nodes)}
     tokens = [graph.tokens[node] for node in nodes]
 
@@ -53,7 +54,9 @@ def minimal_supports(graph: DerivationGraph, goal: int, wanted: int, budget: Bud
     exact = _run(some, budget.part(0.4))
     if exact and not some.truncated:
         return Supports(_ordered(some.values[goal], tokens), True)
-    found = {*some.values[goal], _smallest(part, bits)}
+    smallest = derivation(part, costs(part, lambda _token: 1.0))
+    places = {token: bit for bit, token in enumerate(tokens)}
+    found = {*some.values[goal], sum(1 << places[token] for token in smallest)}
     known = _minimal(Rise(graph, list(part.children)), goal, nodes, found)
     if exact:
         useful = Part(graph, goal, _useful(part, some, known))
@@ -95,24 +98,6 @@ def _useful(part: Part, some: Rising, known: list[Mask]) -> dict[int, list[int]]
         else children
         for node, children in part.children.items()
     }
-
-
-def _smallest(part: Part, bits: dict[int, int]) -> Mask:
-    """Return the tokens of the smallest derivation of the goal."""
-    mask, seen, waiting = 0, {part.goal}, [part.goal]
-    while waiting:
-        node = waiting.pop()
-        children = part.children[node]
-        if part.kinds[node] == Kind.TOKEN:
-            mask |= 1 << bits[node]
-        elif part.kinds[node] == Kind.OR:
-            ranked = [child for child in children if child in part.ranks]
-            children = [min(ranked, key=part.ranks.__getitem__)]
-        for child in children:
-            if child not in seen:
-                seen.add(child)
-                waiting.append(child)
-    return mask
 
 
 def _minimal(rise: Rise, goal: int, nodes: list[int], found: Iterable[Mask]) -> list[Mask]:

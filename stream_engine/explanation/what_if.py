@@ -68,7 +68,7 @@ def what_if_deleted(
         for row in contents[leaf]:
             if chosen(scan.source, row):
                 delta[row] = delta.get(row, 0) - 1
-                deleted[scan.source, row] = BaseRow(scan.source, scan.columns, row)
+                deleted[scan.source, row] = BaseRow(scan, row)
         is_counted = isinstance(leaf, Window) and leaf.kind == WindowKind.ROWS
         counted = counted or (is_counted and bool(delta))
     change = evaluation.change(changes)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from stream_engine.explanation.base_rows import BaseRow, Contents, Tokens
 from stream_engine.explanation.budget import DEFAULT_WORK, Budget
+from stream_engine.explanation.cheapest import Part, in_order
 from stream_engine.explanation.confidence import Confidence, confidence
 from stream_engine.explanation.derivations import DerivationGraph
 from stream_engine.explanation.evaluation import Evaluation
@@ -13,16 +14,12 @@ from stream_engine.explanation.restricting import restricted
 from stream_engine.explanation.supports import Supports, minimal_supports
 from stream_engine.explanation.tracing import Tracer
 from streamsql.algebra.operators import Plan
-from streamsql.data.delta import sort_key
 from streamsql.data.types import Row
 
 DISTURBED = (
     "when other rows go, rows may come that change this one as well: an aggregate or LEFT JOIN "
     "reads another one. For the same reason no probability can be given"
 )
-FOR_CONFIDENCE = 32
-"""Supports that make a good lower bound of a probability."""
-
 LOOSE = "when rows go, it may also come about in ways that are not there now"
 UNFOLLOWED = "the work allowed was not enough to follow all derivations"
 
@@ -37,7 +34,8 @@ class Why:
     Attributes:
         holds: Whether the row is in the result at all.
         supports: Minimal sets of base rows, smallest first: the row stays as long as all rows of
-            one of them are there. An empty set: it rests on nothing.
+            one of them are there. An empty set: it rests on nothing. Rows of a set come in the
+            order in which a derivation uses them.
         complete: Whether these are all minimal supports.
         known: How many have been found, of which only `limit` are listed; at least that many exist.
         confidence: The probability that the row holds, when asked for.
@@ -84,8 +82,7 @@ def why(  # noqa: PLR0913 - the question and its bounds
     graph, tokens = DerivationGraph(), Tokens()
     tracer = Tracer(graph, tokens, budget)
     goal = tracer.node(root, row)
-    wanted = limit if chance is None else max(limit, FOR_CONFIDENCE)
-    found = minimal_supports(graph, goal, wanted, budget)
+    found = minimal_supports(graph, goal, limit, budget)
     complete = found.complete and tracer.complete
     notes = list(tracer.notes)
     if not tracer.complete:
@@ -100,7 +97,7 @@ def why(  # noqa: PLR0913 - the question and its bounds
         sure = bounded(confidence(graph, goal, known, chances, budget), trust, tracer)
     return Why(
         holds=True,
-        supports=tuple(_listed(tokens, support) for support in found.sets[:limit]),
+        supports=_listed(graph, goal, tokens, found.sets[:limit]),
         complete=complete and len(found.sets) <= limit,
         known=len(found.sets),
         confidence=sure,
@@ -115,9 +112,12 @@ def bounded(sure: Confidence, trust: Faithfulness, tracer: Tracer) -> Confidence
     return Confidence(sure.probability, False, LOOSE if trust.loose else UNFOLLOWED)
 
 
-def _listed(tokens: Tokens, support: frozenset[int]) -> tuple[BaseRow, ...]:
-    rows = [tokens.base_row(token) for token in support]
-    return tuple(sorted(rows, key=lambda base: (base.source, sort_key(base.row))))
+def _listed(
+    graph: DerivationGraph, goal: int, tokens: Tokens, sets: tuple[frozenset[int], ...]
+) -> tuple[tuple[BaseRow, ...], ...]:
+    """Return base rows in the order in which a derivation uses them: links along their path."""
+    part = Part(graph, goal, dict(enumerate(graph.children)))
+    return tuple(tuple(map(tokens.base_row, in_order(part, support))) for support in sets)
 
 
 def chances_of(tokens: Tokens, chance: Chance) -> dict[int, float]:

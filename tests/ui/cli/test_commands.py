@@ -251,8 +251,8 @@ def test_why_prints_what_a_row_rests_on(pando: Any, reach: str) -> None:
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "('a', 'c') stays as long as all of these base rows are there:",
-        "  link('a', 'b', 1.0, 1.0, TIMESTAMP '1970-01-01T00:00:00Z')",
-        "  link('b', 'c', 2.0, 0.5, TIMESTAMP '1970-01-01T00:00:00Z')",
+        "  link('a', 'b', 1.0, 1.0)",
+        "  link('b', 'c', 2.0, 0.5)",
     ]
     sure = pando("query", "why", "reach", "a", "c", "--confidence", "link.pdr", "--format", "json")
     assert objects(sure.stdout)[0]["confidence"]["probability"] == 0.5
@@ -270,7 +270,7 @@ def test_confidence_and_what_if_print_rows(pando: Any) -> None:
     assert listed[3] == "2 of 3 rows; LIMIT n shows more."
     changed = pando("query", "what-if", "link", "a", "b")
     assert changed.stdout.splitlines() == [
-        "Without link('a', 'b', 1.0, 1.0, TIMESTAMP '1970-01-01T00:00:00Z'):",
+        "Without link('a', 'b', 1.0, 1.0):",
         "query reach: 2 of 3 rows go, 0 come",
         "  - ('a', 'b')",
         "  - ('a', 'c')",
