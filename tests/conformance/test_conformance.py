@@ -74,7 +74,7 @@ def test_engines_agree(path: Path, engine: str, sites: int, request: pytest.Fixt
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_spark_agrees(path: Path, spark: Executor) -> None:
     session = LocalSession("reference")

@@ -20,6 +20,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.broker.ports import free_port
+from gateway.broker.testing import PATIENCE
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "mosquitto"
 PASSWORDS = {
@@ -77,12 +78,12 @@ def running_broker(folder: Path, ports: dict[int, int]) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=PATIENCE)
 
 
 def wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
     """Wait until something listens on the port."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
         with socket.socket() as probe:
@@ -136,7 +137,7 @@ class Client:
     def __enter__(self) -> "Client":
         self.inner.connect("127.0.0.1", self.port)
         self.inner.loop_start()
-        assert self.connected.wait(10)
+        assert self.connected.wait(PATIENCE)
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -145,7 +146,7 @@ class Client:
 
     def wait_for(self, last: str) -> list[str]:
         """Return the topics received, once a message on `last` has come."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             topics = [topic for topic, _ in self.received]
             if last in topics:
@@ -158,7 +159,7 @@ class Client:
         answered = Event()
         self.inner.on_subscribe = lambda *_arguments: answered.set()
         self.inner.subscribe(topic, qos=1)
-        assert answered.wait(10)
+        assert answered.wait(PATIENCE)
 
     def publish(self, topic: str) -> bool:
         """Publish with QoS 1; return whether the broker took it."""
@@ -171,7 +172,7 @@ class Client:
 
         self.inner.on_publish = on_publish
         self.inner.publish(topic, b"x", qos=1)
-        assert answered.wait(10)
+        assert answered.wait(PATIENCE)
         return reasons[0] != "Not authorized"
 
 
@@ -224,7 +225,7 @@ def test_a_gateway_reads_what_is_meant_for_it_and_nothing_else(port: int) -> Non
         gateway.subscribe(f"{ROOT}/#")
         for topic in ("q/q1/frag/gateway-a", "gw/gateway-a/cmd/ping", "q/q1/frag/gateway-b"):
             assert coordinator.publish(f"{ROOT}/{topic}")
-        assert gateway.arrived.wait(10)
+        assert gateway.arrived.wait(PATIENCE)
         assert gateway.received == [(f"{ROOT}/q/q1/frag/gateway-b", b"x")]
 
 
@@ -257,7 +258,7 @@ def test_the_coordinator_sees_every_branch(port: int) -> None:
     with Client(port, "gateway-b") as gateway, Client(port, "coordinator") as coordinator:
         coordinator.subscribe(f"{ROOT}/#")
         assert gateway.publish(f"{ROOT}/gw/gateway-b/birth")
-        assert coordinator.arrived.wait(10)
+        assert coordinator.arrived.wait(PATIENCE)
         assert coordinator.received[-1][0] == f"{ROOT}/gw/gateway-b/birth"
 
 

@@ -18,7 +18,7 @@ PASSWORDS = {
     "PANDO_READER_PASSWORD": "reader-secret",
 }
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.timeout(400)]
 
 
 def server_programs() -> Path:
@@ -47,7 +47,7 @@ def run_as_server_user(command: list[str], **environment: str) -> None:
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        timeout=60,
+        timeout=150,
         check=False,
     )
     assert ended.returncode == 0, command

@@ -1,18 +1,40 @@
-"""One Spark session for the whole run."""
+"""One Spark session for the whole run, and one archive of classes for all other JVMs."""
 
+import fcntl
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from static_engine.session import RunningSpark, SessionSettings, start_session
+from tests.static_engine.children import ARCHIVES, ends, jvm_of, spark_child
 
 
 @pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest) -> Iterator[RunningSpark]:
-    """Start Spark once; its class archive is kept in pytest's cache for the next run."""
-    assert request.config.cache is not None
-    folder = Path(request.config.cache.mkdir("spark"))
-    running = start_session(SessionSettings(folder, "local[2]", "1g"), lambda _text: None)
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSpark]:
+    """Start Spark once; it leaves no class archive, which takes longer to write than it saves."""
+    folder = tmp_path_factory.mktemp("spark")
+    settings = SessionSettings(folder, "local[2]", "1g", archive=False)
+    running = start_session(settings, lambda _text: None)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def class_archive(request: pytest.FixtureRequest) -> Path:
+    """A folder with a class archive, kept in pytest's cache for the next run.
+
+    The JVM of a process that was killed has written it: whoever uses it next takes it over.
+    """
+    assert request.config.cache is not None
+    folder = Path(request.config.cache.mkdir("spark-class-archive"))
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(folder.glob(ARCHIVES)):
+            with spark_child(folder, "sleep") as (child, said):
+                jvm = jvm_of(said)
+                child.send_signal(signal.SIGKILL)
+                assert ends(jvm)
+            assert list(folder.glob(ARCHIVES))
+    return folder

@@ -24,8 +24,9 @@ from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, SiteState, TableSet
 from streamsql.wire.topics import Topics
+from tests.static_engine.children import lend_archive
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
 TOPICS = Topics("demo")
 ROOMS = SourceDefinition(
@@ -78,7 +79,7 @@ class Process:
 
     def end(self, how: signal.Signals = signal.SIGKILL) -> tuple[int, str]:
         self.process.send_signal(how)
-        said, _ = self.process.communicate(timeout=30)
+        said, _ = self.process.communicate(timeout=120)
         return self.process.returncode, said.decode()
 
     def hear(self, burst: list[Message]) -> None:
@@ -92,7 +93,7 @@ class Process:
     def rows(self) -> Delta | None:
         return self.channel.contents.get("f1")
 
-    async def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float = 180) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert self.process.poll() is None, self.process.communicate()[0].decode()
@@ -119,7 +120,7 @@ def test_it_serves_and_stops_cleanly(tmp_path: Path, broker: BrokerProcess) -> N
         await process.until(lambda: process.rows == {("r1", 2): 1, ("r2", 7): 1})
         status, said = await asyncio.to_thread(process.end, signal.SIGTERM)
         assert (status, "Traceback" in said) == (0, False)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while process.state.online:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         assert process.state.reason == "stopped"
@@ -140,7 +141,7 @@ def test_a_killed_one_is_announced_by_its_will_and_starts_a_new_epoch(
         client = await process.observer(broker)
         await process.until(lambda: process.rows == {("r1", 2): 1})
         process.end(signal.SIGKILL)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while process.state is None or process.state.online:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         assert (process.state.reason, process.state.epoch) == ("lost", 1)
@@ -160,10 +161,8 @@ def test_a_killed_one_is_announced_by_its_will_and_starts_a_new_epoch(
 @pytest.mark.spark
 @pytest.mark.parametrize("bridge_rows", [0, 100])
 def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
-    tmp_path: Path, broker: BrokerProcess, request: pytest.FixtureRequest, bridge_rows: int
+    tmp_path: Path, broker: BrokerProcess, class_archive: Path, bridge_rows: int
 ) -> None:
-    assert request.config.cache is not None
-    data = request.config.cache.mkdir("spark-of-a-process")
     details: list[str] = []
 
     def jvms() -> list[int]:
@@ -175,7 +174,7 @@ def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
         await process.until(lambda: process.state)
         assert process.state is not None
         assert not process.state.ready
-        await process.until(lambda: process.rows == {("r1", 2): 1}, 120)
+        await process.until(lambda: process.rows == {("r1", 2): 1})
         await process.until(lambda: process.state is not None and process.state.ready)
         details.append(process.state.detail)
         (jvm,) = jvms()
@@ -183,7 +182,7 @@ def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
         await process.until(lambda: process.rows == {("r1", 5): 1})
         os.kill(jvm, signal.SIGKILL)
         (tmp_path / "rooms.csv").write_text("room,seats\nr2,7\n")
-        await process.until(lambda: process.rows == {("r2", 7): 1}, 120)
+        await process.until(lambda: process.rows == {("r2", 7): 1})
         assert jvms() != [jvm]
         await client.close()
 
@@ -191,7 +190,7 @@ def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
         tmp_path,
         broker,
         use_spark=True,
-        data_dir=str(data),
+        data_dir=str(lend_archive(class_archive, tmp_path / "data")),
         memory="512m",
         spark_master="local[1]",
         bridge_rows=bridge_rows,
@@ -224,7 +223,7 @@ def test_wrong_settings_end_it_with_a_reason(tmp_path: Path, text: str, said: st
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=120,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
@@ -244,7 +243,7 @@ def test_two_cannot_share_a_folder(tmp_path: Path, broker: BrokerProcess) -> Non
     try:
         asyncio.run(scenario())
         second = process.start()
-        said, _ = second.communicate(timeout=60)
+        said, _ = second.communicate(timeout=120)
         assert second.returncode == 2
         assert "is in use by another static engine" in said.decode()
     finally:

@@ -1,10 +1,6 @@
 """Starting Spark: Java is found or the operator told what to do; the JVM never outlives us."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +9,15 @@ from static_engine import java
 from static_engine.java import NoJavaError, find_java
 from static_engine.jvm import JvmSettings, SparkStartError, start_jvm
 from static_engine.session import SessionSettings
+from tests.static_engine.children import (
+    ARCHIVES,
+    SECONDS,
+    ends,
+    jvm_of,
+    lend_archive,
+    runs,
+    spark_child,
+)
 
 FAKE = """#!/bin/sh
 echo 'openjdk version "{version}" 2025-01-01' >&2
@@ -76,85 +81,31 @@ def test_which_masters_see_our_files(tmp_path: Path, master: str, local: bool) -
     assert SessionSettings(tmp_path, master).is_local is local
 
 
-STARTS = """
-import sys, time
-from pathlib import Path
-from static_engine.session import SessionSettings, start_session
-
-spark = start_session(SessionSettings(Path(sys.argv[1]), "local[1]", "512m"), print)
-print("jvm", spark.jvm_pid, flush=True)
-if sys.argv[2] == "stop":
-    spark.stop()
-    print("stopped", flush=True)
-time.sleep(300)
-"""
-
-
-def runs(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"  # nobody waits for it here, but it has ended
-
-
-def ends(pid: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while runs(pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return not runs(pid)
-
-
 @pytest.mark.spark
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_the_jvm_ends_with_its_parent(request: pytest.FixtureRequest, how: signal.Signals) -> None:
-    assert request.config.cache is not None
-    folder = request.config.cache.mkdir("spark-of-a-child")
-    child = subprocess.Popen(
-        [sys.executable, "-c", STARTS, str(folder), "sleep"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-    )
-    assert child.stdout is not None
-    with child, child.stdout:
-        try:
-            lines = iter(child.stdout.readline, "")
-            jvm = next(int(line.split()[1]) for line in lines if line.startswith("jvm "))
-            assert runs(jvm)
-            child.send_signal(how)
-            assert ends(child.pid, 10) or child.wait(10)
-            # The first JVM ever writes its class archive before it goes.
-            assert ends(jvm, 90)
-        finally:
-            child.kill()
+def test_the_jvm_ends_with_its_parent(
+    tmp_path: Path, class_archive: Path, how: signal.Signals
+) -> None:
+    folder = lend_archive(class_archive, tmp_path / "data")
+    with spark_child(folder, "sleep") as (child, said):
+        jvm = jvm_of(said)
+        assert runs(jvm)
+        child.send_signal(how)
+        assert child.wait(SECONDS) == -how
+        assert ends(jvm)
+    (archive,) = folder.glob(ARCHIVES)
+    assert archive.suffix == ".jsa", "what a killed one has left was taken over"
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(300)
-def test_a_session_can_be_stopped_while_the_process_lives(request: pytest.FixtureRequest) -> None:
-    assert request.config.cache is not None
-    folder = request.config.cache.mkdir("spark-of-a-child")
-    child = subprocess.Popen(
-        [sys.executable, "-c", STARTS, str(folder), "stop"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-    )
-    assert child.stdout is not None
-    with child, child.stdout:
-        try:
-            said = []
-            for line in iter(child.stdout.readline, ""):
-                said.append(line.strip())
-                if said[-1] == "stopped":
-                    break
-            assert said[:2] == ["finding Java", said[1]]
-            assert said[1].startswith("starting the JVM (Java ")
-            assert said[2:4] == ["starting the session", "session ready"]
-            assert not runs(int(said[4].split()[1]))
-            assert runs(child.pid)
-            assert list(folder.glob("spark-classes-*.jsa"))
-        finally:
-            child.kill()
+@pytest.mark.timeout(600)
+def test_a_session_can_be_stopped_while_the_process_lives(tmp_path: Path) -> None:
+    with spark_child(tmp_path, "stop") as (child, said):
+        assert said[0] == "finding Java"
+        assert said[1].startswith("starting the JVM (Java ")
+        assert said[2:4] == ["starting the session", "session ready"]
+        assert not runs(jvm_of(said))
+        assert runs(child.pid)
+        (archive,) = tmp_path.glob(ARCHIVES)
+        assert archive.suffix == ".jsa", "the first one has left its classes"

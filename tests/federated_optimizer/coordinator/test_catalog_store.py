@@ -59,7 +59,7 @@ def postgres_url() -> Iterator[str]:
             prefix = ["setpriv", "--reuid=nobody", "--clear-groups", "--no-new-privs"]
 
         def run(*command: str) -> None:
-            subprocess.run([*prefix, *command], check=True, capture_output=True, timeout=60)
+            subprocess.run([*prefix, *command], check=True, capture_output=True, timeout=150)
 
         run(str(programs / "initdb"), "-D", f"{folder}/data", "-U", "admin", "-A", "trust", "-N")
         control = [str(programs / "pg_ctl"), "-D", f"{folder}/data", "-w", "-t", "50"]

@@ -23,7 +23,7 @@ from streamsql.algebra.scalar import FUNCTIONS, compile_row
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 B, INT, D, T = DataType.BOOLEAN, DataType.INTEGER, DataType.DOUBLE, DataType.TEXT
 TS, IV, N = DataType.TIMESTAMP, DataType.INTERVAL, DataType.NULL

@@ -38,7 +38,7 @@ from streamsql.data.types import DataType, Value
 from streamsql.errors import UnsupportedError
 from streamsql.reference import Database, evaluate
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 B, INT, D, T = DataType.BOOLEAN, DataType.INTEGER, DataType.DOUBLE, DataType.TEXT
 A = AggregateFunction

@@ -20,7 +20,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 
-pytestmark = [pytest.mark.postgres, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.postgres, pytest.mark.timeout(400)]
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 SCHEMA = Schema.of(
@@ -37,7 +37,7 @@ def as_postgres(*command: str, folder: Path) -> None:
     """Run a program as the user `postgres`: the server refuses to run as root."""
     prefix = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
     done = subprocess.run(
-        [*prefix, *command], cwd=folder, capture_output=True, text=True, timeout=90, check=False
+        [*prefix, *command], cwd=folder, capture_output=True, text=True, timeout=150, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
