@@ -197,7 +197,9 @@ class Fleet:
         held = [link for link in sorted(self.links) if self.hosts[link[0]] == name]
         self._held(name).write_text(json.dumps(held))
 
-    async def until(self, condition: Callable[[], bool], what: str, seconds: float = 30.0) -> float:
+    async def until(
+        self, condition: Callable[[], bool], what: str, seconds: float = 120.0
+    ) -> float:
         """Wait until something is so; return the seconds it took.
 
         Raises:

@@ -20,6 +20,7 @@ from streamsql.data.types import Row
 from streamsql.library import library_views
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import CreateSource, Query, parse_statement
+from tests.end_to_end.federation import PATIENCE
 
 pytestmark = pytest.mark.end_to_end  # 45 s on two busy cores, most of it starting processes
 
@@ -65,7 +66,7 @@ class World:
             )
 
         try:
-            await self.fleet.until(good, what, 60.0)
+            await self.fleet.until(good, what, PATIENCE)
         except TimeoutError as error:
             state = {
                 way: (len(self.fleet.rows(q) ^ wanted), self.fleet.info(q))
@@ -79,7 +80,7 @@ class World:
         return sum(int(site["resyncs"]) for site in traffic.values())
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(900)
 def test_the_answer_is_right_after_every_fault(tmp_path: Path) -> None:
     net = transit_stub(1, 2, seed=5)
     hosts = {node: f"gw-{net.host_of(node, GATEWAYS):02}" for node in net.nodes}
@@ -131,6 +132,7 @@ async def faults(world: World, broker: BrokerProcess, links: list[Link]) -> None
     await fleet.until(
         lambda: sum(s.online for s in fleet.coordinator.sites()) == len(fleet.sites),
         "all sites are back",
+        PATIENCE,
     )
     fleet.change(up=links[20:24])
     await world.right("the broker has lost everything and is back")
