@@ -29,9 +29,20 @@ class Costs:
         self._elastic = elastic
 
     def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
-        """Return the groups in which the end of an edge that is gone rested on it."""
+        """Return the groups in which the end of an edge that is gone has no other support."""
         a, b, w = edge
-        return [g for g, d in holders.items() if d[a] + w == d.get(b)]
+        others = tuple(self._inn[b].items())
+        found = []
+        for group, d in holders.items():
+            x = d[a] + w
+            if x == d.get(b):
+                for p, weight in others:
+                    y = d.get(p, inf)
+                    if y < x and y + weight == x:
+                        break
+                else:
+                    found.append(group)
+        return found
 
     def gaining(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
         """Return the groups in which the end of a new edge gets a smaller sum."""
@@ -60,16 +71,16 @@ class Costs:
             for b in old:
                 best = sources.get(b, inf)
                 for p, w in inn[b].items():
-                    y = get(p)
-                    if y is not None and y + w < best:
-                        best = y + w
+                    x = get(p, inf) + w
+                    if x < best:  # noqa: PLR1730  (min is slower)
+                        best = x
                 if best < inf:
                     heap.append((best, b))
         heap.extend((sources[b], b) for b in started if sources[b] < get(b, inf))
         for a, b, w in come:
-            y = get(a)
-            if y is not None and y + w < get(b, inf):
-                heap.append((y + w, b))
+            x = get(a, inf) + w
+            if x < get(b, inf):
+                heap.append((x, b))
         if len(heap) > 1:
             heapify(heap)
         self._settle(d, heap, old)
@@ -85,8 +96,8 @@ class Costs:
             if x is None or sources.get(b) == x:
                 continue
             for p, w in inn[b].items():
-                y = get(p)
-                if y is not None and y + w == x and y < x:
+                y = get(p, inf)
+                if y < x and y + w == x:
                     break
             else:
                 del d[b]

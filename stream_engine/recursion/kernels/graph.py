@@ -15,34 +15,28 @@ class Numbering:
 
     Attributes:
         values: The value of every number; None where there is none.
+        number_of: The number of every value that has one.
     """
 
     def __init__(self) -> None:
         self.values: list[Any] = []
-        self._number_of: dict[Hashable, int] = {}
+        self.number_of: dict[Hashable, int] = {}
         self._free: list[int] = []
 
     def number(self, value: Hashable) -> int:
-        """Return the number of a value, a new one if it has none."""
-        known = self._number_of.get(value)
-        if known is not None:
-            return known
+        """Give a value that has none a number; return it."""
         if self._free:
             number = self._free.pop()
             self.values[number] = value
         else:
             number = len(self.values)
             self.values.append(value)
-        self._number_of[value] = number
+        self.number_of[value] = number
         return number
-
-    def find(self, value: Hashable) -> int | None:
-        """Return the number of a value, or None."""
-        return self._number_of.get(value)
 
     def release(self, number: int) -> None:
         """Take a number away from its value."""
-        del self._number_of[self.values[number]]
+        del self.number_of[self.values[number]]
         self.values[number] = None
         self._free.append(number)
 
@@ -70,19 +64,28 @@ class Graph:
 
     def apply(self, changes: Iterable[Counted]) -> tuple[list[Change], list[Change]]:
         """Add and remove edges; return how the least weights change: those that went, and came."""
+        out, inn, parallel = self.out, self.inn, self._parallel
         before: dict[tuple[int, int], Any] = {}
         for a, b, weight, count in changes:
-            old = self.out[a].get(b)
-            before.setdefault((a, b), old)
-            new = changed_best(self._parallel, (a, b), old, weight, count)
+            pair = (a, b)
+            old = out[a].get(b)
+            if pair not in before:
+                before[pair] = old
+            if old is None and count == 1:
+                out[a][b] = inn[b][a] = weight
+                continue
+            if count == -1 and pair not in parallel:
+                del out[a][b], inn[b][a]
+                continue
+            new = changed_best(parallel, pair, old, weight, count)
             if new is None:
-                del self.out[a][b], self.inn[b][a]
+                del out[a][b], inn[b][a]
             elif new != old:
-                self.out[a][b] = self.inn[b][a] = new
+                out[a][b] = inn[b][a] = new
         gone: list[Change] = []
         come: list[Change] = []
         for (a, b), old in before.items():
-            new = self.out[a].get(b)
+            new = out[a].get(b)
             if new != old:
                 if old is not None:
                     gone.append((a, b, old))

@@ -115,6 +115,9 @@ class GraphInput:
         sign = -1 if self._problem.negated else 1
         costs = self._problem.kind is Kind.COST
         keeps_rows = bool(self._problem.payload)
+        if self._lone and not weighted and not keeps_rows:
+            self._read_plain_edges(derived, counted)
+            return
         for row, count in derived.items():
             a, b = self._from(row), self._to(row)
             if a is None if self._lone else None in a:
@@ -135,6 +138,23 @@ class GraphInput:
             counted.append((start, end, weight, count))
             if keeps_rows:
                 change.edge_rows.append((start, end, weight, number, row[extra_at:], count))
+
+    def _read_plain_edges(self, derived: Delta, counted: list[Counted]) -> None:
+        """Read edges that are two single columns."""
+        number_of, touched = self.nodes.number_of, self._touched
+        for row, count in derived.items():
+            a, b = row
+            if a is None:
+                continue
+            start, end = number_of.get(a), number_of.get(b)
+            if start is None:
+                start = self._number(a)
+            if end is None:
+                end = self._number(b)
+            if count < 0:
+                touched.add(start)
+                touched.add(end)
+            counted.append((start, end, 0, count))
 
     def _read_sources(self, derived: Delta, change: InputChange) -> None:
         problem, shape = self._problem, self._shape
@@ -174,6 +194,9 @@ class GraphInput:
                 change.sources.append((group, node, old, new))
 
     def _number(self, value: Hashable) -> int:
+        known = self.nodes.number_of.get(value)
+        if known is not None:
+            return known
         number = self.nodes.number(value)
         if number >= len(self._mentions):
             self._mentions.append(0)

@@ -25,9 +25,20 @@ class Reach:
         self._elastic = elastic
 
     def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
-        """Return the groups in which the end of an edge that is gone may have rested on it."""
+        """Return the groups in which the end of an edge that is gone has no other proof."""
         a, b, _ = edge
-        return [g for g, d in holders.items() if (x := d.get(b)) is not None and d[a] < x]
+        others = tuple(self._inn[b])
+        found = []
+        for group, d in holders.items():
+            x = d.get(b)
+            if x is not None and d[a] < x:
+                for p in others:
+                    y = d.get(p)
+                    if y is not None and y < x:
+                        break
+                else:
+                    found.append(group)
+        return found
 
     def gaining(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
         """Return the groups in which a new edge reaches a node."""

@@ -36,7 +36,7 @@ class Core(Protocol):
     """
 
     def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
-        """Return the groups in which the end of an edge that is gone rested on it."""
+        """Return the groups in which the end of an edge that is gone rested on it alone."""
 
     def gaining(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
         """Return the groups in which the end of a new edge gets a better key."""

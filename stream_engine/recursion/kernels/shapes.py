@@ -33,22 +33,16 @@ class RowShape:
 
 
 def _assembler(problem: GraphProblem) -> Callable[[Part, Part, Any], Row]:
-    group, node, value = problem.group, problem.node, problem.value
-    values = () if value is None else (value,)
+    group, node = problem.group, problem.node
+    value = () if problem.value is None else (problem.value,)
+    columns = group + node + value
     if len(group) <= 1 and len(node) == 1:
-        order = group + node + values
-        pick = _picker(order)
-        if not group:
-            if value is None:
-                return lambda _g, k, _v: (k,)
-            return lambda _g, k, v: pick((k, v))
-        if value is None:
-            if group < node:
-                return lambda g, k, _v: (g, k)
-            return lambda g, k, _v: (k, g)
-        return lambda g, k, v: pick((g, k, v))
-    pick = _picker(group + node + values)
-    lone_group, lone_node, has_value = len(group) == 1, len(node) == 1, value is not None
+        letters = ("g" if group else "") + "kv"
+        known = _PLAIN.get("".join(letters[columns.index(c)] for c in sorted(columns)))
+        if known is not None:
+            return known
+    pick = _picker(columns)
+    lone_group, lone_node, has_value = len(group) == 1, len(node) == 1, bool(value)
 
     def assemble(g: Part, k: Part, v: Any) -> Row:
         parts: Row = (g,) if lone_group else g
@@ -56,6 +50,18 @@ def _assembler(problem: GraphProblem) -> Callable[[Part, Part, Any], Row]:
         return pick((*parts, v) if has_value else parts)
 
     return assemble
+
+
+_PLAIN: dict[str, Callable[[Part, Part, Any], Row]] = {
+    "k": lambda _g, k, _v: (k,),
+    "gk": lambda g, k, _v: (g, k),
+    "kg": lambda g, k, _v: (k, g),
+    "kv": lambda _g, k, v: (k, v),
+    "vk": lambda _g, k, v: (v, k),
+    "gkv": lambda g, k, v: (g, k, v),
+    "kgv": lambda g, k, v: (k, g, v),
+}
+"""Assemblers of rows of single columns, by their order, without any search for places."""
 
 
 def _full_assembler(problem: GraphProblem) -> Callable[[Part, Part, Any, Row], Row]:
