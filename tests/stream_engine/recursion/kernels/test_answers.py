@@ -209,3 +209,13 @@ def test_many_nodes_are_repaired_and_searched_again_alike(view: str) -> None:
     for cut in (1, 0, 49):
         run.toggle([("link", links[cut])])
     run.toggle([("link", links[0]), ("link", links[1]), ("link", links[40])])
+
+
+def test_places_too_far_apart_for_a_grid_are_left_to_another_engine() -> None:
+    run = run_of("region", RecursionOptions())
+    near: list[Toggle] = [("triggered", (name, 10.0, y, 0)) for name, y in [("s", 0.0), ("t", 9.0)]]
+    run.toggle([("region_seed", ("R", "s")), *near])
+    run.toggle([("triggered", ("u", 1e13, 0.0, 0)), ("triggered", ("v", 10.0, 20.0, 0))])
+    assert "too far away" in run.engine.description
+    run.toggle([("triggered", ("t", 10.0, 9.0, 0))])
+    assert len(run.view) == 1
