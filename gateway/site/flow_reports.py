@@ -10,12 +10,15 @@ from streamsql.wire.messages import FlowReport
 from streamsql.wire.topics import Topics
 
 INTERVAL = 0.1
+"""Seconds from a change to its report: whoever waits for an answer waits for changes, and their
+reports should not compete with them."""
+
 REPEAT = 10.0
 """Seconds after which unchanged counts are published again: the broker may drop a report."""
 
 
 class FlowReports:
-    """Publishes queries' counts when they change, at most ten times a second, and now and then."""
+    """Publishes queries' counts soon after they change, and now and then."""
 
     def __init__(
         self, engine: SiteEngine, client: MessageClient, topics: Topics, traffic: Traffic
@@ -25,17 +28,26 @@ class FlowReports:
         self._client = client
         self._topics = topics
         self._reported: dict[str, FlowReport] = {}
-        self._published_at = float("-inf")
+        self._due_since: float | None = None
         self._repeated_at = float("-inf")
 
     def forget(self) -> None:
-        """Report everything again: a reader has just started, or the network was away."""
+        """Report everything again, at once: a reader has just started, or the network was away."""
         self._reported.clear()
+        self._due_since = float("-inf")
 
-    def is_due(self) -> bool:
-        """Whether some count is not reported yet."""
-        reported = self._reported
-        return any(self._report(query) != reported.get(query) for query in self._engine.queries)
+    def next_due(self, now: float) -> float | None:
+        """Return when `publish` has something to say, or None.
+
+        Args:
+            now: Seconds of a clock that only goes forward.
+        """
+        if self._due_since is None:
+            reported, queries = self._reported, self._engine.queries
+            if all(self._report(query) == reported.get(query) for query in queries):
+                return None
+            self._due_since = now
+        return self._due_since + INTERVAL
 
     def _report(self, query: str) -> FlowReport | None:
         report = self._engine.flow(query)
@@ -45,12 +57,14 @@ class FlowReports:
 
     def publish(self, now: float) -> None:
         """Publish what has changed; `now` in seconds of a clock that only goes forward."""
-        if now - self._published_at < INTERVAL or not self._client.connected:
+        if not self._client.connected:
             return
-        self._published_at = now
         if now - self._repeated_at >= REPEAT:
             self._repeated_at = now
             self.forget()
+        if self._due_since is None or now - self._due_since < INTERVAL:
+            return
+        self._due_since = None
         queries = self._engine.queries
         self._traffic.forget(queries)
         for query in queries:
@@ -61,7 +75,8 @@ class FlowReports:
                 topic = self._topics.flow(query, self._engine.site)
                 self._client.publish(topic, encode_packed(report), qos=0)
             except QueueFull:
-                return  # the next interval tries again
+                self._due_since = now  # the next interval tries again
+                return
             self._reported[query] = report
         for query in self._reported.keys() - set(queries):
             del self._reported[query]

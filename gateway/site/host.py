@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 from gateway.clock import Clock
 from gateway.site.dead_letters import DeadLetters
-from gateway.site.flow_reports import INTERVAL as FLOW_INTERVAL
 from gateway.site.flow_reports import FlowReports
 from gateway.site.inbox import SiteInbox
 from gateway.site.left_fragments import LeftFragments
@@ -158,7 +157,7 @@ class SiteHost:
 
     def _seconds_to_next(self) -> float:
         now = time.monotonic()
-        waits = [FLOW_INTERVAL if self.flow_reports.is_due() else LONGEST_SLEEP]
+        waits = [LONGEST_SLEEP]
         wakeup = self.engine.next_wakeup()
         if wakeup is not None:
             waits.append((wakeup - self.clock()) / 1_000_000 / self.speed)
@@ -170,6 +169,7 @@ class SiteHost:
                 self._snapshots_due,
                 self._requests.next_due(self.engine.unsynchronised()),
                 self.left_fragments.next_due(),
+                self.flow_reports.next_due(now),
             ]
             waits.extend(moment - now for moment in times if moment is not None)
         return min(waits)
