@@ -41,7 +41,8 @@ class RecursionOptions:
         order: Variable order of decision diagrams: "dfs", "arrival" or "rebuild".
         compiled: Whether kernels may be compiled: "auto", "yes" or "no".
         width: Bound on the buffered supports of a row; beyond it rows are derived again instead.
-        elastic: Share of the view above which it is computed again instead of repaired.
+        elastic: Share of the view above which it is computed again instead of repaired; at one
+            half both cost about the same.
         max_derivations: Bound on the derivations of one settle.
         owner: Chooses the site of a key.
 
@@ -58,7 +59,7 @@ class RecursionOptions:
     order: str = "dfs"
     compiled: str = "auto"
     width: int = 64
-    elastic: float = 0.2
+    elastic: float = 0.5
     max_derivations: int = 20_000_000
     owner: OwnerFunction = site_of
 

@@ -24,7 +24,8 @@ class Entry:
         row: Its values.
         rank: When it was derived, or DEAD.
         proof: One derivation: the entries of all atoms of a rule; () for leaf rows.
-        users: Live entries whose proof contains this one; None for nobody.
+        users: Live entries whose proof contains this one: a set, or the only one, or None; most
+            rows have few users, and a set is large.
     """
 
     __slots__ = ("proof", "rank", "row", "users")
@@ -33,7 +34,7 @@ class Entry:
         self.row = row
         self.rank = rank
         self.proof = proof
-        self.users: set[Entry] | None = None
+        self.users: set[Entry] | Entry | None = None
 
     def attach(self, proof: tuple["Entry", ...]) -> None:
         """Rest on a derivation."""
@@ -41,19 +42,30 @@ class Entry:
         for part in proof:
             users = part.users
             if users is None:
-                part.users = {self}
-            else:
+                part.users = self
+            elif isinstance(users, set):
                 users.add(self)
+            elif users is not self:
+                part.users = {users, self}
 
     def detach(self) -> None:
         """Rest on nothing any more."""
         for part in self.proof:
             users = part.users
-            if users is not None:
+            if users is self:
+                part.users = None
+            elif isinstance(users, set):
                 users.discard(self)
                 if not users:
                     part.users = None
         self.proof = ()
+
+    def take_users(self) -> Iterable["Entry"]:
+        """Return the entries whose proof contains this one, and forget them."""
+        users, self.users = self.users, None
+        if users is None:
+            return ()
+        return users if isinstance(users, set) else (users,)
 
 
 GHOST = Entry((), DEAD, ())

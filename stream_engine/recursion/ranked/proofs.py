@@ -76,9 +76,7 @@ class Proofs:
                 raise InternalError(f"leaf {leaf} of a recursion has no row {row}")
             table.remove(entry)
             entry.rank = DEAD
-            if entry.users:
-                suspects.extend((user.rank, user) for user in entry.users)
-                entry.users = None
+            suspects.extend((user.rank, user) for user in entry.take_users())
         heapify(suspects)
 
     # -- rows of the view ---------------------------------------------------------------------
@@ -102,11 +100,9 @@ class Proofs:
         self.live -= 1
         self.lost.append(entry)
         entry.detach()
-        users, entry.users = entry.users, None
-        if users is not None:
-            suspects = self._suspects
-            for user in users:
-                heappush(suspects, (user.rank, user))
+        suspects = self._suspects
+        for user in entry.take_users():
+            heappush(suspects, (user.rank, user))
 
     def decide(self, supports: Sequence[Support], most: float) -> bool:
         """Give every suspect another proof of lower rank, or let it die.
