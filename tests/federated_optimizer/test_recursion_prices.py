@@ -1,5 +1,7 @@
 """Prices of the ways of a recursion: against what was measured, and as the choice uses them."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,6 +82,15 @@ def test_a_deleted_link_costs_about_what_was_measured(size: tuple[int, int, int]
     )
 
 
+def test_what_the_product_sends_costs_about_what_was_measured() -> None:
+    # Bytes between 12 simulated sites, reachability over 400 links: per link, names as text.
+    gone = replace(net(400, 100, 4, deletes=1.0), base_bytes=18.0, view_bytes=18.0)
+    come = replace(net(400, 100, 4, inserts=1.0), base_bytes=18.0, view_bytes=18.0)
+    assert price("witness", gone).bytes_per_second == pytest.approx(1_164_790 / 80, rel=0.20)
+    assert price("flood", gone).bytes_per_second == pytest.approx(35_200 / 80, rel=0.10)
+    assert price("flood", come).bytes_per_second == pytest.approx(273_834 / 400, rel=0.10)
+
+
 def test_in_a_tree_a_deletion_is_its_kills() -> None:
     load = net(200, 100, 2, deletes=1.0)
     assert price("witness", load, PAPER).bytes_per_second == 11 * PAPER.token
@@ -149,7 +160,7 @@ def test_what_was_counted_takes_the_place_of_what_is_assumed() -> None:
     (recursion,) = made.recursions
     assert recursion.measured
     assert recursion.assumed == ()
-    assert recursion.prices[0].bytes_per_second == pytest.approx(3.0 * (130 + 18), rel=0.2)
+    assert recursion.prices[0].bytes_per_second == pytest.approx(3.0 * (38 + 18), rel=0.2)
 
 
 def test_counted_rows_of_a_source_count() -> None:
@@ -169,8 +180,8 @@ def test_a_running_query_changes_its_way_only_for_a_much_cheaper_one() -> None:
     ).recursions
     assert moved.way == "centre"
     assert "as it ran" in moved.why
-    # Where the view hardly moves, sending base rows to four sites or one is nearly the same.
-    near = Topology({f"gw-{i}": frozenset({"link"}) for i in range(2)})
+    # Where the view hardly moves, sending base rows to two others or to one is nearly the same.
+    near = Topology({f"gw-{i}": frozenset({"link"}) for i in range(3)})
     slow = RecursionFacts(400.0, 10_000.0, 1.0, 0.01)
     known = Statistics(recursions={made.key: slow}, ways={made.key: "flood"})
     (kept,) = plan(bound(text), near, query="q", statistics=known).recursions
