@@ -91,7 +91,7 @@ class AbsorptionTable:
         self.waiting: dict[Entry, None] = {}
         self.dropped = 0
         self._dead: set[int] = set()
-        self._holders: dict[int, set[Entry]] = {}
+        self._holders: dict[int, dict[Entry, None]] = {}
         self._mentions = 0
         self._rebuild_at = _REBUILD_SLACK
 
@@ -193,7 +193,7 @@ class AbsorptionTable:
             holders = self._holders.pop(token, None)
             if holders is not None:
                 self._mentions -= len(holders)
-                touched.update(dict.fromkeys(holders))
+                touched.update(holders)
         encoding = self.encoding
         for entry in touched:
             if self.entries.get(entry.row) is entry:
@@ -292,9 +292,9 @@ class AbsorptionTable:
         for token in self.encoding.tokens(annotation):
             found = holders.get(token)
             if found is None:
-                holders[token] = {entry}
+                holders[token] = {entry: None}
             else:
-                found.add(entry)
+                found[entry] = None
             count += 1
         self._mentions += count
         if self._mentions > self._rebuild_at:
@@ -302,10 +302,10 @@ class AbsorptionTable:
 
     def _rebuild_holders(self) -> None:
         """Drop mentions by what is gone; amortized, as the bound grows with what is left."""
-        holders: dict[int, set[Entry]] = {}
+        holders: dict[int, dict[Entry, None]] = {}
         for entry in self.entries.values():
             for token in self.encoding.tokens(entry.sent):
-                holders.setdefault(token, set()).add(entry)
+                holders.setdefault(token, {})[entry] = None
         self._holders = holders
         self._mentions = sum(map(len, holders.values()))
         self._rebuild_at = 2 * self._mentions + _REBUILD_SLACK

@@ -17,6 +17,7 @@ from stream_engine.recursion.rule_plans import RulePlans
 from stream_engine.recursion.rules import RECURSIVE
 from stream_engine.recursion.tables import ItemTable
 from stream_engine.recursion.view import CopyTable, SelectiveView, View
+from stream_engine.recursion.witnesses import cheapest, derive_new, searcher
 from streamsql.data.types import Row
 
 _CHUNK = 1_000
@@ -211,15 +212,18 @@ class Partition:
         """Derive rows that are not known; known ones need no other support now."""
         known = (self.view.entries, self.outbox.entries)
         derivations = 0
+        conjoin, table = self._encoding.conjoin, self._table
         for plan in plans:
-            found, count = plan.run_new(start, self._table, self._encoding.conjoin, known)
+            best = cheapest(self._plans.orders(plan), table)
+            found, count = derive_new(best, start, table, conjoin, known)
             derivations += count
             if found:
                 self._deliver(list(found.items()))
         return derivations
 
     def _derive_all(self, plans: Sequence[ProbePlan], start: list[Annotated]) -> int:
-        derived = self._named(run_all(plans, start, self._table, self._encoding.conjoin))
+        best = [cheapest(self._plans.orders(plan), self._table) for plan in plans]
+        derived = self._named(run_all(best, start, self._table, self._encoding.conjoin))
         self._deliver(derived)
         return len(derived)
 
@@ -270,14 +274,12 @@ class Partition:
 
     def _searcher(self) -> Callable[[Row, int], list[Any]]:
         """Return a function from a row to annotations of some of its derivations here and now."""
-        encoding, arrived = self._encoding, self.leaf_rows.arrived.__getitem__
-        searches = [
-            plan.searcher(tables, encoding.conjoin, encoding.true)
-            for plans, tables in (
-                (self._plans.base_heads, arrived),
-                (self._plans.step_heads, self._table),
-            )
-            for plan in plans
+        conjoin, true = self._encoding.conjoin, self._encoding.true
+        arrived, table = self.leaf_rows.arrived.__getitem__, self._table
+        searches = [searcher(plan, arrived, conjoin, true) for plan in self._plans.base_heads]
+        searches += [
+            searcher(cheapest(self._plans.orders(plan), table), table, conjoin, true)
+            for plan in self._plans.step_heads
         ]
 
         def search(row: Row, most: int) -> list[Any]:

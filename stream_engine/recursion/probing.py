@@ -6,12 +6,12 @@ by nested loop otherwise (theta joins). No intermediate result is stored. A furt
 a *known head row* and finds all derivations of that row.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from stream_engine.recursion.rules import Rule
-from stream_engine.recursion.tables import Bucket, ItemTable, Key, values_at
+from stream_engine.recursion.rules import RECURSIVE, Rule
+from stream_engine.recursion.tables import NO_ITEMS, Bucket, ItemTable, Key, values_at
 from streamsql.algebra.expressions import (
     Call,
     Column,
@@ -37,6 +37,7 @@ class ProbeStep:
         key_of: The key, from the wide row so far.
         skip_nulls: Whether a NULL in the key rules out a match.
         holds: What must hold once the atom is joined, or None.
+        read_of: The values of the wide row so far that `holds` reads.
     """
 
     atom: int
@@ -44,11 +45,63 @@ class ProbeStep:
     key_of: Key
     skip_nulls: bool
     holds: Callable[[Row], bool] | None
+    read_of: Key
+
+    def lookup(self, table: ItemTable) -> "Lookup":
+        """Return how to find the items that join; of use until the table is cleared.
+
+        Args:
+            table: Of the atom.
+        """
+        if not self.columns and self.holds is not None:
+            return Lookup(_itself, table.matching(self, self.holds, self.read_of).of, False, None)
+        get = table.index(self.columns).get
+        if self.skip_nulls and len(self.columns) > 1:
+
+            def get_unless_null(key: Any, otherwise: Bucket) -> Bucket:
+                return otherwise if None in key else get(key, otherwise)
+
+            return Lookup(self.key_of, get_unless_null, False, self.holds)
+        return Lookup(self.key_of, get, self.skip_nulls, self.holds)
+
+    def fan_out(self, table: ItemTable) -> float:
+        """Return about how many items join one partial result."""
+        if not self.columns and self.holds is not None:
+            return table.matching(self, self.holds, self.read_of).mean
+        return len(table) / max(len(table.index(self.columns)), 1)
+
+
+class Lookup(NamedTuple):
+    """A step over a table.
+
+    Attributes:
+        key_of: The key of a partial result.
+        get: The items of a key, or its second argument.
+        skip_none: Whether nothing joins the key None.
+        holds: What is still to be asked of a partial result with an item's row behind it.
+    """
+
+    key_of: Key
+    get: Callable[[Any, Bucket], Bucket]
+    skip_none: bool
+    holds: Callable[[Row], bool] | None
+
+
+def _itself(wide: Row) -> Row:
+    return wide
 
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """A rule, seen from one of its atoms (or from its head, when `atom` is None)."""
+    """A rule, seen from one of its atoms (or from its head, when `atom` is None).
+
+    Attributes:
+        rule: The rule.
+        atom: Position of the atom, or None.
+        holds: What must hold of a starting row, or None.
+        steps: The other atoms, in the order in which they join.
+        head_of: The head, from the wide row.
+    """
 
     rule: Rule
     atom: int | None
@@ -76,173 +129,47 @@ class ProbePlan:
         for step in self.steps:
             if not partial:
                 return []
-            partial = _probe(step, partial, tables(step.atom), conjoin)
+            partial = probe(step, partial, tables(step.atom), conjoin)
         head_of = self.head_of
         return [(head_of(wide), annotation) for wide, annotation in partial]
 
-    def run_new(
-        self,
-        start: list[Annotated],
-        tables: Callable[[int], ItemTable],
-        conjoin: Callable[[Any, Any], Any],
-        known: tuple[Container[Row], Container[Row]],
-    ) -> tuple[dict[Row, Any], int]:
-        """Return one derivation of every head row that is not known, and how many there were.
 
-        Annotations are only made for what is returned.
-
-        Args:
-            start: Rows of the atom with annotations.
-            tables: From leaf number or RECURSIVE to its rows.
-            conjoin: AND of two annotations.
-            known: Rows to leave out.
-        """
-        holds = self.holds
-        partial = [(row, part) for row, part in start if holds is None or holds(row)]
-        for step in self.steps[:-1]:
-            partial = _probe(step, partial, tables(step.atom), _paired)
-        found: dict[Row, Any] = {}
-        if not partial:
-            return found, 0
-        if not self.steps:
-            return self._new_heads(partial, known), len(partial)
-        count = _probe_last(self.steps[-1], partial, tables, self.head_of, known, found)
-        depth = len(self.steps)
-        return {row: _conjunction(nest, depth, conjoin) for row, nest in found.items()}, count
-
-    def _new_heads(
-        self, partial: list[Annotated], known: tuple[Container[Row], Container[Row]]
-    ) -> dict[Row, Any]:
-        first, second = known
-        heads = [(self.head_of(wide), part) for wide, part in reversed(partial)]
-        return {row: part for row, part in heads if row not in first and row not in second}
-
-    def searcher(
-        self, tables: Callable[[int], ItemTable], conjoin: Callable[[Any, Any], Any], true: Any
-    ) -> Callable[[Row, int], list[Any]]:
-        """Return a function from a head row to annotations of some of its derivations.
-
-        It searches depth first and stops when it has found as many as its second argument says. It
-        is of use until the tables change their indexes; this is a head plan.
-
-        Args:
-            tables: From leaf number or RECURSIVE to its rows.
-            conjoin: AND of two annotations.
-            true: What a derivation from nothing rests on.
-        """
-        levels = [
-            (step.key_of, tables(step.atom).index(step.columns).get, step.holds)
-            for step in self.steps
-        ]
-        start_holds, head_of = self.holds, self.head_of
-        last = len(levels) - 1
-        nothing: Bucket = {}
-
-        def descend(depth: int, wide: Row, held: Any, head: Row, found: list[Any]) -> int:
-            """Join from a level on; return how many more derivations are wanted."""
-            key_of, lookup, holds = levels[depth]
-            wanted = found[0]
-            for item in lookup(key_of(wide), nothing):
-                joined = wide + item.row
-                if holds is not None and not holds(joined):
-                    continue
-                annotation = item.sent if held is true else conjoin(held, item.sent)
-                if depth < last:
-                    wanted = descend(depth + 1, joined, annotation, head, found)
-                elif head_of(joined) == head:
-                    found.append(annotation)
-                    wanted = found[0] = wanted - 1
-                if wanted <= 0:
-                    break
-            return int(wanted)
-
-        def search(head: Row, most: int) -> list[Any]:
-            if start_holds is not None and not start_holds(head):
-                return []
-            found: list[Any] = [most]
-            descend(0, head, true, head, found)
-            return found[1:]
-
-        return search
-
-
-def _probe(
+def probe(
     step: ProbeStep,
     partial: list[Annotated],
     table: ItemTable,
     conjoin: Callable[[Any, Any], Any],
 ) -> list[Annotated]:
+    """Join one more atom to partial results."""
     found: list[Annotated] = []
     append = found.append
-    lookup = table.index(step.columns).get
-    key_of, holds = step.key_of, step.holds
-    single = len(step.columns) == 1
+    key_of, get, skip_none, holds = step.lookup(table)
     for wide, annotation in partial:
         key = key_of(wide)
-        if step.skip_nulls and (key is None if single else None in key):
+        if key is None and skip_none:
             continue
-        for item in lookup(key, ()):
+        for item in get(key, NO_ITEMS):
             joined = wide + item.row
             if holds is None or holds(joined):
                 append((joined, conjoin(annotation, item.sent)))
     return found
 
 
-def _paired(nest: Any, annotation: Any) -> Any:
-    """Put off a conjunction: most derivations turn out to be known."""
-    return (nest, annotation)
+def plan_from_atom(rule: Rule, atom: int, *, leaves_first: bool = False) -> ProbePlan:
+    """Return a plan that starts with rows of the rule's atom number `atom`.
+
+    Args:
+        rule: Any rule.
+        atom: Position in its atoms.
+        leaves_first: Whether leaves join before the recursive relation, unless that is bound
+            altogether; else what has the most columns bound joins first.
+    """
+    return _Planner(rule, head_width=0, leaves_first=leaves_first).plan(atom)
 
 
-def _conjunction(nest: Any, depth: int, conjoin: Callable[[Any, Any], Any]) -> Any:
-    """Return the conjunction that was put off `depth` times."""
-    parts = []
-    for _ in range(depth):
-        nest, part = nest
-        parts.append(part)
-    for part in reversed(parts):
-        nest = conjoin(nest, part)
-    return nest
-
-
-def _probe_last(  # noqa: PLR0913, PLR0917  (the inner loop of everything)
-    step: ProbeStep,
-    partial: list[Annotated],
-    tables: Callable[[int], ItemTable],
-    head_of: Callable[[Row], Row],
-    known: tuple[Container[Row], Container[Row]],
-    found: dict[Row, Any],
-) -> int:
-    """Join the last atom; note one derivation of every unknown head; return how many there were."""
-    lookup = tables(step.atom).index(step.columns).get
-    key_of, holds = step.key_of, step.holds
-    single = len(step.columns) == 1
-    first, second = known
-    count = 0
-    for wide, nest in partial:
-        key = key_of(wide)
-        if step.skip_nulls and (key is None if single else None in key):
-            continue
-        bucket = lookup(key)
-        if bucket is None:
-            continue
-        for item in bucket:
-            joined = wide + item.row
-            if holds is None or holds(joined):
-                count += 1
-                head = head_of(joined)
-                if head not in first and head not in second and head not in found:
-                    found[head] = (nest, item.sent)
-    return count
-
-
-def plan_from_atom(rule: Rule, atom: int) -> ProbePlan:
-    """Return the plan that starts with rows of the rule's atom number `atom`."""
-    return _Planner(rule, head_width=0).plan(atom)
-
-
-def plan_from_head(rule: Rule) -> ProbePlan:
-    """Return the plan that starts with head rows and finds their derivations."""
-    return _Planner(rule, head_width=len(rule.head)).plan(None)
+def plan_from_head(rule: Rule, *, leaves_first: bool = False) -> ProbePlan:
+    """Return a plan that starts with head rows and finds their derivations."""
+    return _Planner(rule, head_width=len(rule.head), leaves_first=leaves_first).plan(None)
 
 
 class _Planner:
@@ -251,8 +178,9 @@ class _Planner:
     The working row of a plan is: head values (head plans only), then the atoms in joining order.
     """
 
-    def __init__(self, rule: Rule, head_width: int) -> None:
+    def __init__(self, rule: Rule, head_width: int, *, leaves_first: bool = False) -> None:
         self.rule = rule
+        self.leaves_first = leaves_first
         self.place: dict[int, int] = {}
         self.width = head_width
         self.pending = list(rule.predicates)
@@ -268,15 +196,23 @@ class _Planner:
         if first is not None:
             atoms.remove(first)
             self._join(first)
-        holds = self._ready()
+        ready = self._ready()
         steps = []
         while atoms:
-            atom = max(atoms, key=lambda a: (len(self._bound(a)), -a))
+            atom = max(atoms, key=self._urgency)
             atoms.remove(atom)
             steps.append(self._step(atom))
         head = tuple(self._placed(e) for e in self.rule.head)
-        number = None if first is None else self.rule.atoms[first]
-        return ProbePlan(self.rule, number, holds, tuple(steps), _row(head))
+        holds = None if ready is None else compile_predicate(ready)
+        return ProbePlan(self.rule, first, holds, tuple(steps), _row(head))
+
+    def _urgency(self, atom: int) -> tuple[int, ...]:
+        """Return how well an atom is bound by now; the greatest joins next."""
+        bound = len(self._bound(atom))
+        if not self.leaves_first:
+            return (bound, -atom)
+        is_whole = bound == self.rule.widths[atom]
+        return (is_whole, self.rule.atoms[atom] != RECURSIVE, bound, -atom)
 
     def _step(self, atom: int) -> ProbeStep:
         bound = self._bound(atom)
@@ -285,13 +221,17 @@ class _Planner:
         offset = self.rule.offsets[atom]
         if not self.is_head_plan:
             self.pending = [p for p in self.pending if not self._is_covered(p, offset, bound)]
+        known = self.width
         self._join(atom)
+        ready = self._ready()
+        read = () if ready is None else tuple(sorted(p for p in columns_of(ready) if p < known))
         return ProbeStep(
             atom=self.rule.atoms[atom],
             columns=columns,
             key_of=_key(sources),
             skip_nulls=bool(columns) and not self.is_head_plan,
-            holds=self._ready(),
+            holds=None if ready is None else compile_predicate(ready),
+            read_of=values_at(read),
         )
 
     def _join(self, atom: int) -> None:
@@ -339,12 +279,11 @@ class _Planner:
     def _placed(self, expression: Expression) -> Expression:
         return map_columns(expression, lambda c: Column(self.place[c.position], c.name, c.dtype))
 
-    def _ready(self) -> Callable[[Row], bool] | None:
-        """Take out and compile the predicates whose columns are all known."""
+    def _ready(self) -> Expression | None:
+        """Take out the predicates whose columns are all known; return them over the working row."""
         ready = [p for p in self.pending if columns_of(p) <= self.place.keys()]
         self.pending = [p for p in self.pending if p not in ready]
-        predicate = conjunction([self._placed(p) for p in ready])
-        return None if predicate is None else compile_predicate(predicate)
+        return conjunction([self._placed(p) for p in ready])
 
 
 def _key(sources: tuple[Expression, ...]) -> Key:

@@ -37,6 +37,13 @@ class RulePlans:
         ]
         self.base_heads = [plan_from_head(rule) for rule in base]
         self.step_heads = [plan_from_head(rule) for rule in step]
+        heads = self.base_heads + self.step_heads
+        atoms = [plan for plans in (*self.base, *self.step, self.recursive) for plan in plans]
+        self._orders = {id(plan): _orders(plan) for plan in heads + atoms}
+
+    def orders(self, plan: ProbePlan) -> tuple[ProbePlan, ...]:
+        """Return one of these plans, and one that joins in another order if that may be better."""
+        return self._orders[id(plan)]
 
 
 def _by_leaf(rules: list[Rule], leaf_count: int) -> list[list[ProbePlan]]:
@@ -46,3 +53,12 @@ def _by_leaf(rules: list[Rule], leaf_count: int) -> list[list[ProbePlan]]:
             if leaf != RECURSIVE:
                 plans[leaf].append(plan_from_atom(rule, atom))
     return plans
+
+
+def _orders(plan: ProbePlan) -> tuple[ProbePlan, ...]:
+    if plan.atom is None:
+        other = plan_from_head(plan.rule, leaves_first=True)
+    else:
+        other = plan_from_atom(plan.rule, plan.atom, leaves_first=True)
+    same = [step.atom for step in plan.steps] == [step.atom for step in other.steps]
+    return (plan,) if same else (plan, other)

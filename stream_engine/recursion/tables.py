@@ -37,15 +37,91 @@ def values_at(positions: tuple[int, ...]) -> Key:
     return itemgetter(*positions)
 
 
+NO_ITEMS: Bucket = {}
+
+_MATCHES = 500_000
+_MATCH_KEYS = 10_000
+"""Bounds of what a table remembers of one condition."""
+
+_GUESSED_SHARE = 10
+"""One item of so many is taken to match a condition that was never tried."""
+
+
+class Matching:
+    """Which items of a table satisfy a condition that no hash index can answer, such as distance.
+
+    Answers are remembered by the values that the condition reads beside the item's own. A new item
+    is asked against every key known, unless that costs more than answers have saved: then
+    everything is forgotten.
+
+    State: buckets by key, bounded. Work per lookup: the items that match; per change: the keys.
+    """
+
+    def __init__(self, items: Bucket, holds: Callable[[Row], bool], read_of: Key) -> None:
+        self._items = items
+        self._holds = holds
+        self._read_of = read_of
+        self._buckets: dict[Any, tuple[Row, Bucket]] = {}
+        self._size = 0
+        self._saved = 0
+
+    @property
+    def mean(self) -> float:
+        """About how many items match a key; a guess as long as none was asked for."""
+        if self._buckets:
+            return self._size / len(self._buckets)
+        return len(self._items) / _GUESSED_SHARE
+
+    def of(self, wide: Row, _otherwise: Bucket) -> Bucket:
+        """Return the items that match a partial result, to which an item's row is appended."""
+        key = self._read_of(wide)
+        known = self._buckets.get(key)
+        if known is not None:
+            self._saved += len(self._items)
+            return known[1]
+        holds = self._holds
+        bucket: Bucket = {item: None for item in self._items if holds(wide + item.row)}
+        if len(self._buckets) < _MATCH_KEYS and self._size + len(bucket) <= _MATCHES:
+            self._buckets[key] = (wide, bucket)
+            self._size += len(bucket)
+        return bucket
+
+    def add(self, item: Item) -> None:
+        """Take a new item into account."""
+        if self._saved < len(self._buckets) or self._size > _MATCHES:
+            self.clear()
+            return
+        self._saved -= len(self._buckets)
+        holds, row = self._holds, item.row
+        for wide, bucket in self._buckets.values():
+            if holds(wide + row):
+                bucket[item] = None
+                self._size += 1
+
+    def remove(self, item: Item) -> None:
+        """Leave an item out from now on."""
+        for _, bucket in self._buckets.values():
+            if item in bucket:
+                del bucket[item]
+                self._size -= 1
+
+    def clear(self) -> None:
+        """Forget all answers."""
+        self._buckets = {}
+        self._size = self._saved = 0
+
+
 class ItemTable:
     """A set of items with hash indexes over some of their columns.
 
-    State: the items, and per index one bucket per key. Work per change: one bucket per index.
+    State: the items, per index one bucket per key, and answers to conditions. Work per change: one
+    bucket per index.
     """
 
     def __init__(self) -> None:
         self.items: Bucket = {}
         self._indexes: dict[tuple[int, ...], tuple[Key, Index]] = {}
+        self._matchings: dict[Hashable, Matching] = {}
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -61,6 +137,8 @@ class ItemTable:
                 index[key] = {item: None}
             else:
                 bucket[item] = None
+        for matching in self._matchings.values():
+            matching.add(item)
 
     def remove(self, item: Item) -> None:
         """Remove an item that is there."""
@@ -71,6 +149,21 @@ class ItemTable:
             del bucket[item]
             if not bucket:
                 del index[key]
+        for matching in self._matchings.values():
+            matching.remove(item)
+
+    def matching(self, name: Hashable, holds: Callable[[Row], bool], read_of: Key) -> Matching:
+        """Return what is remembered of a condition.
+
+        Args:
+            name: Of the condition.
+            holds: The condition, over a partial result with an item's row behind it.
+            read_of: What it reads of the partial result.
+        """
+        found = self._matchings.get(name)
+        if found is None:
+            found = self._matchings[name] = Matching(self.items, holds, read_of)
+        return found
 
     def index(self, positions: tuple[int, ...]) -> Index:
         """Return the index over columns; without columns one bucket of all items, under ()."""
@@ -86,6 +179,7 @@ class ItemTable:
         """Drop everything."""
         self.items = {}
         self._indexes = {}
+        self._matchings = {}
 
 
 def _fill(pair: tuple[Key, Index], items: Iterable[Item]) -> None:
