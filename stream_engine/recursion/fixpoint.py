@@ -79,7 +79,7 @@ class FixpointOperator:
         self._order = _token_order(
             options, self._shipping, program.rules, self._leaf_count, self.encoding
         )
-        placement = placement_of(program.rules, self._leaf_count)
+        placement = placement_of(program.rules, self._leaf_count, program.group)
         if len(sites) == 1:
             placement = Placement(placement.columns, placement.routes, rules=program.rules)
         widths = [len(columns) for columns in self.leaf_columns]

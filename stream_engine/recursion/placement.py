@@ -54,9 +54,20 @@ def is_base(rule: Rule) -> bool:
     return rule.atoms != (RECURSIVE,) and len(rule.atoms) == 1
 
 
-def placement_of(rules: tuple[Rule, ...], leaf_count: int) -> Placement:
-    """Choose the partitioning of a recursion: the cheapest of those some rule asks for."""
-    plans = [_Plan(rules, leaf_count, columns) for columns in _candidates(rules)]
+def placement_of(
+    rules: tuple[Rule, ...], leaf_count: int, group: tuple[int, ...] | None = None
+) -> Placement:
+    """Choose the partitioning of a recursion: the cheapest of those some rule asks for.
+
+    Args:
+        rules: Of the recursion.
+        leaf_count: Number of leaves.
+        group: Of the aggregate selection, if there is one: rows that compete share a site.
+    """
+    candidates = _candidates(rules)
+    if group is not None:
+        candidates = [c for c in candidates if set(c) <= set(group)] or [()]
+    plans = [_Plan(rules, leaf_count, columns) for columns in candidates]
     return min(plans, key=lambda plan: plan.cost).placement()
 
 

@@ -34,6 +34,11 @@ class Program:
         """Whether no rule reads the relation more than once."""
         return all(rule.is_linear for rule in self.rules)
 
+    @property
+    def group(self) -> tuple[int, ...] | None:
+        """The group columns of the aggregate selection; None without one."""
+        return None if self.selection is None else self.selection.group
+
     def check_size(self, rows: int, candidates: int = 0) -> None:
         """Stop a view that has grown too large.
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.testing import LINK, TEXT, Ensemble, column, project
+from stream_engine.recursion.testing import TEXT, Ensemble, project
 from streamsql.algebra.expressions import Call, Column
 from streamsql.algebra.operators import (
     Filter,
@@ -30,8 +30,6 @@ BaseRow = tuple[str, Row]
 """Name of a base relation and one of its rows."""
 
 PARENT = Scan("parent", SourceKind.TABLE, Schema.of(("child", TEXT), ("parent", TEXT)))
-
-LINK_PAIRS = project(LINK, src=column(LINK, "src"), dst=column(LINK, "dst"))
 
 LINKS: tuple[BaseRow, ...] = tuple(
     ("link", (a, b, cost)) for a in "abcde" for b in "abcde" if a != b for cost in (1, 3)
@@ -57,15 +55,6 @@ def same_generation() -> Fixpoint:
     both = Join(above, PARENT, JoinKind.INNER, ((3, 1),))
     step = project(both, x=Column(0, "x", TEXT), y=Column(4, "y", TEXT))
     return Fixpoint("same_generation", schema, (base,), (step,))
-
-
-def joined_with_itself() -> Fixpoint:
-    """Return connected pairs by joining paths with paths (a non-linear program)."""
-    schema = Schema.of(("src", TEXT), ("dst", TEXT))
-    reference = RecursiveReference("joined", schema)
-    pairs = Join(reference, reference, JoinKind.INNER, ((1, 0),))
-    step = project(pairs, src=column(reference, "src"), dst=Column(3, "dst", TEXT))
-    return Fixpoint("joined", schema, (LINK_PAIRS,), (step,))
 
 
 def database(rows: Mapping[str, set[Row]]) -> Database:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from stream_engine.recursion.options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.placement import Placement
 from stream_engine.recursion.probing import Annotated, ProbePlan, run_all
 from stream_engine.recursion.program import Program
 from stream_engine.recursion.rule_plans import RulePlans
@@ -10,7 +11,7 @@ from stream_engine.recursion.tables import ItemTable
 from streamsql.data.types import Row
 
 Tables = Callable[[int], ItemTable]
-"""From leaf number, or RECURSIVE, to rows."""
+"""From the number of a leaf or copy, or RECURSIVE, to rows."""
 
 _CHUNK = 1_000
 
@@ -18,14 +19,28 @@ _CHUNK = 1_000
 class Evaluation:
     """The rules of a program, with its bounds.
 
+    Args:
+        program: The recursion.
+        options: `max_derivations` counts here.
+        counters: Takes up the derivations.
+        placement: Where its rules are evaluated by several sites.
+
     Attributes:
         plans: Of the rules.
     """
 
     def __init__(
-        self, program: Program, options: RecursionOptions, counters: FixpointCounters
+        self,
+        program: Program,
+        options: RecursionOptions,
+        counters: FixpointCounters,
+        placement: Placement | None = None,
     ) -> None:
-        self.plans = RulePlans(program.rules, len(program.uses))
+        if placement is None:
+            self.plans = RulePlans(program.rules, len(program.uses))
+        else:
+            tables = len(program.uses) + len(placement.copies)
+            self.plans = RulePlans(placement.rules, tables)
         self._program = program
         self._most = options.max_derivations
         self._counters = counters

@@ -26,8 +26,9 @@ class Kind(enum.IntEnum):
     site and life of every member. MARK: generation and step of what follows on this channel.
     WANT: the sender has deletions. CLOSE: take in no more leaf rows. REPORT: per member how many
     working items were sent there and how many from there were worked on. ADVANCE: the step is over.
-    LEAF_IN, LEAF_OUT: a leaf row (its leaf's number) joins or leaves. INSERT: a row was derived.
-    DELETE: one of its derivations is gone. ASK: is it derivable by what is left?
+    LEAF_IN, LEAF_OUT: a leaf row, or a copy of a view row, joins or leaves (number of the leaf, or
+    of the copy behind the leaves). INSERT: a row was derived. DELETE: one of its derivations is
+    gone. ASK: is it derivable by what is left?
     """
 
     JOIN = 0

@@ -24,11 +24,10 @@ from stream_engine.recursion.dred.evaluation import Evaluation
 from stream_engine.recursion.dred.generation_run import GenerationRun, Phase
 from stream_engine.recursion.dred.items import PORT, Item, Kind
 from stream_engine.recursion.dred.membership import Membership
-from stream_engine.recursion.dred.partitioning import check_linear, partitioning
 from stream_engine.recursion.dred.streams import Generation, Stamp, Streams
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.outbox import RecursiveOutgoing
-from stream_engine.recursion.placement import Router
+from stream_engine.recursion.placement import Router, placement_of
 from stream_engine.recursion.program import Program
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.types import Row
@@ -52,9 +51,6 @@ class DredOperator:
     Attributes:
         leaves: Plans whose changes are given to `apply`, by port number.
         counters: Work done so far.
-
-    Raises:
-        UnsupportedError: A rule reads the relation twice.
     """
 
     description = "delete and rederive"
@@ -70,7 +66,6 @@ class DredOperator:
     ) -> None:
         if site not in sites or len(sites) > MAX_SITES:
             raise InternalError(f"recursion {program.name}: {site} not among {len(sites)} sites")
-        check_linear(program, "dred")
         self.leaves = program.leaves
         self.leaf_columns = tuple(use.columns for use in program.uses)
         self.counters = DredCounters()
@@ -80,7 +75,8 @@ class DredOperator:
         self._sites = sites
         self._peers = tuple(other for other in sites if other != site)
         self._life = epoch
-        self._rules = Evaluation(program, options, self.counters)
+        self._placement = placement_of(program.rules, len(program.uses), program.group)
+        self._rules = Evaluation(program, options, self.counters, self._placement)
         self._base = BaseRows(program.uses)
         self._streams = Streams(self._peers, self.counters)
         self._membership = Membership(site, sites, epoch)
@@ -141,9 +137,11 @@ class DredOperator:
             raise WireError(f"{sender}: an item of no generation")
         width = self._program.width
         if item.kind in (Kind.LEAF_IN, Kind.LEAF_OUT):
-            if item.numbers[0] >= len(self.leaves):
-                raise WireError(f"{sender}: {self._program.name} has no leaf {item.numbers[0]}")
-            width = len(self.leaf_columns[item.numbers[0]])
+            table = item.numbers[0]
+            if table >= len(self.leaves) + len(self._placement.copies):
+                raise WireError(f"{sender}: {self._program.name} has no leaf {table}")
+            if table < len(self.leaves):
+                width = len(self.leaf_columns[table])
         if item.kind.works and len(item.row) != width:
             raise WireError(f"{sender}: {len(item.row)} columns instead of {width}")
 
@@ -234,7 +232,7 @@ class DredOperator:
         self._run = self._begin(generation, members)
 
     def _begin(self, generation: Generation, members: dict[str, int]) -> GenerationRun:
-        router = Router(partitioning(self._program), tuple(members), self._options.owner)
+        router = Router(self._placement, tuple(members), self._options.owner)
         return GenerationRun(
             generation,
             members,

@@ -31,6 +31,9 @@ class _JoinedLeaf(ItemTable):
 class Partition:
     """Derived rows that this site owns, leaf rows that join here, and what was derived for others.
 
+    Copies of view rows that a rule joining the view with itself needs elsewhere are treated as rows
+    of further leaves, which the owner of a row holds up.
+
     While rows are over-deleted nothing is removed, so that every derivation through what is gone is
     found whatever the order of messages; `rederive` removes it all.
 
@@ -69,13 +72,16 @@ class Partition:
         self._tell = tell
         self._arrived = tuple(ItemTable() for _ in program.uses)
         self._arrived_items: tuple[dict[Row, Item], ...] = tuple({} for _ in program.uses)
-        self._joined = tuple(_JoinedLeaf() for _ in program.uses)
+        self._leaf_count = len(program.uses)
+        self._copies = range(len(router.placement.copies))
+        self._joined = tuple(_JoinedLeaf() for _ in [*program.uses, *self._copies])
+        self._copied: set[Row] = set()
         self._sources: dict[Row, int] = {}
         self._sent: set[Row] = set()
         self._deleting = False
         self._doomed: dict[Row, None] = {}
         self._withdrawn: set[Row] = set()
-        self._fresh: list[list[Row]] = [[] for _ in program.uses]
+        self._fresh: list[list[Row]] = [[] for _ in self._joined]
         self._released: list[Row] = []
         self._over_deleted: Mapping[Row, None] = {}
 
@@ -93,7 +99,8 @@ class Partition:
             for row in rows:
                 item = self._arrived_items[leaf][row] = Item(row, True)
                 self._arrived[leaf].add(item)
-                self._tell_leaf(Kind.LEAF_IN, leaf, row)
+                sites = self._router.leaf_destinations(leaf, row)
+                self._tell_table(Kind.LEAF_IN, leaf, row, sites)
             self._derive(self._rules.plans.base[leaf], rows)
 
     def delete(self, left: Sequence[Iterable[Row]]) -> None:
@@ -102,7 +109,8 @@ class Partition:
         for leaf, rows in enumerate(left):
             rows = list(rows)  # noqa: PLW2901
             for row in rows:
-                self._tell_leaf(Kind.LEAF_OUT, leaf, row)
+                sites = self._router.leaf_destinations(leaf, row)
+                self._tell_table(Kind.LEAF_OUT, leaf, row, sites)
             self._derive(self._rules.plans.base[leaf], rows)
             for row in rows:
                 self._arrived[leaf].remove(self._arrived_items[leaf].pop(row))
@@ -161,23 +169,23 @@ class Partition:
         else:
             self._sent.discard(row)
 
-    def _join(self, holder: str, leaf: int, row: Row) -> None:
-        table = self._joined[leaf]
+    def _join(self, holder: str, number: int, row: Row) -> None:
+        table = self._joined[number]
         holders = table.holders.get(row, 0)
         table.holders[row] = holders | self._bit(holder)
         if row not in table.by_row:
             item = table.by_row[row] = Item(row, True)
             table.add(item)
-            self._fresh[leaf].append(row)
+            self._fresh[number].append(row)
 
-    def _part(self, holder: str, leaf: int, row: Row) -> None:
+    def _part(self, holder: str, number: int, row: Row) -> None:
         """Take a holder away; a row without any goes, once the step is over."""
-        table = self._joined[leaf]
+        table = self._joined[number]
         holders = table.holders.get(row, 0)
         if holders & self._bit(holder):
             table.holders[row] = holders & ~self._bit(holder)
             if not table.holders[row]:
-                self._fresh[leaf].append(row)
+                self._fresh[number].append(row)
 
     def _enter(self, row: Row, sources: int) -> None:
         self.derived.add(row)
@@ -197,18 +205,33 @@ class Partition:
         Args:
             rounds: Stop after that many.
         """
-        fresh, self._fresh = self._fresh, [[] for _ in self._fresh]
-        for leaf, rows in enumerate(fresh):
-            self._derive(self._rules.plans.step[leaf], rows)
+        self._join_fresh()
         done = 0
         while done != rounds and (released := self._take_released()):
+            self._copy(released)
             self._derive(self._rules.plans.recursive, released)
+            self._join_fresh()
             done += 1
             self._program.check_rounds(done, len(self.derived))
         self.derived.settle_groups()
         self._check_size()
         self._counters.rounds += done
         return done
+
+    def _join_fresh(self) -> None:
+        fresh, self._fresh = self._fresh, [[] for _ in self._fresh]
+        for table, rows in enumerate(fresh):
+            self._derive(self._rules.plans.step[table], rows)
+
+    def _copy(self, rows: list[Row]) -> None:
+        """Tell of rows wherever copies of them join; a surpassed row stays there."""
+        for row in rows if self._copies else ():
+            if self._deleting == (row in self._copied):
+                (self._copied.discard if self._deleting else self._copied.add)(row)
+                for copy in self._copies:
+                    kind = Kind.LEAF_OUT if self._deleting else Kind.LEAF_IN
+                    sites = self._router.copy_destinations(copy, row)
+                    self._tell_table(kind, self._leaf_count + copy, row, sites)
 
     def _take_released(self) -> list[Row]:
         if not self._deleting:
@@ -244,15 +267,15 @@ class Partition:
             return self._joined[number]
         return self.derived.all if self._deleting else self.derived.shown
 
-    def _tell_leaf(self, kind: Kind, leaf: int, row: Row) -> None:
-        for site in self._router.leaf_destinations(leaf, row):
+    def _tell_table(self, kind: Kind, table: int, row: Row, sites: Iterable[str]) -> None:
+        for site in sites:
             if site != self._site:
                 if site in self._indexes:
-                    self._tell(site, Told(kind, row, (leaf,)))
+                    self._tell(site, Told(kind, row, (table,)))
             elif kind is Kind.LEAF_IN:
-                self._join(site, leaf, row)
+                self._join(site, table, row)
             else:
-                self._part(site, leaf, row)
+                self._part(site, table, row)
 
     def _check_size(self) -> None:
         candidates = max(len(self.derived), len(self._sent))

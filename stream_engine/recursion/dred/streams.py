@@ -4,15 +4,14 @@ The transport is first in, first out, but may replay everything. Groups of items
 channel and life of the sender, so those that were seen are skipped.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from stream_engine.recursion.dred.counters import DredCounters
+from stream_engine.recursion.dred.groups import bounded_groups
 from stream_engine.recursion.dred.items import PORT, Item, Kind, pack, unpack
-from stream_engine.recursion.outbox import MAX_BYTES, Parcels, RecursiveOutgoing
-from stream_engine.recursion.packing import MAX_ROWS
+from stream_engine.recursion.outbox import RecursiveOutgoing
 from streamsql.errors import WireError
-from streamsql.wire.channels import row_bytes
+from streamsql.wire.messages import AnnotatedRow
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -112,30 +111,15 @@ class Streams:
 
     def drain(self) -> list[RecursiveOutgoing]:
         """Return and forget the messages to send."""
-        parcels = Parcels()
+        messages: list[RecursiveOutgoing] = []
         for site, channel in self._out.items():
             items, channel.waiting = channel.waiting, []
-            for group in _groups(items):
+            for group in bounded_groups(items, lambda item: item.row):
                 blob = pack(group, channel.number)
-                parcels.add(site, PORT, (), blob)
+                row = AnnotatedRow((), blob)
+                messages.append(RecursiveOutgoing(site, PORT, (row,), rows=len(group)))
                 channel.number += 1
                 self._counters.sent_bytes += len(blob)
             self._counters.sent_rows += len(items)
             self._counters.sent_control += sum(1 for item in items if not item.kind.works)
-        return parcels.drain()
-
-
-def _groups(items: list[Item]) -> Iterator[list[Item]]:
-    """Yield items in order, in groups of bounded size whose rows have one width."""
-    group: list[Item] = []
-    size = 0
-    for item in items:
-        added = row_bytes(item.row) + 8 * len(item.numbers)
-        is_full = len(group) == MAX_ROWS or size + added > MAX_BYTES
-        if group and (is_full or len(item.row) != len(group[0].row)):
-            yield group
-            group, size = [], 0
-        group.append(item)
-        size += added
-    if group:
-        yield group
+        return messages

@@ -16,10 +16,18 @@ from stream_engine.recursion.schedules import (
     SENSORS,
     BaseRow,
     database,
-    joined_with_itself,
     same_generation,
 )
-from stream_engine.recursion.testing import cheapest_path, reachable, region, two_ways
+from stream_engine.recursion.testing import (
+    bridged,
+    cheapest_path,
+    doubling,
+    doubling_cheapest,
+    odd_and_even,
+    reachable,
+    region,
+    two_ways,
+)
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.types import Row
@@ -34,7 +42,10 @@ VIEWS: list[tuple[Fixpoint, Sequence[BaseRow]]] = [
     (two_ways(), LINKS),
     (region(1.5), SENSORS),
     (same_generation(), FAMILY),
-    (joined_with_itself(), LINKS),
+    (doubling(), LINKS),
+    (doubling_cheapest(), LINKS),
+    (bridged(), LINKS),
+    (odd_and_even(), LINKS),
 ]
 LINK = ("a", "b")
 

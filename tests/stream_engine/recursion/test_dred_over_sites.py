@@ -16,14 +16,23 @@ from stream_engine.recursion.schedules import (
     SENSORS,
     BaseRow,
     Schedule,
-    joined_with_itself,
     run_schedule,
     same_generation,
 )
-from stream_engine.recursion.testing import Ensemble, cheapest_path, reachable, region, two_ways
+from stream_engine.recursion.testing import (
+    Ensemble,
+    bridged,
+    cheapest_path,
+    doubling,
+    doubling_cheapest,
+    odd_and_even,
+    reachable,
+    region,
+    two_ways,
+)
 from streamsql.algebra.operators import AggregateSelection, Best, Fixpoint
 from streamsql.data.types import Row
-from streamsql.errors import InternalError, RecursionLimitError, UnsupportedError, WireError
+from streamsql.errors import InternalError, RecursionLimitError, WireError
 from streamsql.wire.messages import AnnotatedRow
 
 HALF = settings(max_examples=max(settings().max_examples // 2, 1))
@@ -46,6 +55,10 @@ VIEWS: list[tuple[Fixpoint, Sequence[BaseRow]]] = [
     (region(1.5), SENSORS),
     (same_generation(), FAMILY),
     (CHEAPEST_INTO, LINKS),
+    (doubling(), LINKS),
+    (doubling_cheapest(), LINKS),
+    (bridged(), LINKS),
+    (odd_and_even(), LINKS),
 ]
 
 
@@ -79,14 +92,14 @@ def test_any_interleaving(seed: int, view: tuple[Fixpoint, Sequence[BaseRow]], s
 @pytest.mark.parametrize("way", ["centre", "flood"])
 def test_base_rows_may_travel_instead(way: str) -> None:
     options = RecursionOptions(strategy="dred", way=way)
-    for node, pool in ((cheapest_path(), LINKS), (joined_with_itself(), LINKS)):
+    for node, pool in ((cheapest_path(), LINKS), (doubling(), LINKS)):
         check(node, pool, options, 5, 3)
 
 
-def test_a_recursion_that_joins_itself_needs_one_place() -> None:
-    with pytest.raises(UnsupportedError, match="joins itself") as refused:
-        Ensemble(joined_with_itself(), SITES, DRED)
-    assert "centre" in refused.value.hint
+@pytest.mark.parametrize("strategy", ["absorption", "relative", "dred"])
+def test_rows_that_compete_share_a_site(strategy: str) -> None:
+    for seed in range(4):
+        check(CHEAPEST_INTO, LINKS, RecursionOptions(strategy=strategy), seed, 3)
 
 
 def owner(key: Row, _sites: tuple[str, ...]) -> str:

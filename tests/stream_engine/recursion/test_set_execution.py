@@ -15,7 +15,6 @@ from stream_engine.recursion.schedules import (
     SENSORS,
     BaseRow,
     Schedule,
-    joined_with_itself,
     run_schedule,
     same_generation,
 )
@@ -23,7 +22,11 @@ from stream_engine.recursion.set_execution import SetOperator
 from stream_engine.recursion.testing import (
     LINK,
     Ensemble,
+    bridged,
     cheapest_path,
+    doubling,
+    doubling_cheapest,
+    odd_and_even,
     reachable,
     region,
     two_ways,
@@ -46,6 +49,10 @@ VIEWS: list[tuple[Fixpoint, Sequence[BaseRow]]] = [
     (two_ways(), LINKS),
     (region(1.5), SENSORS),
     (same_generation(), FAMILY),
+    (doubling(), LINKS),
+    (doubling_cheapest(), LINKS),
+    (bridged(), LINKS),
+    (odd_and_even(), LINKS),
 ]
 
 
@@ -67,7 +74,7 @@ def test_any_interleaving(seed: int, view: tuple[Fixpoint, Sequence[BaseRow]], s
 @pytest.mark.parametrize("way", ["centre", "flood"])
 def test_base_rows_may_travel_instead(way: str) -> None:
     options = RecursionOptions(strategy="set", way=way)
-    check(joined_with_itself(), LINKS, options, 3, 3)
+    check(doubling(), LINKS, options, 3, 3)
     check(cheapest_path(), LINKS, options, 4, 3)
 
 
@@ -142,9 +149,21 @@ def test_a_site_that_wrote_without_introduction_is_missed_too() -> None:
         operator.settle()
 
 
-def test_recursions_that_join_themselves_need_one_place() -> None:
-    with pytest.raises(UnsupportedError, match="joins itself"):
-        Ensemble(joined_with_itself(), SITES, SET)
+def test_a_replay_tells_all_that_was_told() -> None:
+    """A site that has lost everything, sent to it alone, has the same rows again."""
+    node = doubling()
+    ensemble, _ = run_schedule(node, SITES[:3], SET, Schedule(LINKS, 20, deletes=False), 8)
+    made = {s: o for s, o in ensemble.operators.items() if isinstance(o, SetOperator)}
+    lost = made["s1"]
+    again = SetOperator(program_of(node), site="s1", sites=SITES[:3], options=SET)
+    for leaf, rows in enumerate(lost._arrived):
+        again.apply(leaf, dict.fromkeys(rows, 1))
+    for site in ("s0", "s2"):
+        for message in made[site].replay("s1"):
+            again.receive(site, message.port, message.annotated, ())
+    again.settle()
+    assert set(again.state_rows()) == set(lost.state_rows()) != set()
+    assert {m.site for m in again.drain()} <= {"s0", "s2"}
 
 
 @pytest.mark.parametrize(
