@@ -99,3 +99,37 @@ CREATE RECURSIVE VIEW HotRegion (regionid, sensorid) AS
   FROM HotRegion a
   JOIN HotSensor s1 ON s1.sensor = a.sensorid
   JOIN HotSensor s2 ON s1.level = s2.level AND distance(s1.x, s1.y, s2.x, s2.y) < 20.0;
+
+-- What the views of the library read that no sensor sends as such ----------------------------------
+
+-- Triggered sensors are the hot ones.
+CREATE VIEW Triggered AS SELECT sensor, x, y, level FROM HotSensor;
+
+-- All temperature sensors that have been heard within the last ten minutes.
+CREATE VIEW Sensors AS SELECT DISTINCT sensor, x, y, level FROM Temperature;
+
+-- What each of them read last.
+CREATE VIEW Reading AS
+  SELECT sensor, ARG_MAX(celsius, ts) AS celsius FROM Temperature GROUP BY sensor;
+
+-- A region may begin at the first sensor of each room; it is named after the room.
+CREATE VIEW Region_Seed AS
+  SELECT rid AS region, MIN(sensor) AS sensor FROM Temperature GROUP BY rid;
+
+-- What a link carries in kilobits per second: 250 at most, less what is lost.
+CREATE VIEW Channel AS SELECT src, dst, 250.0 * pdr AS bandwidth FROM Link;
+
+-- The tree over which readings are collected: each node's parent is the best linked one among those
+-- nearer to the root, which is the first node in text order.
+CREATE VIEW Parent (child, ancestor) AS
+  WITH RECURSIVE reached (node, hops) AS (
+    SELECT MIN(src), 0 FROM Link
+    UNION
+    SELECT l.dst, r.hops + 1 FROM reached r JOIN Link l ON l.src = r.node),
+  depth (node, hops) AS (SELECT node, MIN(hops) FROM reached GROUP BY node)
+  SELECT l.dst, ARG_MIN(l.src, l.cost)
+  FROM Link l
+  JOIN depth above ON above.node = l.src
+  JOIN depth below ON below.node = l.dst
+  WHERE below.hops = above.hops + 1
+  GROUP BY l.dst;

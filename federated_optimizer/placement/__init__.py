@@ -6,6 +6,8 @@ from federated_optimizer.placement.partition import Cutter
 from federated_optimizer.placement.search import group_joins
 from federated_optimizer.placement.statistics import (
     NOTHING_KNOWN,
+    Homes,
+    Placed,
     RecursionFacts,
     SourceFacts,
     Statistics,
@@ -16,6 +18,8 @@ from streamsql.wire.fragments import Engine, FragmentBundle
 
 __all__ = [
     "NOTHING_KNOWN",
+    "Homes",
+    "Placed",
     "RecursionFacts",
     "SourceFacts",
     "Statistics",

@@ -59,6 +59,7 @@ class Bundler:
             destinations=route.destinations,
             partition=route.partition,
             reasons=reasons,
+            homes=piece.homes if isinstance(piece, NetworkPiece) else (),
         )
         for child, cut in cuts.items():
             destinations = sites if cut.partition else sites[:1]

@@ -80,11 +80,13 @@ class NetworkPiece:
         plan: Its `RemoteSource` leaves named `#n` are cuts whose rows go to one of `sites` each.
         sites: In the order that tokens and shares count on.
         reasons: Why what is cut was not local.
+        homes: Values with the index of the site where rows about them are kept.
     """
 
     plan: Plan
     sites: tuple[str, ...]
     reasons: tuple[str, ...] = ()
+    homes: tuple[tuple[str, int], ...] = ()
 
 
 Piece = GatewayPiece | StaticPiece | NetworkPiece | BasePiece

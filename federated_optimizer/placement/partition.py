@@ -54,7 +54,7 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
-    walk_plan,
+    is_open,
     with_inputs,
 )
 from streamsql.errors import InternalError
@@ -132,7 +132,7 @@ class Cutter:
             case NetworkPiece() if isinstance(plan, Filter | Project):
                 # Every row of the relation is shown by one of its sites.
                 made = with_inputs(plan, (below.plan,))
-                return NetworkPiece(made, below.sites, below.reasons)
+                return NetworkPiece(made, below.sites, below.reasons, below.homes)
             case NetworkPiece():
                 return self._unary_at_base(plan, below, (_network_reason(plan),))
             case BasePiece():
@@ -257,7 +257,7 @@ class Cutter:
 
         inputs = tuple(_with_leaves(branch, leaf) for branch in plan.inputs)
         made = with_inputs(_agreed(plan, chosen), inputs)
-        return NetworkPiece(made, chosen.sites, tuple(dict.fromkeys(reasons)))
+        return NetworkPiece(made, chosen.sites, tuple(dict.fromkeys(reasons)), chosen.homes)
 
     # --- cutting -----------------------------------------------------------------------------
 
@@ -317,7 +317,7 @@ def _with_leaves(branch: Plan, leaf: Callable[[Plan], Plan]) -> Plan:
     """Return a branch of a recursion with its parts that do not recur replaced."""
     if isinstance(branch, RecursiveReference):
         return branch
-    if any(isinstance(node, RecursiveReference) for node in walk_plan(branch)):
+    if is_open(branch):
         inputs = tuple(_with_leaves(child, leaf) for child in branch.inputs)
         return with_inputs(branch, inputs)
     return leaf(branch)

@@ -56,7 +56,7 @@ PRODUCT = Encoding(token=5.0, literal=0.5, envelope=38.0)
 """Measured in the simulator (400 and 200 links, 12 sites), where messages are packed: rows of one
 message share tables of values and tokens and are compressed, so a token in an annotation is nearly
 nothing and an envelope is most of a small change. Against those measurements: a flooded change
-+-8 %, a deletion with witnesses -17 % (12.1 of 14.6 kB), building up by witnesses twice too much."""
++-8 %, a deletion with witnesses -17 % (12.1 of 14.6 kB), building up twice too much."""
 
 ROWS_PER_MESSAGE = 4.0
 """Derived rows that travel together: measured 9 while inserting, 3.3 while deleting."""

@@ -12,7 +12,7 @@ import msgspec
 
 from federated_optimizer.placement.estimates import Estimate, estimate, row_bytes, total
 from federated_optimizer.placement.recursion_prices import Price, Workload, moved_per_change, prices
-from federated_optimizer.placement.statistics import RecursionFacts, Statistics
+from federated_optimizer.placement.statistics import Placed, RecursionFacts, Statistics
 from federated_optimizer.placement.topology import Topology
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.expressions import Column
@@ -25,6 +25,7 @@ from streamsql.algebra.operators import (
     Scan,
     SourceKind,
     UnionAll,
+    is_open,
     walk_plan,
 )
 from streamsql.errors import UnsupportedError
@@ -48,6 +49,9 @@ DEGREE = 4.0
 DEPTH = 8.0
 """Different values of a computed column, such as a count of hops."""
 
+MAX_HOMES = 5_000
+"""Values with a home in a plan; the plan goes to every site."""
+
 MUCH = 2.0
 """A query that runs changes its way for one that costs at most one part in so many."""
 
@@ -60,11 +64,13 @@ class Chosen:
         way: Concrete; "centre" for one place.
         sites: The gateways that compute it together; empty for the base.
         plan: For EXPLAIN.
+        homes: Values with the index of the gateway where rows about them are kept.
     """
 
     way: str
     sites: tuple[str, ...]
     plan: RecursionPlan
+    homes: tuple[tuple[str, int], ...] = ()
 
 
 def recursion_key(node: Fixpoint) -> str:
@@ -80,7 +86,7 @@ def leaves_of(node: Fixpoint) -> tuple[Plan, ...]:
     def visit(plan: Plan) -> None:
         if isinstance(plan, RecursiveReference):
             return
-        if any(isinstance(part, RecursiveReference) for part in walk_plan(plan)):
+        if is_open(plan):
             for child in plan.inputs:
                 visit(child)
         else:
@@ -125,7 +131,8 @@ def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown:
     facts = statistics.recursions.get(recursion_key(node))
     load, assumed = workload(node, leaves, candidates, topology, statistics, shown=shown)
     priced = prices(load)
-    way, why = _decided(node.choice, statistics.ways.get(recursion_key(node), ""), priced, several)
+    placed = statistics.placed.get(recursion_key(node))
+    way, why = _decided(node.choice, placed.way if placed else "", priced, several)
     if spread and node.choice.way == "auto" and _ships(node.choice):
         way, why = "witness", f"{len(bases)} base sites share the work: each keeps a part"
     at_gateways = way != "centre" and not spread
@@ -142,7 +149,29 @@ def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown:
         measured=facts is not None,
         without=tuple(sorted(owners - set(gateways))) if at_gateways else (),
     )
-    return Chosen(way, gateways if at_gateways else (), plan)
+    if not at_gateways:
+        return Chosen(way, (), plan)
+    return Chosen(way, gateways, plan, _homes(leaves, gateways, statistics, placed))
+
+
+def _homes(
+    leaves: tuple[Plan, ...],
+    gateways: tuple[str, ...],
+    statistics: Statistics,
+    placed: Placed | None,
+) -> tuple[tuple[str, int], ...]:
+    """Return where rows about the ends of links are kept: as long as sites stay, they stay."""
+    if placed is not None and placed.sites == gateways and placed.homes:
+        return placed.homes
+    if not _reads_links(leaves):
+        return ()
+    index = {gateway: number for number, gateway in enumerate(gateways)}
+    known = sorted(statistics.homes.gateway.items())
+    return tuple((name, index[at]) for name, at in known if at in index)[:MAX_HOMES]
+
+
+def _reads_links(leaves: tuple[Plan, ...]) -> bool:
+    return any(s.kind == SourceKind.LINK for leaf in leaves for s in _sources(leaf))
 
 
 def _check(choice: RecursionChoice) -> None:
@@ -222,11 +251,24 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         view_bytes=row_bytes(node.schema),
         view_changes=moved or moved_per_change(view_rows, rows, DEGREE),
         fan=DEGREE,
-        local=1.0 / max(len(sites), 1),
+        local=_local(leaves, sites, topology, statistics),
         at_sites=at_sites,
         shown=shown,
     )
     return load, assumed
+
+
+def _local(
+    leaves: tuple[Plan, ...], sites: tuple[str, ...], topology: Topology, statistics: Statistics
+) -> float:
+    """Return the share of derivations whose row is owned where it is derived.
+
+    By hash one in so many; where ends of links have homes, the links that leave no gateway.
+    """
+    by_hash = 1.0 / max(len(sites), 1)
+    if set(sites) & set(topology.bases) or not _reads_links(leaves):
+        return by_hash
+    return max(by_hash, statistics.homes.local)
 
 
 def _once(leaves: tuple[Plan, ...]) -> list[Plan]:

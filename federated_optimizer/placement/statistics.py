@@ -35,19 +35,49 @@ class RecursionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Homes:
+    """Where the ends of links live: at the gateway that has the links which start there.
+
+    Attributes:
+        gateway: By the name of an end.
+        local: Share of links whose ends live at one gateway.
+    """
+
+    gateway: Mapping[str, str] = field(default_factory=dict)
+    local: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a running query computes a recursion.
+
+    Attributes:
+        way: It is changed only for one that is much cheaper, since changing it costs building
+            everything up again.
+        sites: In their order.
+        homes: As in the fragment; they stay as they are as long as the sites do.
+    """
+
+    way: str
+    sites: tuple[str, ...]
+    homes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Everything known; nothing by default.
 
     Attributes:
         sources: By name, in lower case.
         recursions: By the key of the recursion (`recursion_key`).
-        ways: By the same key, the way in which a query computes it now: it is changed only for
-            one that is much cheaper, since changing it costs building everything up again.
+        placed: By the same key, where the query to be planned computes it now.
+        homes: Of the ends of links.
     """
 
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
     recursions: Mapping[str, RecursionFacts] = field(default_factory=dict)
-    ways: Mapping[str, str] = field(default_factory=dict)
+    placed: Mapping[str, Placed] = field(default_factory=dict)
+    homes: Homes = Homes()
 
 
 NOTHING_KNOWN = Statistics()

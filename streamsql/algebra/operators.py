@@ -505,6 +505,21 @@ def refers_to(plan: Plan, name: str) -> bool:
     return any(isinstance(n, RecursiveReference) and n.name == name for n in walk_plan(plan))
 
 
+def is_open(plan: Plan) -> bool:
+    """Whether a plan reads a recursive relation that it does not define itself.
+
+    A plan with a whole recursion inside is closed.
+    """
+    return bool(_open_names(plan))
+
+
+def _open_names(plan: Plan) -> frozenset[str]:
+    if isinstance(plan, RecursiveReference):
+        return frozenset((plan.name,))
+    names = frozenset[str]().union(*map(_open_names, plan.inputs))
+    return names - {plan.name} if isinstance(plan, Fixpoint) else names
+
+
 def identity_columns(schema: Schema) -> tuple[Expression, ...]:
     """Return one column expression per column of a schema."""
     return tuple(Column(i, f.name, f.dtype) for i, f in enumerate(schema.fields))

@@ -47,7 +47,7 @@ def _moved(start: float | None, value: object, *, negative: bool) -> float | Non
 def is_limited(position: int, step: Trace, *, upward: bool) -> bool:
     """Whether a branch tests that a value of the relation is below, or above, a fixed bound."""
     for predicate in step.predicates:
-        limited = _limited(predicate)
+        limited = limited_by(predicate)
         if limited is not None:
             expression, below = limited
             if below == upward and constant_move(expression, position) is not None:
@@ -55,8 +55,11 @@ def is_limited(position: int, step: Trace, *, upward: bool) -> bool:
     return False
 
 
-def _limited(predicate: Expression) -> tuple[Expression, bool] | None:
-    """Return what a comparison with finitely many values limits, and whether from above."""
+def limited_by(predicate: Expression) -> tuple[Expression, bool] | None:
+    """Return what a comparison with finitely many values limits, and whether from above.
+
+    The other side of the comparison reads nothing of the recursive relation.
+    """
     match predicate:
         case Call(function="<" | "<=" | ">" | ">=" as operator, arguments=(left, right)):
             if reads(left) and reads(right):
@@ -158,7 +161,7 @@ def _covered(step: Trace, positive: frozenset[int]) -> set[int]:
     """Return the positions that are below a bound because a sum with them is."""
     found: set[int] = set()
     for predicate in step.predicates:
-        limited = _limited(predicate)
+        limited = limited_by(predicate)
         if limited is not None and limited[1]:
             terms = _terms(limited[0])
             read = [reads(term) for term in terms]

@@ -1,5 +1,6 @@
 """What stands in FROM: sources, windows, views, common tables and queries in parentheses."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,8 @@ from streamsql.syntax.statements import Query
 
 QueryBinder = Callable[[exp.Expr, Environment], Plan]
 ViewBinder = Callable[[ViewDefinition, Query, Environment], Plan]
+
+_READS = re.compile(r"\bReads (.+?)\.(?: |$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +215,7 @@ def _view(
     except QueryError as error:
         if error.span == place:
             raise
-        raise _inside_view(error, name, environment, node) from None
+        raise _inside_view(error, definition, environment, node) from None
     for added in set(environment.binding.places) - before:
         environment.binding.places[added] = place
     environment.binding.views[name] = plan
@@ -220,13 +223,27 @@ def _view(
 
 
 def _inside_view(
-    error: QueryError, name: str, environment: Environment, node: exp.Expr
+    error: QueryError, definition: ViewDefinition, environment: Environment, node: exp.Expr
 ) -> BindingError:
     """Say at the place where the view is read what is wrong inside it."""
-    message = error.message
-    if error.span is not None and error.span.text:
-        message = f"{message} ({error.span.text})"
-    return environment.error(node, f"in view {name!r}: {message}", hint=error.hint)
+    message, hint = error.message, error.hint
+    if not message.startswith("in view "):
+        if error.span is not None and error.span.text:
+            message = f"{message} ({error.span.text})"
+        needs = _needs(definition)
+        if needs:
+            hint = (
+                f"the library view {definition.name} {needs}; create what is missing as a source, "
+                "table or view of that name"
+            )
+    return environment.error(node, f"in view {definition.name!r}: {message}", hint=hint)
+
+
+def _needs(definition: ViewDefinition) -> str:
+    """Return what the header of a library view says it reads; empty for other views."""
+    header = " ".join(line[2:].strip() for line in definition.text.splitlines() if line[:2] == "--")
+    found = _READS.search(header)
+    return f"reads {found.group(1)}" if definition.library and found else ""
 
 
 def _window_of(node: exp.Table, environment: Environment) -> StreamWindow | None:

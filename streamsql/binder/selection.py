@@ -8,7 +8,8 @@ best for one of them. A step may read the recursive relation r once or several t
 every step branch:
 
 1. predicates and the new values of g read nothing of r but g: whether rows lead on, and to which
-   group, does not depend on what is dropped;
+   group, does not depend on what is dropped; a predicate may also limit c on the side of the worse
+   values (`hops < 6` for MIN), because the best row passes it when any does;
 2. the new c is isotone in the c of every reading: built from them by +, GREATEST and LEAST with
    what reads nothing of r but g (subtracted only from the right), so that a smaller c never becomes
    a larger one: where a row is replaced by the best one of its group, the result is as good;
@@ -41,6 +42,7 @@ from streamsql.algebra.operators import (
     Project,
     with_inputs,
 )
+from streamsql.binder.bounds import limited_by
 from streamsql.binder.growth import growths, is_mutual, step_traces
 from streamsql.binder.isotone import directions, is_isotone, is_strict
 from streamsql.binder.tracing import Trace, reads, trace
@@ -103,6 +105,7 @@ def selection_of(
         carried = growing - {best.value}
         _check_ties(best, picks or best.value in joined, carried, wanted.group, fixpoint)
         for number, step in enumerate(steps, start=1):
+            _check_tests(number, step, best, wanted.group, names)
             _check_value(number, step, best, wanted.group, names)
             _check_progress(number, step, best, names, carried)
     return AggregateSelection(tuple(sorted(wanted.group)), tuple(wanted.bests))
@@ -158,15 +161,24 @@ def _bests(aggregate: Aggregate, above: Trace) -> dict[Best, bool]:
 
 
 def _check_groups(number: int, step: Trace, group: frozenset[int], names: tuple[str, ...]) -> None:
-    for predicate in step.predicates:
-        for column in sorted(step.columns_read(predicate) - group):
-            raise NotPushableError(f"step {number} tests {names[column]}, which is not in GROUP BY")
     for grouped in sorted(group):
         for column in sorted(step.columns_read(step.columns[grouped]) - group):
             raise NotPushableError(
                 f"step {number} computes {names[grouped]} from {names[column]}, which is not in "
                 "GROUP BY"
             )
+
+
+def _check_tests(
+    number: int, step: Trace, best: Best, group: frozenset[int], names: tuple[str, ...]
+) -> None:
+    """Check that where a row leads on the best row of its group does too."""
+    for predicate in step.predicates:
+        limited, from_above = limited_by(predicate) or (predicate, False)
+        if from_above == best.minimum and is_isotone(limited, best.value, group, step):
+            continue
+        for column in sorted(step.columns_read(predicate) - group):
+            raise NotPushableError(f"step {number} tests {names[column]}, which is not in GROUP BY")
 
 
 def _check_ties(

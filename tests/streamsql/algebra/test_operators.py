@@ -22,6 +22,7 @@ from streamsql.algebra.operators import (
     Values,
     Window,
     WindowKind,
+    is_open,
     refers_to,
     transform_up,
     with_inputs,
@@ -104,3 +105,16 @@ def test_recursive_references_are_found() -> None:
     plan = reachable()
     assert refers_to(plan.step[0], "reachable")
     assert not refers_to(plan.base[0], "reachable")
+
+
+def test_a_plan_with_a_whole_recursion_inside_is_closed() -> None:
+    columns = Schema.of(("a", DataType.TEXT))
+    scan = Scan("s", SourceKind.STREAM, columns)
+    reference = RecursiveReference("r", columns)
+    step = Distinct(reference)
+    inner = Fixpoint("r", columns, (scan,), (step,))
+    other = Fixpoint("q", columns, (inner,), (Distinct(reference),))
+    assert not is_open(scan)
+    assert is_open(step)
+    assert not is_open(Distinct(inner))
+    assert is_open(other)

@@ -5,7 +5,7 @@ On acyclic graphs both end, so they can be compared, picked rows included.
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.algebra.operators import (
@@ -79,6 +79,18 @@ PUSHED = {
         UNION SELECT x.src, y.dst, x.n + l.cost + y.n
         FROM p x JOIN link l ON x.dst = l.src JOIN p y ON l.dst = y.src) """
     + GROUPED.format(call="MIN"),
+    "test of the value": PATHS.format(start="cost", step="r.n + l.cost").replace(
+        "ON l.dst = r.src", "ON l.dst = r.src AND r.n + 1 < 6"
+    )
+    + "SELECT src, dst, MIN(n), ARG_MIN(path, n) FROM p GROUP BY src, dst",
+    "test of the greatest": VALUES.format(start="10 - cost", step="r.n - l.cost").replace(
+        "ON l.dst = r.src", "ON l.dst = r.src AND 4 < r.n"
+    )
+    + GROUPED.format(call="MAX"),
+    "non-linear test of the value": DOUBLED.format(start="cost, 1", step="x.n + y.n, 1").replace(
+        "ON x.dst = y.src", "ON x.dst = y.src AND x.n + y.n < 7"
+    )
+    + GROUPED.format(call="MIN"),
     "joined back": PATHS.format(start="1", step="r.n + 1")
     + "SELECT p.src, p.dst, p.n, p.path FROM p JOIN "
     "(SELECT src, dst, MIN(n) AS n FROM p GROUP BY src, dst) AS m USING (src, dst, n)",
@@ -99,10 +111,14 @@ KEPT = {
     "no group": VALUES.format(start="1", step="l.cost") + "SELECT MIN(n) FROM p",
     "picks under LEAST": VALUES.format(start="cost", step="LEAST(r.n, l.cost)")
     + "SELECT src, dst, ARG_MAX(n, n), MAX(n) FROM p GROUP BY src, dst",
-    "test of the value": VALUES.format(start="1", step="r.n + 1").replace(
-        "ON l.dst = r.src", "ON l.dst = r.src AND r.n < 4"
+    "test of the value on the better side": VALUES.format(start="1", step="r.n + 1").replace(
+        "ON l.dst = r.src", "ON l.dst = r.src AND r.n < 4 AND r.n > 1"
     )
     + GROUPED.format(call="MIN"),
+    "test of one of two": """WITH RECURSIVE p(src, dst, n, m) AS (
+        SELECT src, dst, 1, cost FROM link UNION SELECT l.src, r.dst, r.n + 1, r.m + l.cost
+        FROM link l JOIN p r ON l.dst = r.src WHERE r.n < 3) """
+    + BOTH.format(other="MIN(m)"),
     "filter on the value": VALUES.format(start="cost", step="l.cost")
     + "SELECT src, dst, MIN(n) FROM p WHERE n > 1 GROUP BY src, dst",
     "MIN and MAX": VALUES.format(start="cost", step="l.cost")
@@ -187,7 +203,6 @@ def test_not_pushed(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", PUSHED.values(), ids=PUSHED.keys())
-@settings(max_examples=settings.default.max_examples // 2)
 @given(links=acyclic)
 def test_same_answer_with_and_without(text: str, links: list[tuple[str, str, int]]) -> None:
     database = Database()

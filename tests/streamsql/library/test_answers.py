@@ -2,20 +2,32 @@
 
 import itertools
 import math
+from functools import cache
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamsql.algebra.operators import Plan
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.library import library_views
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
 
 SOURCES = """
 CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, bandwidth DOUBLE);
+CREATE VIEW channel AS SELECT src, dst, bandwidth FROM link;
+CREATE TABLE reading (sensor TEXT, celsius DOUBLE);
+CREATE TABLE visitorposition (tag TEXT, point TEXT);
+CREATE TABLE routingpoint (src TEXT, dst TEXT, distance DOUBLE);
+CREATE TABLE freemachines (mid TEXT, point TEXT);
+CREATE TABLE machines (mid TEXT);
+CREATE TABLE machinesoftware (mid TEXT, software TEXT);
+CREATE TABLE seatsensor (mid TEXT, rid TEXT, weightlevel DOUBLE);
+CREATE TABLE roomsensor (rid TEXT, status TEXT, light DOUBLE);
+CREATE TABLE machineload (mid TEXT, celsius DOUBLE);
 CREATE TABLE triggered (sensor TEXT, x DOUBLE, y DOUBLE, level INTEGER);
 CREATE TABLE sensors (sensor TEXT, x DOUBLE, y DOUBLE, level INTEGER);
 CREATE TABLE region_seed (region TEXT, sensor TEXT);
@@ -46,17 +58,22 @@ sensors = st.lists(
 )
 
 
-def answer(view: str, **tables: list[Row]) -> set[Row]:
+@cache
+def plan_of(view: str) -> Plan:
     catalog = Catalog(library_views())
-    database = Database()
     for statement in parse_script(SOURCES):
-        assert isinstance(statement, CreateSource)
+        assert isinstance(statement, CreateSource | CreateView)
         catalog.define(define(statement, catalog))
-    for name, rows in tables.items():
-        database.append(name, [SourceEvent(row, ts=0) for row in rows])
     query = parse_statement(f"SELECT * FROM {view}")
     assert isinstance(query, Query)
-    relation = evaluate(bind_query(query, catalog).plan, database, now=0)
+    return bind_query(query, catalog).plan
+
+
+def answer(view: str, **tables: list[Row]) -> set[Row]:
+    database = Database()
+    for name, rows in tables.items():
+        database.append(name, [SourceEvent(row, ts=0) for row in rows])
+    relation = evaluate(plan_of(view), database, now=0)
     assert set(relation.values()) <= {1}
     return set(relation)
 
@@ -93,16 +110,35 @@ def test_best_paths(graph: list[Link]) -> None:
     for walk in simple_walks(graph):
         walks.setdefault((walk[0][0], walk[-1][1]), []).append(walk)
     shortest, cheapest, widest = set(), set(), set()
+    all_shortest, both = set(), set()
     for (src, dst), found in walks.items():
         hops = min(len(walk) for walk in found)
         shortest.add((src, dst, hops, min(shown(w) for w in found if len(w) == hops)))
         cost = min(sum(link[2] for link in walk) for walk in found)
         best = [w for w in found if sum(link[2] for link in w) == cost]
         cheapest.add((src, dst, cost, min(map(shown, best))))
-        widest.add((src, dst, max(min(link[3] for link in walk) for walk in found)))
+        width = max(min(link[3] for link in walk) for walk in found)
+        widest.add((src, dst, width))
+        all_shortest |= {(src, dst, hops, shown(w)) for w in found if len(w) == hops}
+        first = min(shown(w) for w in found if len(w) == hops)
+        both.add((src, dst, hops, first, cost, min(map(shown, best))))
     assert answer("shortest_path", link=list(graph)) == shortest
     assert answer("cheapest_path", link=list(graph)) == cheapest
     assert answer("widest_path", link=list(graph)) == widest
+    assert answer("shortest_paths", link=list(graph)) == all_shortest
+    assert answer("shortest_and_cheapest_path", link=list(graph)) == both
+    onward = answer("highest_bandwidth_path", link=list(graph))
+    assert {row[:3] for row in onward} == widest
+    for row in onward:
+        path = str(row[3])
+        assert width_of(path, graph) == row[2]
+        assert (path[0], path[-1]) == row[:2]
+
+
+def width_of(path: str, graph: list[Link]) -> float:
+    wide = {(link[0], link[1]): link[3] for link in graph}
+    nodes = path.split(".")
+    return min(wide[one, other] for one, other in itertools.pairwise(nodes))
 
 
 @given(links)
@@ -121,6 +157,31 @@ def test_radius_ends_at_five_hops() -> None:
     assert (
         max(row[2] for row in answer("within_radius", link=chain) if isinstance(row[2], int)) == 5
     )
+
+
+@given(links)
+def test_cycle_paths(graph: list[Link]) -> None:
+    circles = {
+        (walk[0][0], len(walk), shown(walk))
+        for walk in simple_walks(graph)
+        if walk[0][0] == walk[-1][1]
+    }
+    assert answer("cycle_paths", link=list(graph)) == circles
+
+
+@given(links, st.dictionaries(st.sampled_from(NODES), st.sampled_from([20.0, 25.0, 28.0])))
+def test_horizon_temperature(graph: list[Link], celsius: dict[str, float]) -> None:
+    near = {(walk[0][0], walk[-1][1]) for walk in simple_walks(graph)}
+    expected = set()
+    for node in NODES:
+        found = [celsius[b] for a, b in near if a == node and b in celsius]
+        if found:
+            expected.add((node, sum(found) / len(found), len(found)))
+    reading: list[Row] = list(celsius.items())
+    rows = answer("horizon_temperature", link=list(graph), reading=reading)
+    assert {(n, round(float(str(c)), 9), k) for n, c, k in rows} == {
+        (n, round(c, 9), k) for n, c, k in expected
+    }
 
 
 @given(links)
@@ -172,6 +233,17 @@ def test_regions(places: list[Row], seeds: list[str]) -> None:
     assert found == set(sizes.items())
     largest = {(r, n) for r, n in sizes.items() if n == max(sizes.values())}
     assert answer("largest_regions", triggered=places, region_seed=region_seed) == largest
+    size = {(max(sizes.values()),)} if sizes else set()
+    assert answer("largest_region", triggered=places, region_seed=region_seed) == size
+    celsius = {str(p[0]): 20.0 + number for number, p in enumerate(places)}
+    means = {
+        (region, sum(found) / len(found), len(found))
+        for region in sizes
+        for found in [[celsius[str(s)] for r, s in seeded if r == region]]
+    }
+    reading: list[Row] = list(celsius.items())
+    tables = {"triggered": places, "region_seed": region_seed, "reading": reading}
+    assert answer("region_temperature", **tables) == means
 
 
 def test_the_rim_is_not_triggered_and_does_not_spread() -> None:
@@ -195,6 +267,45 @@ def test_trees() -> None:
     level = {"b": 1, "c": 1, "d": 2, "e": 2, "f": 3}
     same = {(x, y) for x, y in itertools.product(level, level) if level[x] == level[y]}
     assert answer("same_generation", parent=parent) == same
+
+
+def test_imbalance() -> None:
+    parent: list[Row] = [("b", "a"), ("c", "a"), ("d", "b"), ("e", "c"), ("f", "e"), ("g", "e")]
+    assert answer("tree_imbalance", parent=parent) == {
+        ("a", 3, 2, 1), ("b", 1, 1, 0), ("c", 2, 2, 0), ("e", 1, 1, 0)
+    }  # fmt: skip
+
+
+def test_nearest_resource() -> None:
+    tables: dict[str, list[Row]] = {
+        "visitorposition": [("badge-1", "p"), ("badge-2", "s")],
+        "routingpoint": [
+            ("p", "q", 5.0), ("q", "r", 5.0), ("p", "r", 12.0), ("r", "s", 1.0), ("s", "r", 1.0)
+        ],
+        "freemachines": [("m1", "r"), ("m2", "s"), ("m3", "s"), ("m4", "elsewhere")],
+        "machinesoftware": [
+            ("m1", "Word"), ("m2", "Word"), ("m2", "LaTeX"), ("m3", "LaTeX"), ("m4", "LaTeX")
+        ],
+    }  # fmt: skip
+    assert answer("nearest_resource", **tables) == {
+        ("badge-1", "Word", "m1", 10.0, "p>q>r"),
+        ("badge-1", "LaTeX", "m2", 11.0, "p>q>r>s"),
+        ("badge-2", "Word", "m2", 0.0, "s"),
+        ("badge-2", "LaTeX", "m2", 0.0, "s"),
+    }
+
+
+def test_workstations() -> None:
+    tables: dict[str, list[Row]] = {
+        "machines": [("m1",), ("m2",), ("m3",)],
+        "machinesoftware": [("m1", "Word"), ("m2", "Word"), ("m3", "LaTeX")],
+        "seatsensor": [("m1", "r1", 0.0), ("m2", "r1", 70.0), ("m3", "r2", 80.0)],
+        "roomsensor": [("r1", "open", 300.0), ("r2", "closed", 2.0)],
+        "machineload": [("m1", 40.0), ("m2", 50.0), ("m3", 60.0)],
+    }
+    software = {k: v for k, v in tables.items() if k != "machineload"}
+    assert answer("free_with_software", **software) == {("m1", "r1", "Word")}
+    assert answer("temperature_in_use", **tables) == {("m2", "r1", 50.0)}
 
 
 def test_a_circle_of_parents_ends() -> None:
