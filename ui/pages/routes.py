@@ -20,6 +20,12 @@ async def queries(request: Request) -> HTMLResponse:
     return templates.TemplateResponse(request, "queries.html", context)
 
 
+@router.get("/network", response_class=HTMLResponse)
+async def network(request: Request) -> HTMLResponse:
+    """The links of a source, and what breaks without one."""
+    return templates.TemplateResponse(request, "network.html", {"page": "network"})
+
+
 @router.get("/gateways", response_class=HTMLResponse)
 async def gateways(request: Request) -> HTMLResponse:
     """Gateways, base sites, static engine."""

@@ -10,7 +10,7 @@ import pytest
 import ui.app
 from ui.pages.examples import BUILDING, TRACE, Example
 
-PAGES = ("/", "/queries", "/gateways", "/data")
+PAGES = ("/", "/queries", "/network", "/gateways", "/data")
 VENDOR = ui.app.STATIC / "vendor"
 
 

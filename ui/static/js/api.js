@@ -27,7 +27,14 @@ export function make(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return fill(element, children, false);
+}
+
+/** Put children into an element in place of what it holds; null, undefined and false are nothing. */
+export function fill(element, children, anew = true) {
+  const kept = [children].flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+  if (anew) element.replaceChildren(...kept);
+  else element.append(...kept);
   return element;
 }
 

@@ -2,6 +2,7 @@
 import { mount } from "/static/vendor/editor.js";
 import { age, count, get, make, post, request } from "./api.js";
 import { RowsTable } from "./rows_table.js";
+import { WhyPanel } from "./why.js";
 
 const byId = (id) => document.getElementById(id);
 const examples = JSON.parse(byId("example-texts").textContent);
@@ -10,7 +11,12 @@ const MAX_CHANGES = 500;
 let selected = null; // id of the query shown
 let source = null; // its EventSource
 let ticket = 0; // of the newest selection: older answers are dropped
-const table = new RowsTable(byId("rows"));
+let shown = null; // the query shown, as it was when chosen
+const table = new RowsTable(byId("rows"), (row) => why.ask(shown, row));
+const why = new WhyPanel(byId("why"), {
+  closed: () => table.mark([], "asked"),
+  breaking: (rows) => table.mark(rows, "doomed"),
+});
 
 const editor = mount(byId("editor"), {
   doc: localStorage.getItem("pando.query") || examples[0],
@@ -107,7 +113,11 @@ function leave() {
   if (source) source.close();
   source = null;
   selected = null;
+  shown = null;
   ticket += 1;
+  why.close();
+  table.pickable = false;
+  byId("hint").hidden = true;
   byId("stop").hidden = true;
   byId("waiting").hidden = true;
   byId("changes").replaceChildren();
@@ -123,7 +133,9 @@ async function select(id, panel) {
   selected = id;
   byId("title").textContent = query.name || query.id;
   byId("stop").hidden = false;
+  shown = query;
   table.start(query.columns);
+  table.pickable = query.emit === "relation";
   facts(query);
   if (panel) tab(panel);
   source = new EventSource(`/api/queries/${id}/changes`);
@@ -141,6 +153,7 @@ function apply(changes, snapshot) {
   table.apply(changes, snapshot);
   byId("none").hidden = table.size > 0;
   byId("none").textContent = "No rows at present.";
+  byId("hint").hidden = table.size === 0 || shown?.emit !== "relation";
   if (!snapshot) logChanges(changes);
 }
 

@@ -20,11 +20,46 @@ export function cell(value) {
 }
 
 export class RowsTable {
-  constructor(table) {
+  /** @param picked called with a row when it is clicked, or Enter pressed on it; null: rows do nothing */
+  constructor(table, picked = null) {
     this.table = table;
     this.body = table.tBodies[0];
     this.columns = [];
+    this.marked = new Map(); // text of a row -> class
+    this.picked = picked;
     this.clear();
+    this.body.addEventListener("click", (event) => this.pick(event));
+    this.body.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  /** Whether rows can be clicked now. */
+  set pickable(value) {
+    this.table.classList.toggle("pickable", value);
+  }
+
+  pick(event) {
+    if (!this.table.classList.contains("pickable") || String(getSelection())) return;
+    const element = event.target.closest("tr");
+    const entry = this.order.find((candidate) => candidate.element === element);
+    if (!entry) return;
+    this.mark([entry.row], "asked");
+    this.picked(entry.row);
+  }
+
+  press(event) {
+    const row = event.target.closest("tr");
+    if (event.key === "Enter") this.pick(event);
+    const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[event.key];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  }
+
+  /** Give some rows a class of their own, and take it from all others. */
+  mark(rows, name) {
+    for (const [key, known] of this.marked) if (known === name) this.marked.delete(key);
+    for (const row of rows) this.marked.set(JSON.stringify(row), name);
+    for (const [key, entry] of this.entries) entry.element?.classList.toggle(name, this.marked.get(key) === name);
   }
 
   /** Begin anew with columns [{name, type}]. */
@@ -36,6 +71,7 @@ export class RowsTable {
   }
 
   clear() {
+    this.marked.clear();
     this.entries = new Map(); // text of a row -> {row, weight, element}
     this.order = []; // entries as shown
     this.body.replaceChildren();
@@ -127,7 +163,7 @@ export class RowsTable {
         entry.element = null;
         return;
       }
-      if (!entry.element) entry.element = make("tr", { class: entry.fresh ? "in" : null }, this.columns.map(({ name }) => cell(entry.row[name])));
+      if (!entry.element) entry.element = make("tr", { class: [entry.fresh && "in", this.marked.get(JSON.stringify(entry.row))].filter(Boolean).join(" ") || null, tabindex: this.picked ? "0" : null }, this.columns.map(({ name }) => cell(entry.row[name])));
       else if (entry.changed) this.rewrite(entry);
       entry.fresh = entry.changed = false;
       if (entry.element === next) next = this.alive(next.nextElementSibling);
@@ -138,7 +174,7 @@ export class RowsTable {
   /** The first row from here on that is not fading away. */
   alive(element) {
     let found = element;
-    while (found && found.className === "out") found = found.nextElementSibling;
+    while (found?.classList.contains("out")) found = found.nextElementSibling;
     return found;
   }
 

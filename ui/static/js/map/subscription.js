@@ -2,7 +2,7 @@
 import { get } from "../api.js";
 
 export class QueryRows {
-  /** @param address path that starts, or finds, the query and answers with it
+  /** @param address path that starts, or finds, the query and answers with it; or a function that does
    *  @param changed called with ({rows, query, error}) after every change */
   constructor(address, changed) {
     this.address = address;
@@ -16,7 +16,7 @@ export class QueryRows {
   async start() {
     if (this.closed) return;
     try {
-      this.query = await get(this.address);
+      this.query = await (typeof this.address === "function" ? this.address() : get(this.address));
     } catch (error) {
       this.tell(error);
       if (!error.code || error.code === "server_error") this.again();

@@ -1,0 +1,170 @@
+// The links of a network as a drawing: nodes, one line per pair, zoom and drag.
+import { spring } from "./layout.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const ENOUGH = 0.8; // share of nodes with a place for which the floor plan is used
+
+function shape(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== null) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+export const pairKey = (src, dst) => (src < dst ? `${src}|${dst}` : `${dst}|${src}`);
+
+export class Graph {
+  /** @param svg where to draw
+   *  @param places {places, levels} of loadPlaces
+   *  @param picked called with a pair {a, b, rows} when its line is chosen */
+  constructor(svg, { places, levels }, picked) {
+    this.svg = svg;
+    this.places = places;
+    this.levels = levels;
+    this.picked = picked;
+    this.nodes = new Map(); // id -> {at, element}
+    this.pairs = new Map(); // key -> {a, b, rows, line, hit}
+    this.view = null;
+    this.layers = Object.fromEntries(["levels", "lines", "hits", "nodes"].map((name) => [name, shape("g", { class: name })]));
+    svg.append(...Object.values(this.layers));
+    svg.addEventListener("wheel", (event) => this.zoom(event), { passive: false });
+    svg.addEventListener("pointerdown", (event) => this.drag(event));
+  }
+
+  /** Draw the rows of a link source: [{src, dst, …}]; `quality` gives a row's class. */
+  update(rows, [src, dst], quality) {
+    const pairs = new Map();
+    for (const row of rows) {
+      const [from, to] = [String(row[src]), String(row[dst])];
+      const key = pairKey(from, to);
+      if (!pairs.has(key)) pairs.set(key, { a: from < to ? from : to, b: from < to ? to : from, rows: [] });
+      pairs.get(key).rows.push(row);
+    }
+    const names = new Set([...pairs.values()].flatMap(({ a, b }) => [a, b]));
+    this.placeNodes(names, pairs);
+    for (const [key, { line, hit }] of this.pairs) {
+      if (pairs.has(key)) continue;
+      line.remove();
+      hit.remove();
+      this.pairs.delete(key);
+    }
+    for (const [key, pair] of pairs) this.drawPair(key, pair, quality);
+  }
+
+  /** Place nodes; only when some are new does anything move. */
+  placeNodes(names, pairs) {
+    const fresh = [...names].filter((id) => !this.nodes.has(id));
+    for (const [id, node] of this.nodes) node.element.classList.toggle("alone", !names.has(id));
+    if (!fresh.length) return;
+    const all = new Set([...this.nodes.keys(), ...fresh]);
+    const placed = [...all].filter((id) => this.places.has(id)).length >= ENOUGH * all.size;
+    const before = new Map([...this.nodes].map(([id, { at }]) => [id, at]));
+    const at = placed ? this.places : spring(all, [...pairs.values()], before);
+    for (const id of all) this.placeNode(id, at.get(id) || [0, 0]);
+    for (const pair of this.pairs.values()) this.stretch(pair);
+    if (placed) this.drawLevels();
+    this.fit();
+  }
+
+  placeNode(id, at) {
+    const known = this.nodes.get(id);
+    const element = known?.element || shape("g", { class: "node" }, shape("circle", { r: 1 }), shape("text", {}));
+    element.setAttribute("transform", `translate(${at[0]} ${at[1]})`);
+    if (!known) {
+      element.querySelector("text").textContent = id;
+      element.append(shape("title", {}));
+      element.querySelector("title").textContent = id;
+      this.layers.nodes.append(element);
+    }
+    this.nodes.set(id, { at, element });
+  }
+
+  drawLevels() {
+    this.layers.levels.replaceChildren(...this.levels.map(({ name, x, y, width, height }) => {
+      const label = shape("text", { x, y: y - height * 0.015, class: "level-name" });
+      label.textContent = name;
+      return shape("g", {}, shape("rect", { x, y, width, height, class: "level" }), label);
+    }));
+  }
+
+  drawPair(key, found, quality) {
+    let pair = this.pairs.get(key);
+    if (!pair) {
+      pair = { ...found, line: shape("line", {}), hit: shape("line", { class: "hit" }) };
+      pair.hit.append(shape("title", {}));
+      pair.hit.addEventListener("click", () => this.picked(this.pairs.get(key)));
+      this.layers.lines.append(pair.line);
+      this.layers.hits.append(pair.hit);
+      this.pairs.set(key, pair);
+      this.stretch(pair);
+    }
+    pair.rows = found.rows;
+    const classes = ["link", ...quality(found.rows)];
+    for (const kept of ["chosen", "gone"]) if (pair.line.classList.contains(kept)) classes.push(kept);
+    pair.line.setAttribute("class", classes.join(" "));
+    pair.hit.querySelector("title").textContent = `${found.a} ${found.rows.length > 1 ? "↔" : "→"} ${found.b}: what breaks without it?`;
+  }
+
+  stretch({ a, b, line, hit }) {
+    const [from, to] = [this.nodes.get(a).at, this.nodes.get(b).at];
+    for (const element of [line, hit]) for (const [name, value] of Object.entries({ x1: from[0], y1: from[1], x2: to[0], y2: to[1] })) element.setAttribute(name, value);
+  }
+
+  /** Mark a pair as thought away, and nodes and pairs that rows name. */
+  mark(name, keys) {
+    for (const [key, { line }] of this.pairs) line.classList.toggle(name, keys.has(key));
+  }
+
+  markNodes(name, ids) {
+    for (const [id, { element }] of this.nodes) element.classList.toggle(name, ids.has(id));
+  }
+
+  // --- looking around ---------------------------------------------------------------------------
+
+  fit() {
+    const xs = [...this.nodes.values()].map(({ at }) => at[0]);
+    const ys = [...this.nodes.values()].map(({ at }) => at[1]);
+    for (const { x, y, width, height } of this.layers.levels.childElementCount ? this.levels : []) {
+      xs.push(x, x + width);
+      ys.push(y, y + height);
+    }
+    const [west, east, north, south] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    const margin = Math.max(east - west, south - north, 10) * 0.05;
+    this.whole = { x: west - margin, y: north - margin, width: Math.max(east - west, 1) + 2 * margin, height: Math.max(south - north, 1) + 2 * margin };
+    this.look({ ...this.whole });
+  }
+
+  look(view) {
+    this.view = view;
+    this.svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+    const box = this.svg.getBoundingClientRect();
+    // Nodes and letters keep their size on the screen however close one looks.
+    const scale = Math.max(view.width / (box.width || 1), view.height / (box.height || 1));
+    this.svg.style.setProperty("--px", `${scale}px`);
+    this.svg.classList.toggle("close", this.nodes.size <= 40 || view.width < this.whole.width * 0.6);
+  }
+
+  zoom(event) {
+    if (!this.view) return;
+    event.preventDefault();
+    const factor = Math.exp(Math.sign(event.deltaY) * 0.18);
+    if (this.view.width * factor > this.whole.width * 2 || this.view.width * factor < this.whole.width / 40) return;
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+    this.look({ x: point.x - (point.x - this.view.x) * factor, y: point.y - (point.y - this.view.y) * factor, width: this.view.width * factor, height: this.view.height * factor });
+  }
+
+  drag(event) {
+    if (!this.view || event.button !== 0) return;
+    const begin = { x: event.clientX, y: event.clientY, view: this.view };
+    const scale = 1 / this.svg.getScreenCTM().a;
+    const move = (moved) => this.look({ ...begin.view, x: begin.view.x - (moved.clientX - begin.x) * scale, y: begin.view.y - (moved.clientY - begin.y) * scale });
+    const end = () => {
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", end);
+      this.svg.classList.remove("dragging");
+    };
+    this.svg.classList.add("dragging");
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", end);
+  }
+}

@@ -1,0 +1,192 @@
+// The network page: the links of a source, live; click one to see what breaks without it.
+import { count, fill, get, make, post } from "../api.js";
+import { text } from "../base_rows.js";
+import { quality } from "../map/radio.js";
+import { QueryRows } from "../map/subscription.js";
+import { changes, notes, problem } from "../why.js";
+import { Graph, pairKey } from "./graph.js";
+import { loadPlaces } from "./layout.js";
+import { readersOf } from "./readers.js";
+
+const byId = (id) => document.getElementById(id);
+
+let graph = null;
+let source = null; // definition of the link source shown
+let rows = null; // its rows, followed
+let chosen = null; // the pair asked about
+let ticket = 0;
+
+async function start() {
+  const [definitions, places] = await Promise.all([get("/api/definitions"), loadPlaces()]);
+  const sources = definitions.filter((d) => d.stream === "link" && d.key.length >= 2);
+  if (!sources.length) {
+    byId("empty").hidden = false;
+    byId("empty").textContent = "This federation has no link source. CREATE LINK SOURCE on the Queries page makes one.";
+    return;
+  }
+  graph = new Graph(byId("graph"), places, choose);
+  const choice = byId("source");
+  fill(choice, sources.map(({ name }) => make("option", {}, name)));
+  byId("source-label").hidden = sources.length < 2;
+  choice.addEventListener("change", () => show(sources.find(({ name }) => name === choice.value), definitions));
+  byId("target").addEventListener("change", ask);
+  byId("both").addEventListener("change", ask);
+  byId("find").addEventListener("change", find);
+  byId("clear").addEventListener("click", clear);
+  byId("fit").addEventListener("click", () => graph.fit());
+  addEventListener("resize", () => graph.view && graph.look(graph.view));
+  await show(sources[0], definitions);
+}
+
+/** Follow a link source. */
+async function show(definition, definitions) {
+  rows?.close();
+  clear();
+  source = definition;
+  rows = new QueryRows(() => followed(definition.name), ({ rows: held, error, query }) => draw(held, error, query));
+  await targets(definitions);
+  setInterval(() => targets(definitions), 5000);
+}
+
+/** Start a session query of a source's rows. */
+async function followed(name) {
+  const [result] = await post("/api/statements", { text: `SELECT * FROM "${name}"`, origin: "session" });
+  return result.query;
+}
+
+function draw(held, error, query) {
+  const [src, dst] = source.key;
+  graph.update(held, [src, dst], classes);
+  byId("counts").textContent = error ? error.message : `${count(graph.nodes.size, "node")}, ${count(held.length, "link")}`;
+  byId("empty").hidden = held.length > 0;
+  byId("empty").textContent = error?.message || query?.error || (query?.status === "starting" ? "Asking the gateways for links…" : `No link in ${source.name} at present.`);
+  fill(byId("links"), [...graph.pairs.values()].map(({ a, b }) => make("option", { value: `${a} ↔ ${b}` })));
+}
+
+/** How good a pair's links are, by the dearer direction, if the source has costs. */
+function classes(held) {
+  const costs = held.map(({ cost }) => cost).filter((cost) => typeof cost === "number");
+  return costs.length ? [quality(Math.max(...costs))] : [];
+}
+
+/** List what reads the source: running queries first, then views of the library. */
+async function targets(definitions) {
+  const queries = await get("/api/queries").catch(() => []);
+  const { running, views } = readersOf(source.name, definitions, queries);
+  const options = [
+    make("option", { value: "all" }, running.length === 1 ? "the running query that reads it" : `all ${running.length} running queries that read it`),
+    ...(running.length ? [make("optgroup", { label: "Running queries" }, running.map(({ id, name }) => make("option", { value: `query:${id}` }, name || id)))] : []),
+    make("optgroup", { label: "Views of the library" }, views.map((name) => make("option", { value: `view:${name}` }, name))),
+  ].slice(running.length ? 0 : 1);
+  const choice = byId("target");
+  const values = options.flatMap((option) => [option.value, ...[...option.children].map((child) => child.value)]);
+  const signature = values.join() + running.map(({ name }) => name).join();
+  if (choice.dataset.signature === signature) return;
+  choice.dataset.signature = signature;
+  const preferred = [choice.value, running.length ? "all" : "view:reachable"].find((value) => values.includes(value));
+  fill(choice, options);
+  if (preferred) choice.value = preferred;
+}
+
+function choose(pair) {
+  chosen = pair;
+  graph.mark("chosen", new Set([pairKey(pair.a, pair.b)]));
+  graph.markNodes("end", new Set([pair.a, pair.b]));
+  byId("guide").hidden = true;
+  byId("asked").hidden = false;
+  fill(byId("pair"), [pair.a, make("span", { class: "quiet" }, pair.rows.length > 1 ? " ↔ " : " → "), pair.b]);
+  const [src, dst] = source.key;
+  const others = source.columns.map(({ name }) => name).filter((name) => name !== src && name !== dst);
+  fill(byId("facts"), make("table", { class: "rows small" }, make("thead", {}, make("tr", {}, [make("th", {}, "link"), ...others.map((name) => make("th", {}, name))])), make("tbody", {}, pair.rows.map((row) => make("tr", {}, [make("td", {}, `${row[src]} → ${row[dst]}`), ...others.map((name) => make("td", {}, time(row[name])))])))));
+  byId("both-label").hidden = pair.rows.length < 2;
+  ask();
+}
+
+const time = (value) => (typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value) ? value.slice(11, 19) : text(value));
+
+/** Ask what breaks without the chosen pair. */
+async function ask() {
+  if (!chosen) return;
+  const mine = (ticket += 1);
+  graph.mark("gone", new Set([pairKey(chosen.a, chosen.b)]));
+  unmark();
+  fill(byId("verdict"), make("p", { class: "quiet busy" }, "Computing the results without it…"));
+  const [src, dst] = source.key;
+  const links = byId("both").checked ? chosen.rows : chosen.rows.slice(0, 1);
+  const deleted = links.map((row) => [row[src], row[dst]]);
+  try {
+    const data = await breaks(deleted);
+    if (mine === ticket) verdict(data, links.length > 1 ? `Without both directions,` : `Without ${deleted[0].join(" → ")},`);
+  } catch (error) {
+    if (mine === ticket) fill(byId("verdict"), problem(error));
+  }
+}
+
+/** Return the answer to WHAT IF for the chosen target. */
+async function breaks(deleted) {
+  const target = byId("target").value;
+  if (target.startsWith("view:")) {
+    const literal = (value) => (typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : String(value));
+    const patterns = deleted.map((values) => `"${source.name}"(${values.map(literal).join(", ")})`);
+    const [result] = await post("/api/statements", { text: `EXPLAIN WHAT IF DELETE ${patterns.join(", ")} FOR "${target.slice(5)}"` });
+    result.data.queries[0].query = target.slice(5);
+    return result.data;
+  }
+  const query = target.startsWith("query:") ? target.slice(6) : null;
+  const { data } = await post("/api/what-if", { delete: deleted.map((values) => ({ source: source.name, values })), query });
+  return data;
+}
+
+function verdict(data, without) {
+  const broken = data.queries.filter((found) => found.gone_count || found.come_count || found.error);
+  const whole = data.queries.filter((found) => !broken.includes(found));
+  const parts = broken.map((found) => make("section", {}, make("h3", {}, found.query), changes(found, without), notes(found.notes || [])));
+  const unharmed = whole.length > 0 && make("p", { class: "unharmed" }, `${broken.length ? "Nothing changes in" : `${without} nothing changes in`} ${whole.map(({ query, rows: n }) => `${query} (${count(n, "row")})`).join(", ")}.`);
+  const none = !data.queries.length && make("p", { class: "quiet" }, "No running query reads it. Choose a view of the library above.");
+  fill(byId("verdict"), [parts, unharmed, none, notes(data.notes)]);
+  highlight(broken);
+}
+
+/** Light up the nodes that rows which go or come name; pointing at a row shows only its own. */
+function highlight(broken) {
+  const named = (row) => Object.values(row).flatMap((value) => (graph.nodes.has(String(value)) ? [String(value)] : typeof value === "string" ? value.split(/[.>]/).filter((part) => graph.nodes.has(part)) : []));
+  const all = new Set(broken.flatMap((found) => [...(found.gone || [])]).flatMap(named));
+  graph.markNodes("hurt", all);
+  const lists = [...byId("verdict").querySelectorAll("ol.changes")];
+  broken.filter((found) => !found.error).forEach((found, index) => {
+    const items = [...lists[index].querySelectorAll(".minus, .plus")];
+    const shown = [...items.filter((item) => item.className === "minus").map((_, i) => found.gone[i]), ...items.filter((item) => item.className === "plus").map((_, i) => found.come[i])];
+    items.forEach((item, i) => {
+      item.addEventListener("pointerenter", () => graph.markNodes("pointed", new Set(named(shown[i]))));
+      item.addEventListener("pointerleave", () => graph.markNodes("pointed", new Set()));
+    });
+  });
+}
+
+function unmark() {
+  graph?.markNodes("hurt", new Set());
+  graph?.markNodes("pointed", new Set());
+}
+
+function clear() {
+  ticket += 1;
+  chosen = null;
+  graph?.mark("chosen", new Set());
+  graph?.mark("gone", new Set());
+  graph?.markNodes("end", new Set());
+  unmark();
+  byId("asked").hidden = true;
+  byId("guide").hidden = false;
+  byId("find").value = "";
+}
+
+function find(event) {
+  const [a, b] = event.target.value.split("↔").map((part) => part.trim());
+  const pair = a && b && graph.pairs.get(pairKey(a, b));
+  if (pair) choose(pair);
+}
+
+start().catch((error) => {
+  byId("empty").hidden = false;
+  byId("empty").textContent = error.message;
+});
