@@ -15,13 +15,16 @@ from rich.console import Console
 
 from deploy.session import LocalSession
 from deploy.session.render import print_result
-from streamsql.binder import bind_query, define
+from streamsql.binder import bind_confidence, bind_query, bind_what_if, bind_why, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
 from streamsql.syntax import (
     CreateSource,
     CreateView,
     Explain,
+    ExplainConfidence,
+    ExplainWhatIf,
+    ExplainWhy,
     Query,
     Statement,
     Subscribe,
@@ -46,6 +49,12 @@ def _bind(statement: Statement, catalog: Catalog) -> None:
             _bind(inner, catalog)
         case Query():
             bind_query(statement, catalog)
+        case ExplainWhy():
+            bind_why(statement, catalog)
+        case ExplainWhatIf():
+            bind_what_if(statement, catalog)
+        case ExplainConfidence():
+            bind_confidence(statement, catalog)
         case _:
             pytest.fail(f"{type(statement).__name__} belongs into a block marked `sql local`")
 
