@@ -11,6 +11,7 @@ from stream_engine.exchange.outbox import RESULT, Outbox
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.routing import route
 from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, walk_plan
@@ -19,6 +20,7 @@ from streamsql.errors import InternalError
 from streamsql.wire.channels import Reception
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport, RecursionReport
+from streamsql.wire.partitioning import HomeOwner
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,13 +266,14 @@ def _fixpoints_at(
 ) -> Callable[[Fixpoint], RecursiveOperator]:
     """Return the factory of the recursions of a fragment at a site."""
     sites = fragment.sites
+    options = RecursionOptions(owner=HomeOwner(dict(fragment.homes))) if fragment.homes else None
 
     def make(node: Fixpoint) -> RecursiveOperator:
         if sites == (site,):
             return recursive_operator(node, site=site, sites=sites, epoch=epoch)
 
         def begin(life: int) -> RecursiveOperator:
-            return recursive_operator(node, site=site, sites=sites, epoch=life)
+            return recursive_operator(node, site=site, sites=sites, epoch=life, options=options)
 
         return PeeredFixpoint(begin, site=site, sites=sites, epoch=epoch, first_life=first_life)
 

@@ -1,5 +1,6 @@
 """The links that gateways have published: retained, one topic each, empty when gone."""
 
+from federated_optimizer.placement import Homes
 from streamsql.wire.messages import LinkMessage
 
 MAX_LINKS = 100_000
@@ -22,6 +23,15 @@ class LinkTable:
     def remove(self, gateway: str, source: str, target: str) -> None:
         """Take out a link that is gone."""
         self._links.pop((gateway, source, target), None)
+
+    def homes(self) -> Homes:
+        """Return at which gateway every end of links lives: the first that has links from it."""
+        links = dict(self._links)
+        gateway: dict[str, str] = {}
+        for owner, source, _target in sorted(links):
+            gateway.setdefault(source, owner)
+        local = sum(gateway.get(target) == owner for owner, _source, target in links)
+        return Homes(gateway, local / len(links) if links else 0.0)
 
     def of(self, gateways: frozenset[str]) -> tuple[tuple[str, str, float], ...]:
         """Return (source, target, cost) of the links that these gateways own, sorted."""

@@ -4,18 +4,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.elapsed import elapsed
+from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.measured import recursion_facts, source_facts
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.running import RunningQuery
-from federated_optimizer.placement import Statistics, Topology, colocation_of
+from federated_optimizer.placement import Placed, Statistics, Topology, colocation_of
 from federated_optimizer.planning import plan
-from streamsql.algebra.operators import Scan, SourceKind, walk_plan
+from streamsql.algebra.operators import Fixpoint, Scan, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import InternalError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
-from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Planner:
         membership: All sites.
         bases: Base sites that are expected to exist.
         static: The static engine's site.
+        links: The links that gateways have published.
         clock: Wall-clock microseconds.
         patience: Seconds for which a gateway may be away and still be counted on.
     """
@@ -50,6 +52,7 @@ class Planner:
         *,
         bases: tuple[str, ...],
         static: str,
+        links: LinkTable,
         clock: Callable[[], int],
         patience: float,
     ) -> None:
@@ -57,6 +60,7 @@ class Planner:
         self._membership = membership
         self._bases = bases
         self._static = static
+        self._links = links
         self._clock = clock
         self._patience = int(patience * 1_000_000)
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
@@ -100,11 +104,11 @@ class Planner:
             current: What a query runs now: its recursions keep their ways unless others are much
                 cheaper.
         """
-        ways = {} if current is None else {r.key: r.way for r in current.recursions}
         return Statistics(
             sources=source_facts(self._catalog, self._membership),
             recursions=recursion_facts(self._running(), elapsed()),
-            ways=ways,
+            placed={} if current is None else _placed(current),
+            homes=self._links.homes(),
         )
 
     def bind(self, statement: Statement) -> BoundQuery:
@@ -155,6 +159,22 @@ class Planner:
         bound = self.bind(parse_statement(text))
         bundle = self.place(bound, query=query, version=version, text=text, current=current)
         return Planned(bundle, tuple(bound.warnings))
+
+
+def _placed(bundle: FragmentBundle) -> dict[str, Placed]:
+    """Return where the recursions of a bundle are computed."""
+    found = {}
+    for recursion in bundle.recursions:
+        homes = next((f.homes for f in bundle.fragments if _computes(f, recursion)), ())
+        found[recursion.key] = Placed(recursion.way, recursion.sites, homes)
+    return found
+
+
+def _computes(fragment: Fragment, recursion: RecursionPlan) -> bool:
+    return fragment.sites == recursion.sites and any(
+        isinstance(node, Fixpoint) and node.name == recursion.name
+        for node in walk_plan(fragment.plan)
+    )
 
 
 def query_of(statement: Statement) -> Query:

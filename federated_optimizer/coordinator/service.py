@@ -119,6 +119,7 @@ class Coordinator:
             self._membership,
             bases=self._settings.bases,
             static=self._settings.static,
+            links=self._links,
             clock=self._clock,
             patience=self._settings.patience,
         )

@@ -29,6 +29,8 @@ class Fragment(msgspec.Struct, frozen=True):
         plan: `RemoteSource` leaves name the fragments it reads.
         sites: Site ids that run it.
         reasons: Why each part that was not pushed further stayed here, one sentence each.
+        homes: In a recursion of several sites: values with the index of the site where rows about
+            them are kept; rows about any other value are spread by hash.
     """
 
     id: str
@@ -39,6 +41,7 @@ class Fragment(msgspec.Struct, frozen=True):
     destinations: tuple[str, ...] = ()
     partition: tuple[int, ...] = ()
     reasons: tuple[str, ...] = ()
+    homes: tuple[tuple[str, int], ...] = ()
 
 
 class WayPrice(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federated_optimizer import plan
-from federated_optimizer.placement import Topology
+from federated_optimizer.placement import Homes, Statistics, Topology
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.simulation.topologies import transit_stub
 from streamsql.algebra.operators import Plan
@@ -23,6 +23,8 @@ from streamsql.library import library_views
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
 from streamsql.wire.fragments import FragmentBundle
+
+pytestmark = pytest.mark.end_to_end
 
 WAYS = ("witness", "annotations", "flood", "centre")
 QUERIES = {
@@ -42,13 +44,15 @@ SCAN = CATALOG.sources[0].scan()
 Link = tuple[str, str, float]
 
 
-def bundle_of(text: str, way: str, gateways: tuple[str, ...]) -> tuple[Plan, FragmentBundle]:
+def bundle_of(
+    text: str, way: str, gateways: tuple[str, ...], homes: Homes
+) -> tuple[Plan, FragmentBundle]:
     """Return the plan as bound, and its fragments at gateways and the base."""
     statement = parse_statement(f"{text} WITH (way = '{way}')")
     assert isinstance(statement, Query)
     bound = bind_query(statement, CATALOG)
     topology = Topology(dict.fromkeys(gateways, frozenset({"link"})))
-    bundle = plan(bound, topology, query="q")
+    bundle = plan(bound, topology, query="q", statistics=Statistics(homes=homes))
     assert bundle.recursions[0].way == way
     return bound.plan, bundle
 
@@ -62,6 +66,7 @@ class World:
     way: str
     seed: int = 0
     faults: Faults | None = None
+    homes: Homes = field(default_factory=Homes)
     held: dict[str, set[Link]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -70,11 +75,13 @@ class World:
         for gateway in self.gateways:
             self.network.declare(gateway, SCAN)
             self.held[gateway] = set()
-        self.plan, self.bundle = bundle_of(self.text, self.way, self.gateways)
+        self.plan, self.bundle = bundle_of(self.text, self.way, self.gateways, self.homes)
         self.network.install(self.bundle)
 
     def owner(self, node: str) -> str:
         """Return the gateway of a node's links."""
+        if node in self.homes.gateway:
+            return self.homes.gateway[node]
         return self.gateways[sum(node.encode()) % len(self.gateways)]
 
     def put(self, link: Link, *, delete: bool = False) -> None:
@@ -126,6 +133,27 @@ def test_links_of_a_network_come_and_go_over_twelve_gateways(query: str, way: st
     for link in links[::7]:
         world.put(link)
     world.check()
+
+
+@pytest.mark.parametrize("way", ["witness", "annotations"])
+def test_keeping_neighbours_together_sends_less_and_answers_the_same(way: str) -> None:
+    net = transit_stub(1, 3, seed=3)
+    chosen = net.nodes[:40]
+    gateways = tuple(f"gw-{i}" for i in range(5))
+    homes = Homes({node: gateways[i // 8] for i, node in enumerate(chosen)}, local=0.9)
+    sent = []
+    for known in (Homes(), homes):
+        world = World(gateways, QUERIES["reachable"], way, seed=1, homes=known)
+        for link in net.links:
+            if {link.source, link.target} <= set(chosen):
+                world.put((link.source, link.target, 1.0))
+        world.check()
+        for link in net.links[:60:15]:
+            world.put((link.source, link.target, 1.0), delete=True)
+            world.check()
+        carried = world.network.traffic.bytes
+        sent.append(sum(size for pair, size in carried.items() if "base" not in pair))
+    assert sent[1] < 0.7 * sent[0]
 
 
 @pytest.mark.parametrize("way", WAYS)

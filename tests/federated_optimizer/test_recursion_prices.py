@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federated_optimizer import plan
-from federated_optimizer.placement import RecursionFacts, SourceFacts, Statistics, Topology
+from federated_optimizer.placement import (
+    Homes,
+    Placed,
+    RecursionFacts,
+    SourceFacts,
+    Statistics,
+    Topology,
+)
 from federated_optimizer.placement.recursion_prices import (
     PAPER,
     PRODUCT,
@@ -176,14 +183,17 @@ def test_a_running_query_changes_its_way_only_for_a_much_cheaper_one() -> None:
     costs = {p.way: p.bytes_per_second for p in made.prices}
     assert costs["flood"] > 2 * costs["centre"]
     (moved,) = plan(
-        bound(text), GATEWAYS, query="q", statistics=Statistics(ways={made.key: "flood"})
+        bound(text),
+        GATEWAYS,
+        query="q",
+        statistics=Statistics(placed={made.key: Placed("flood", ("gw-0",))}),
     ).recursions
     assert moved.way == "centre"
     assert "as it ran" in moved.why
     # Where the view hardly moves, sending base rows to two others or to one is nearly the same.
     near = Topology({f"gw-{i}": frozenset({"link"}) for i in range(3)})
     slow = RecursionFacts(400.0, 10_000.0, 1.0, 0.01)
-    known = Statistics(recursions={made.key: slow}, ways={made.key: "flood"})
+    known = Statistics(recursions={made.key: slow}, placed={made.key: Placed("flood", ("gw-0",))})
     (kept,) = plan(bound(text), near, query="q", statistics=known).recursions
     assert kept.way == "flood"
     assert "it runs so" in kept.why
@@ -227,3 +237,42 @@ def test_the_same_recursion_has_one_key_whatever_is_asked_of_it() -> None:
         if isinstance(node, Fixpoint)
     ]
     assert len({recursion_key(node) for node in nodes}) == 1
+
+
+HOMES = Homes({"a": "gw-1", "b": "gw-3", "c": "gw-9"}, local=0.9)
+
+
+def test_rows_about_an_end_of_links_are_kept_where_its_links_are() -> None:
+    text = "SELECT * FROM reachable WITH (way = 'witness')"
+    known = Statistics(homes=HOMES)
+    bundle = plan(bound(text), GATEWAYS, query="q", statistics=known)
+    (at,) = [f for f in bundle.fragments if len(f.sites) == 4 and f.homes]
+    assert at.homes == (("a", 1), ("b", 3))
+    (near,) = bundle.recursions
+    (far,) = plan(bound(text), GATEWAYS, query="q").recursions
+    assert near.prices[2].bytes_per_second < 0.5 * far.prices[2].bytes_per_second
+    assert near.prices[1] == far.prices[1]
+
+
+def test_homes_stay_as_long_as_the_sites_do() -> None:
+    text = "SELECT * FROM reachable WITH (way = 'witness')"
+    (made,) = plan(bound(text), GATEWAYS, query="q").recursions
+    before = (("z", 2),)
+    placed = {made.key: Placed("witness", made.sites, before)}
+    known = Statistics(homes=HOMES, placed=placed)
+    bundle = plan(bound(text), GATEWAYS, query="q", statistics=known)
+    assert {f.homes for f in bundle.fragments if f.homes} == {before}
+    fewer = Topology(GATEWAYS.gateways, absent=frozenset({"gw-0"}))
+    bundle = plan(bound(text), fewer, query="q", statistics=known)
+    assert {f.homes for f in bundle.fragments if f.homes} == {(("a", 0), ("b", 2))}
+
+
+def test_what_reads_no_links_has_no_homes() -> None:
+    text = (
+        "WITH RECURSIVE up (sensor, value) AS (SELECT sensor, value FROM hot UNION "
+        "SELECT h.sensor, u.value FROM up u JOIN hot h ON h.value = u.value) "
+        "SELECT * FROM up WITH (way = 'witness')"
+    )
+    bundle = plan(bound(text), GATEWAYS, query="q", statistics=Statistics(homes=HOMES))
+    assert bundle.recursions[0].way == "witness"
+    assert all(not f.homes for f in bundle.fragments)
