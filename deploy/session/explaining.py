@@ -26,8 +26,9 @@ def answered(question: Question, catalog: Catalog, history: History) -> Result:
     """
     found = _answer(question, catalog, history)
     if question.format == "json":
-        return Result(text=json.dumps(found.data, indent=2, ensure_ascii=False))
-    return Result(text=found.text)
+        text = json.dumps(found.data, indent=2, ensure_ascii=False)
+        return Result(text=text, data=found.data)
+    return Result(text=found.text, data=found.data)
 
 
 def _answer(question: Question, catalog: Catalog, history: History) -> Any:

@@ -16,15 +16,18 @@ FORMATS = ("table", "json", "csv")
 
 
 def print_result(result: Result, form: str, console: Console) -> None:
-    """Print a result; with json and csv only rows go to the output, one SELECT after the other.
+    """Print a result; with json and csv only answers go to the output, one after the other.
 
-    JSON is one array of row objects per SELECT and line; in CSV NULL is an empty field.
+    JSON is one array of row objects per SELECT, or one object per answer to a question about rows,
+    and line; in CSV NULL is an empty field.
     """
     if form == "table":
         _print_table(result, console)
     elif result.schema is not None:
         make = _json if form == "json" else _csv
         console.out(make(result.schema, result.rows), highlight=False, end="")
+    elif form == "json" and result.data is not None:
+        console.out(json.dumps(result.data, ensure_ascii=False), highlight=False)
 
 
 def _print_table(result: Result, console: Console) -> None:
