@@ -87,17 +87,13 @@ class Evaluation:
         plan: Any closed plan.
         contents: Rows of its leaves.
         budget: Bounds the work.
-        strategy: The local engine that computes recursions.
 
     Raises:
         ExplanationLimitError: It takes too much work.
     """
 
-    def __init__(
-        self, plan: Plan, contents: Contents, budget: Budget, *, strategy: str = "recompute"
-    ) -> None:
+    def __init__(self, plan: Plan, contents: Contents, budget: Budget) -> None:
         self._budget = budget
-        self._make_engine = LOCAL_ENGINES[strategy]
         self._relations: dict[Plan, Relation] = {}
         self.root = self._relation(plan)
         self._push({leaf: from_rows(rows) for leaf, rows in contents.items()}, start=True)
@@ -129,7 +125,7 @@ class Evaluation:
     def _recursion(self, program: Program) -> ReplicatedFixpoint:
         options = RecursionOptions(max_derivations=max(self._budget.left, 1))
         return ReplicatedFixpoint(
-            program, self._make_engine, site=_HERE, sites=(_HERE,), epoch=1, options=options
+            program, LOCAL_ENGINES["auto"], site=_HERE, sites=(_HERE,), epoch=1, options=options
         )
 
     def _push(self, leaves: Mapping[Leaf, Delta], *, start: bool) -> Delta:

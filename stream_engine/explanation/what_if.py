@@ -12,7 +12,6 @@ from stream_engine.explanation.base_rows import (
 )
 from stream_engine.explanation.budget import DEFAULT_WORK, Budget
 from stream_engine.explanation.evaluation import Evaluation
-from stream_engine.recursion.strategies import LOCAL_ENGINES
 from streamsql.algebra.operators import Plan, Window, WindowKind
 from streamsql.data.delta import Delta, sort_key
 from streamsql.data.types import Row
@@ -57,7 +56,7 @@ def what_if_deleted(
     Raises:
         ExplanationLimitError: It takes more.
     """
-    evaluation = Evaluation(plan, contents, Budget(work), strategy=_strategy())
+    evaluation = Evaluation(plan, contents, Budget(work))
     rows = sum(evaluation.root.rows.values())
     changes: dict[Leaf, Delta] = {}
     deleted: dict[tuple[str, Row], BaseRow] = {}
@@ -80,10 +79,6 @@ def what_if_deleted(
         rows=rows,
         notes=(note,) if counted else (),
     )
-
-
-def _strategy() -> str:
-    return "ranked" if "ranked" in LOCAL_ENGINES else "recompute"
 
 
 def _rows(delta: Delta) -> tuple[Row, ...]:
