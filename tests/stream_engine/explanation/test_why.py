@@ -119,7 +119,7 @@ def test_work_is_bounded() -> None:
     with pytest.raises(ExplanationLimitError, match="takes more than"):
         why(halving(), {LINK: links}, ("n1", "n2"), work=20_000)
     with pytest.raises(ExplanationLimitError) as raised:
-        what_if_deleted(reachable(), {LINK: links}, lambda _source, _row: False, work=5_000)
+        what_if_deleted(reachable(), {LINK: links}, lambda _source, _row: False, work=2_000)
     assert "WHERE" in raised.value.hint
 
 
