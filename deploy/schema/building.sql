@@ -112,6 +112,10 @@ CREATE VIEW Sensors AS SELECT DISTINCT sensor, x, y, level FROM Temperature;
 CREATE VIEW Reading AS
   SELECT sensor, ARG_MAX(celsius, ts) AS celsius FROM Temperature GROUP BY sensor;
 
+-- The same by node of the network: the mote of a room is called after it.
+CREATE VIEW Node_Reading AS
+  SELECT 'm-' || rid AS node, ARG_MAX(celsius, ts) AS celsius FROM Temperature GROUP BY rid;
+
 -- A region may begin at the first sensor of each room; it is named after the room.
 CREATE VIEW Region_Seed AS
   SELECT rid AS region, MIN(sensor) AS sensor FROM Temperature GROUP BY rid;

@@ -20,6 +20,7 @@ SOURCES = """
 CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, bandwidth DOUBLE);
 CREATE VIEW channel AS SELECT src, dst, bandwidth FROM link;
 CREATE TABLE reading (sensor TEXT, celsius DOUBLE);
+CREATE TABLE node_reading (node TEXT, celsius DOUBLE);
 CREATE TABLE visitorposition (tag TEXT, point TEXT);
 CREATE TABLE routingpoint (src TEXT, dst TEXT, distance DOUBLE);
 CREATE TABLE freemachines (mid TEXT, point TEXT);
@@ -178,7 +179,7 @@ def test_horizon_temperature(graph: list[Link], celsius: dict[str, float]) -> No
         if found:
             expected.add((node, sum(found) / len(found), len(found)))
     reading: list[Row] = list(celsius.items())
-    rows = answer("horizon_temperature", link=list(graph), reading=reading)
+    rows = answer("horizon_temperature", link=list(graph), node_reading=reading)
     assert {(n, round(float(str(c)), 9), k) for n, c, k in rows} == {
         (n, round(c, 9), k) for n, c, k in expected
     }
