@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 TARGETS: dict[str, tuple[str, str, float, float]] = {
-    "P1": ("delete p50, own DRed / default, 400 links", ">=", 30, 100),
-    "P2": ("delete p50, own DRed / default, 1,600 links", ">=", 300, 1_000),
+    "P1": ("delete p50, faster own DRed / default, 400 links", ">=", 30, 100),
+    "P2": ("delete p50, faster own DRed / default, 1,600 links", ">=", 300, 1_000),
     "P3a": ("delete p50, Pathway / default, reachable, 400 links", ">=", 10, 100),
     "P3b": ("delete p50, Pathway / default, reachable, 1,600 links", ">=", 10, 100),
     "P5a": ("delete p50, best recompute / default, cheapest, 1,600 links", ">=", 5, 100),

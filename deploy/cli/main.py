@@ -195,7 +195,7 @@ def bench(
 
     Examples:
       pando bench list
-      pando bench recursion --quick
+      pando bench recursive --quick
     """
     from deploy.cli.bench import run_benchmark  # noqa: PLC0415
 

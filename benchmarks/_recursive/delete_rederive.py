@@ -5,7 +5,7 @@ deleted, then derives again what has another one. Written for reachability, with
 it is as fast as plain Python allows.
 """
 
-from streamsql.data.types import Row
+from benchmarks._recursive.workloads import Link
 
 Pair = tuple[str, str]
 
@@ -21,7 +21,7 @@ class DeleteRederive:
         self._before: dict[str, dict[str, int]] = {}
         self._reached: dict[str, set[str]] = {}
 
-    def update(self, sign: int, link: tuple[str, str, int]) -> None:
+    def update(self, sign: int, link: Link) -> None:
         """Insert or delete a link; parallel links of different cost are counted."""
         source, target, _ = link
         after = self._after.setdefault(source, {})
@@ -36,9 +36,14 @@ class DeleteRederive:
         elif sign < 0 and not count:
             self._delete(source, target)
 
-    def view(self) -> set[Row]:
-        """Return the rows of the view."""
-        return {(a, b) for a, targets in self._reached.items() for b in targets}
+    def load(self, links: tuple[Link, ...]) -> None:
+        """Insert many links."""
+        for link in links:
+            self.update(1, link)
+
+    def digest(self) -> tuple[int, int]:
+        """Return the number of rows, and 0 for their costs."""
+        return sum(map(len, self._reached.values())), 0
 
     def _through(self, source: str, target: str) -> list[Pair]:
         """Return what a link derives together with the pairs there are."""
