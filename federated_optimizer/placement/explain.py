@@ -40,6 +40,10 @@ def fragment_lines(fragment: Fragment) -> list[str]:
     """Return the text of one fragment."""
     lines = [_heading(fragment)]
     lines.extend("  " + line for line in plan_lines(fragment.plan))
+    if fragment.homes:
+        lines.append(
+            f"  kept together: rows about {len(fragment.homes)} ends of links, where those are"
+        )
     parts = pushed(fragment)
     if parts:
         lines.append("  pushed: " + ", ".join(parts))
@@ -131,6 +135,7 @@ def _fragment_data(fragment: Fragment) -> dict[str, Any]:
         "plan": _plan_data(fragment.plan),
         "pushed": pushed(fragment),
         "not_pushed": list(fragment.reasons),
+        "homes": len(fragment.homes),
     }
 
 

@@ -181,6 +181,19 @@ def _check(choice: RecursionChoice) -> None:
             "from base rows only",
             hint="choose way = 'flood' or 'centre', or strategy = 'absorption'",
         )
+    if choice.way == "flood" and _keeps_provenance(choice):
+        raise UnsupportedError(
+            "way = 'flood' ships base rows, and what the query says of strategy, ship, annotations "
+            "or order is about derived rows that travel",
+            hint="choose way = 'witness' or 'annotations', or strategy = 'ranked'",
+        )
+
+
+def _keeps_provenance(choice: RecursionChoice) -> bool:
+    """Whether the query asks for annotations, by the strategy or by saying how they are kept."""
+    if choice.strategy == "auto":
+        return {choice.ship, choice.annotations, choice.order} != {"auto"}
+    return choice.strategy in ("absorption", "relative")
 
 
 def _ships(choice: RecursionChoice) -> bool:
@@ -198,6 +211,8 @@ def _decided(
     if choice.way != "auto":
         return choice.way, "the query asks for it"
     ways = [p for p in priced if _ships(choice) or p.way not in DERIVED]
+    if _keeps_provenance(choice):
+        ways = [p for p in ways if p.way != "flood"]
     best = min(ways, key=lambda p: (p.bytes_per_second, p.milliseconds))
     known = {p.way: p.bytes_per_second for p in ways}
     if current in known and best.way != current:

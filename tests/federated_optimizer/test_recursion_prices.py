@@ -30,6 +30,7 @@ from federated_optimizer.placement.recursions import recursion_key
 from streamsql.algebra.operators import Fixpoint, walk_plan
 from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.catalog.catalog import Catalog
+from streamsql.errors import UnsupportedError
 from streamsql.library import library_views
 from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
 
@@ -209,6 +210,33 @@ def test_a_forced_way_runs_at_the_gateways_and_is_written_down(way: str) -> None
     (node,) = [n for n in walk_plan(at.plan) if isinstance(n, Fixpoint)]
     assert node.choice.way == way
     assert not isinstance(at.plan, Fixpoint)  # the filter runs there too
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("way = 'witness', strategy = 'ranked'", "computes from base rows only"),
+        ("way = 'annotations', strategy = 'kernel'", "computes from base rows only"),
+        ("way = 'flood', strategy = 'absorption'", "'flood' ships base rows"),
+        ("way = 'flood', ship = 'eager'", "'flood' ships base rows"),
+    ],
+)
+def test_ways_and_strategies_that_contradict_each_other_are_refused(
+    options: str, message: str
+) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        plan(bound(f"SELECT * FROM reachable WITH ({options})"), GATEWAYS, query="q")
+
+
+def test_who_wants_annotations_gets_no_flood() -> None:
+    key = key_of("SELECT * FROM reachable")
+    slow = RecursionFacts(400.0, 10_000.0, 1.0, 0.01)
+    near = Topology({f"gw-{i}": frozenset({"link"}) for i in range(2)})
+    known = Statistics(recursions={key: slow})
+    for options, way in (("", "flood"), ("WITH (ship = 'eager')", "centre")):
+        text = f"SELECT * FROM reachable {options}"
+        (made,) = plan(bound(text), near, query="q", statistics=known).recursions
+        assert made.way == way
 
 
 def test_with_one_gateway_there_is_only_the_centre() -> None:
