@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from federated_optimizer.coordinator.model import ChangeBatch, CoordinatorApi
+from federated_optimizer.coordinator.model import ChangeBatch, CoordinatorApi, QueryInfo
 from streamsql.data.schema import Schema
 from ui.api.objects import change_object, event_text, query_object
 
@@ -23,6 +23,7 @@ async def change_events(
     readers that are gone.
     """
     subscription = coordinator.subscribe(query_id, snapshot=snapshot)
+    query = coordinator.query(query_id)
     batches = subscription.__aiter__()
     pending: asyncio.Task[ChangeBatch | None] | None = None
     closed = asyncio.create_task(closing.wait())
@@ -41,7 +42,12 @@ async def change_events(
             if batch is None:
                 return
             pending = None
-            for event in await _events(coordinator, query_id, batch):
+            gone = False
+            try:
+                query = coordinator.query(query_id)
+            except KeyError:  # stopped; what was waiting goes out all the same
+                gone = True
+            for event in await _events(query, batch, gone=gone):
                 yield event
     finally:
         for task in filter(None, (pending, closed)):
@@ -73,15 +79,13 @@ async def changes_text(
     return await asyncio.to_thread(text)
 
 
-async def _events(coordinator: CoordinatorApi, query_id: str, batch: ChangeBatch) -> list[bytes]:
+async def _events(query: QueryInfo, batch: ChangeBatch, *, gone: bool) -> list[bytes]:
     events: list[bytes] = []
-    try:
-        query = coordinator.query(query_id)
-    except KeyError:
-        return [event_text("status", {"status": "stopped", "error": batch.error})]
     if batch.changes or batch.snapshot:
         kind = "snapshot" if batch.snapshot else "change"
         events.append(await changes_text(kind, {"query": query.id}, query.schema, batch))
-    if batch.status is not None or batch.snapshot or batch.error:
+    if gone and batch.status is not None:
+        events.append(event_text("status", {"status": "stopped", "error": batch.error}))
+    elif batch.status is not None or batch.snapshot or batch.error:
         events.append(event_text("status", query_object(query)))
     return events

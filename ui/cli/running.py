@@ -106,9 +106,14 @@ class _Reader:
         self._empty = queue.Empty
 
     def until(self, until: Until, begin: float) -> Any:
-        """Yield events until time is up, the query has settled, or the stream ends."""
+        """Yield events until time is up, the query has settled, or the stream ends.
+
+        That the query has settled does not say that all of it has been read: so it is stopped then,
+        and read to its end.
+        """
         self._thread.start()
         settled_twice = 0
+        begun = stopped = False
         while True:
             if until.seconds is not None and time.monotonic() - begin >= until.seconds:
                 return
@@ -118,16 +123,17 @@ class _Reader:
             try:
                 item = self._events.get(timeout=max(left, 0.001))
             except self._empty:
-                if until.settled:
+                if until.settled and begun and not stopped:
                     settled_twice = settled_twice + 1 if self._is_settled() else 0
                     if settled_twice > 1:
-                        return
+                        self._client.delete(f"/api/queries/{self._id}")
+                        stopped = True
                 continue
             if item is None:
                 return
             if isinstance(item, FederationError):
                 raise item
-            settled_twice = 0
+            settled_twice, begun = 0, begun or item[0] == "snapshot"
             yield item
 
     def _is_settled(self) -> bool:

@@ -1,5 +1,6 @@
 """Changes as server-sent events, from a served console."""
 
+import contextlib
 import time
 from typing import Any
 
@@ -55,6 +56,23 @@ def test_status_changes_arrive_and_a_stopped_query_ends_the_stream(
     stream.wait("status", lambda s: s["status"] == "stopped")
     stream.close()
     assert stream.ended
+
+
+def test_what_waits_when_a_query_is_stopped_still_arrives(console: Any, events: Any) -> None:
+    query = start(console)
+    stream = events(f"{console.address}/api/queries/{query}/changes")
+    stream.wait("snapshot")
+
+    def change_and_stop() -> None:
+        console.coordinator.push(query, (1, ("m1", 0.5)))
+        with contextlib.suppress(StopIteration):  # in the same turn of the event loop
+            console.coordinator.stop(query).send(None)
+
+    console.do(change_and_stop)
+    stream.wait("status", lambda s: s["status"] == "stopped")
+    stream.close()
+    (change,) = [value for kind, value in stream.seen if kind == "change"]
+    assert change["changes"][0]["row"]["mid"] == "m1"
 
 
 def test_readers_that_leave_are_forgotten(console: Any) -> None:

@@ -8,12 +8,15 @@ import re
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from federated_optimizer.coordinator.model import QueryStatus
+from ui.cli.client import ConsoleClient
 from ui.cli.main import app
 
 SEATS = "SELECT mid, weightLevel FROM SeatSensor"
@@ -57,6 +60,24 @@ def test_run_until_settled_ends_by_itself(pando: Any) -> None:
     rows = list(csv.reader(io.StringIO(result.stdout)))
     assert rows[0] == ["ts", "diff", "mid", "weightlevel"]
     assert [row[1:] for row in rows[1:]] == [["1", "m1", "0.5"], ["1", "m2", "70.0"]]
+
+
+@pytest.mark.usefixtures("seats")
+def test_run_until_settled_reads_everything_however_late_it_comes(
+    pando: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = ConsoleClient.events
+
+    def late(self: ConsoleClient, path: str) -> Iterator[tuple[str, Any]]:
+        time.sleep(1)  # far longer than two looks at whether the query has settled
+        for event in events(self, path):
+            time.sleep(0.2)
+            yield event
+
+    monkeypatch.setattr(ConsoleClient, "events", late)
+    result = pando("query", "run", SEATS, "--until-settled", "--format", "json")
+    assert result.exit_code == 0
+    assert [c["row"]["mid"] for c in objects(result.stdout)] == ["m1", "m2"]
 
 
 def test_run_for_a_while_prints_what_comes_meanwhile(pando: Any, console: Any) -> None:
