@@ -34,7 +34,8 @@ class FakeConsole:
     def settling(self, *shown: Object) -> None:
         self.polls = iter(shown)
 
-    def post(self, path: str, body: Object) -> list[Object]:
+    def post(self, path: str, body: Object, *, seconds: float = 30.0) -> list[Object]:
+        assert seconds > 0
         assert path == "/api/statements"
         self.asked.append(body)
         text = body["text"]

@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,9 @@ def test_unusable_files(arguments: list[str], capsys: pytest.CaptureFixture[str]
 @pytest.mark.broker
 def test_it_tells_where_it_is_and_leaves_no_trace(tmp_path: Path) -> None:
     with BrokerProcess("embedded", tmp_path) as broker:
+        deadline = time.monotonic() + PATIENCE  # it listens first and tells then
+        while not (tmp_path / "broker.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
         told = json.loads((tmp_path / "broker.json").read_text())
         assert told == {"pid": broker.pid, "url": broker.url}
         with RawClient(broker.port, "reader") as reader:
