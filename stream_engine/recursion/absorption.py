@@ -23,7 +23,7 @@ from stream_engine.recursion.probing import Annotated
 from stream_engine.recursion.tables import Item
 from streamsql.data.types import Row
 
-_REBUILD_SLACK = 100_000
+_REBUILD_SLACK = 20_000
 
 
 class Shipping(enum.StrEnum):
@@ -309,6 +309,11 @@ class AbsorptionTable:
         self._holders = holders
         self._mentions = sum(map(len, holders.values()))
         self._rebuild_at = 2 * self._mentions + _REBUILD_SLACK
+
+    @property
+    def mentions(self) -> int:
+        """How many pairs of token and entry the index holds."""
+        return self._mentions
 
     def tokens(self) -> set[int]:
         """Return all tokens that annotations mention, and perhaps some that none does any more."""

@@ -305,6 +305,14 @@ class FixpointOperator:
             parts += self._partition.derivations_of(row, limit)
         return explanation_of(parts, self.encoding, self._leaf_rows, limit)
 
+    def state(self) -> dict[str, int]:
+        """Return the sizes of everything that may grow, by what it is."""
+        return {
+            **self._partition.state(),
+            "tombstone intervals": self._deaths.tombstones.interval_count,
+            "inbox": len(self._inbox),
+        }
+
     def clear(self) -> None:
         """Drop all state."""
         self._partition.clear()

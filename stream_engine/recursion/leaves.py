@@ -36,6 +36,11 @@ class LeafInput:
             if holds is None or holds(row):
                 add(pending, cut(row), weight)
 
+    @property
+    def size(self) -> int:
+        """How many rows have a weight."""
+        return len(self._weights)
+
     def take(self) -> tuple[list[Row], list[Row]]:
         """Apply what was noted; return the rows that entered and those that left."""
         pending, self._pending = self._pending, {}
@@ -166,6 +171,19 @@ class LeafStore:
         for token in dead:
             for table in tables:
                 table.kill(token)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are, with those that arrived or join here counted apart."""
+        tables = self.arrived if self._alone else self.arrived + self.joined
+        return sum(len(table) for table in tables)
+
+    @property
+    def index_size(self) -> int:
+        """How many rows the indexes hold, with those by token and by weight."""
+        tables = self.arrived if self._alone else self.arrived + self.joined
+        indexed = sum(table.index_size + len(table.by_token) for table in tables)
+        return indexed + sum(map(len, self._token_of)) + sum(i.size for i in self._inputs)
 
     def row_of(self, token: int) -> tuple[int, Row] | None:
         """Return leaf number and row of a token, if this site has it."""

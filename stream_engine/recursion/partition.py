@@ -21,7 +21,7 @@ from stream_engine.recursion.witnesses import cheapest, derive_new, searcher
 from streamsql.data.types import Row
 
 _CHUNK = 1_000
-_SWEEP_AT = 4_096
+_SWEEP_AT = 512
 _SWEEP_AT_LATEST = 30_000  # half of the variables a BDD may have
 _ALTERNATIVES = 8
 """Derivations of a lost row that are compared for the shortest."""
@@ -318,6 +318,22 @@ class Partition:
                 if site in router.copy_destinations(number, item.row):
                     parcels.add(site, name_of(self._leaf_count + number), item.row, item.sent)
         return parcels.drain()
+
+    def state(self) -> dict[str, int]:
+        """Return the sizes of everything that may grow."""
+        joined = [self.view.joined, *(copy.joined for copy in self.copies)]
+        entries = [entry for table in self.tables for entry in table.entries.values()]
+        return {
+            "leaf rows": self.leaf_rows.size,
+            "entries": len(entries),
+            "alternatives": sum(
+                len(entry.received) + (entry.buffered is not None) for entry in entries
+            ),
+            "mentions": sum(table.mentions for table in self.tables),
+            "index entries": sum(table.index_size for table in joined) + self.leaf_rows.index_size,
+            "groups": self.view.group_count or 0,
+            "unswept tokens": len(self._unswept),
+        }
 
     def _check_size(self) -> None:
         self._program.check_size(len(self.view), len(self.view.entries))

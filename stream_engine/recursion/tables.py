@@ -66,6 +66,11 @@ class Matching:
         self._saved = 0
 
     @property
+    def size(self) -> int:
+        """How many items all answers hold."""
+        return self._size
+
+    @property
     def mean(self) -> float:
         """About how many items match a key; a guess as long as none was asked for."""
         if self._buckets:
@@ -151,6 +156,14 @@ class ItemTable:
                 del index[key]
         for matching in self._matchings.values():
             matching.remove(item)
+
+    @property
+    def index_size(self) -> int:
+        """How many items all indexes and remembered answers hold."""
+        indexed = sum(
+            len(bucket) for _, index in self._indexes.values() for bucket in index.values()
+        )
+        return indexed + sum(matching.size for matching in self._matchings.values())
 
     def matching(self, name: Hashable, holds: Callable[[Row], bool], read_of: Key) -> Matching:
         """Return what is remembered of a condition.

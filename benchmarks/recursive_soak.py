@@ -1,0 +1,319 @@
+"""Does a recursion with expiring base rows run for ever in bounded memory?
+
+Links between the nodes of a room are heard again and again, each time for 30 minutes (simulated);
+what was not heard again expires. The view is who reaches whom. Three subjects: the fixpoint
+operator alone, three sites computing together over encoded messages, and a whole site engine that
+reads the links from a source with a time to live. Resident memory and the size of everything that
+is kept are sampled; the second half of the run must not need more than the first.
+
+    python -m benchmarks.recursive_soak [--updates 1000000] [--subjects alone,sites,engine] [--json]
+"""
+
+import argparse
+import gc
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import psutil
+from msgspec.structs import replace
+from rich.console import Console
+from rich.progress import track
+
+from stream_engine.recursion.absorption import Shipping
+from stream_engine.recursion.fixpoint import FixpointOperator
+from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.testing import LINK, Ensemble, reachable
+from stream_engine.simulation.bundles import everywhere
+from stream_engine.site import SiteEngine
+from streamsql.algebra.operators import Fixpoint, RecursionChoice
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+
+LIFE = 30 * 60 * 1_000_000
+"""How long a link lives after it was heard, in microseconds."""
+
+ROOMS, NODES_A_ROOM, LINKS_ALIVE = 40, 6, 300
+SAMPLES = 400
+SLACK_SHARE, SLACK_COUNT, SLACK_BYTES = 0.15, 50, 3_000_000
+SLACK = {"mentions": 25_000, "unswept tokens": 2_000}
+"""What the second half may need more than the first: sizes vary with the random links alive, and
+what is dead is cleared away from time to time."""
+
+SHARE = {"alone": 1.0, "sites": 0.1, "engine": 0.3}
+"""Of the updates, by subject: those with messages and sources take longer."""
+
+
+def heard(seed: int) -> Iterator[tuple[int, Row]]:
+    """Yield times and links heard, for ever."""
+    choice = random.Random(seed)
+    now = 0
+    while True:
+        now += LIFE // LINKS_ALIVE
+        room = choice.randrange(ROOMS)
+        source, target = choice.sample(range(NODES_A_ROOM), 2)
+        yield now, (f"r{room}n{source}", f"r{room}n{target}", 1)
+
+
+class Subject(Protocol):
+    """Something that keeps the view."""
+
+    def hear(self, now: int, link: Row) -> None:
+        """Take in a link heard; let pass what has expired."""
+
+    def state(self) -> dict[str, int]:
+        """Return the sizes of all that is kept."""
+
+    def rows(self) -> set[Row]:
+        """Return the view."""
+
+
+class Expiring:
+    """The links alive; tells which come and go."""
+
+    def __init__(self) -> None:
+        self.until: dict[Row, int] = {}
+
+    def hear(self, now: int, link: Row) -> dict[Row, int]:
+        """Return the change."""
+        change: dict[Row, int] = {}
+        for row, until in self.until.items():  # in the order of expiry
+            if until > now:
+                break
+            change[row] = -1
+        for row in change:
+            del self.until[row]
+        if self.until.pop(link, None) is None:
+            change[link] = change.get(link, 0) + 1
+        self.until[link] = now + LIFE
+        return change
+
+
+class Alone:
+    """The operator at one site."""
+
+    def __init__(self, options: RecursionOptions) -> None:
+        self._links = Expiring()
+        self._operator = FixpointOperator(
+            reachable(), site="s", sites=("s",), epoch=1, options=options
+        )
+
+    def hear(self, now: int, link: Row) -> None:
+        """Take in a link heard."""
+        self._operator.apply(0, self._links.hear(now, link))
+        self._operator.settle()
+
+    def state(self) -> dict[str, int]:
+        """Return the sizes of all that is kept."""
+        return self._operator.state()
+
+    def rows(self) -> set[Row]:
+        """Return the view."""
+        return set(self._operator.state_rows())
+
+
+class Sites:
+    """Three sites; every one hears the links of its rooms, and nodes live anywhere."""
+
+    names = ("s0", "s1", "s2")
+
+    def __init__(self, options: RecursionOptions) -> None:
+        self._links = Expiring()
+        self._ensemble = Ensemble(reachable(), self.names, options)
+
+    def hear(self, now: int, link: Row) -> None:
+        """Take in a link heard; deliver all messages."""
+        touched = set()
+        for row, weight in self._links.hear(now, link).items():
+            site = self.names[sum(map(ord, str(row[0]))) % len(self.names)]
+            self._ensemble.apply(site, 0, {row: weight})
+            touched.add(site)
+        for site in sorted(touched):
+            self._ensemble.step(site)
+        self._ensemble.run()
+        for view in self._ensemble.views.values():
+            view.clear()
+
+    def state(self) -> dict[str, int]:
+        """Return the sizes of all that is kept, added up over the sites."""
+        total: dict[str, int] = {}
+        for operator in self._ensemble.operators.values():
+            assert isinstance(operator, FixpointOperator)  # noqa: S101
+            for what, size in operator.state().items():
+                total[what] = total.get(what, 0) + size
+        return total
+
+    def rows(self) -> set[Row]:
+        """Return the view."""
+        return self._ensemble.rows()
+
+
+class Engine:
+    """A site engine with a source of links that expire by themselves."""
+
+    def __init__(self, options: RecursionOptions) -> None:
+        choice = RecursionChoice(strategy="absorption", ship=str(options.shipping))
+        source = replace(LINK, key=(0, 1), ttl=LIFE)
+        node = replace(_over(reachable(), source), choice=choice)
+        self._engine = SiteEngine("base", 1)
+        self._engine.declare(source)
+        self._engine.install(everywhere(node, ("base",)))
+        self._view: dict[Row, int] = {}
+
+    def hear(self, now: int, link: Row) -> None:
+        """Take in a link heard and step."""
+        self._engine.ingest("link", [SourceEvent(link, now)])
+        result = self._engine.step(now)
+        for outgoing in result.outgoing:
+            for change in outgoing.batch.deltas:
+                weight = self._view.pop(change.row, 0) + change.weight
+                if weight:
+                    self._view[change.row] = weight
+
+    def state(self) -> dict[str, int]:
+        """Return the rows that operators and sources keep."""
+        (statistics,) = self._engine.statistics()
+        kept = {entry.operator[:40]: entry.state_rows for entry in statistics.operators}
+        return {"source rows": len(self._engine.source_rows("link")), **kept}
+
+    def rows(self) -> set[Row]:
+        """Return the view as its reader has it."""
+        return set(self._view)
+
+
+def _over(node: Fixpoint, source: object) -> Fixpoint:
+    """Return the recursion over another definition of its source."""
+
+    def swapped(plan: Any) -> Any:
+        if plan == LINK:
+            return source
+        if isinstance(plan, tuple):
+            return tuple(swapped(part) for part in plan)
+        if hasattr(plan, "__struct_fields__"):
+            fields = {name: swapped(getattr(plan, name)) for name in plan.__struct_fields__}
+            return replace(plan, **fields)
+        return plan
+
+    found = swapped(node)
+    assert isinstance(found, Fixpoint)  # noqa: S101
+    return found
+
+
+SUBJECTS: dict[str, Callable[[RecursionOptions], Subject]] = {
+    "alone": Alone,
+    "sites": Sites,
+    "engine": Engine,
+}
+
+
+@dataclass
+class Halves:
+    """The most of everything in each half of a run."""
+
+    first: dict[str, int] = field(default_factory=dict)
+    second: dict[str, int] = field(default_factory=dict)
+
+    def note(self, sample: dict[str, int], *, late: bool) -> None:
+        """Take a sample into account."""
+        half = self.second if late else self.first
+        for what, size in sample.items():
+            half[what] = max(half.get(what, 0), size)
+
+    def grown(self) -> list[str]:
+        """Return what the second half needed more of."""
+        return [
+            what
+            for what, size in self.second.items()
+            if size > self.first.get(what, 0) * (1 + SLACK_SHARE) + SLACK.get(what, SLACK_COUNT)
+            or (what == "bytes" and size > self.first[what] + SLACK_BYTES)
+        ]
+
+
+def reached(links: Iterator[Row]) -> set[Row]:
+    """Return the view from scratch."""
+    after: dict[object, list[object]] = {}
+    for source, target, _ in links:
+        after.setdefault(source, []).append(target)
+    found: set[Row] = set()
+    for start, targets in after.items():
+        todo, seen = list(targets), set()
+        while todo:
+            node = todo.pop()
+            if node not in seen:
+                seen.add(node)
+                todo.extend(after.get(node, ()))
+        found |= {(start, node) for node in seen}  # type: ignore[misc]
+    return found
+
+
+def soak(name: str, updates: int, options: RecursionOptions) -> tuple[Halves, float]:
+    """Run one subject; return the most it needed, and its seconds.
+
+    Raises:
+        AssertionError: Its view is wrong in the end.
+    """
+    subject = SUBJECTS[name](options)
+    process = psutil.Process()
+    halves, links = Halves(), Expiring()
+    every = max(updates // SAMPLES, 1)
+    started = time.monotonic()
+    steps = zip(range(updates), heard(1), strict=False)
+    console = Console(stderr=True)
+    for number, (now, link) in track(steps, name, updates, console=console, transient=True):
+        subject.hear(now, link)
+        links.hear(now, link)
+        if number % every == every - 1:
+            gc.collect()
+            sample = {**subject.state(), "bytes": process.memory_info().rss}
+            halves.note(sample, late=number >= updates // 2)
+    if subject.rows() != reached(iter(links.until)):
+        raise AssertionError(f"{name}: the view is wrong after {updates} updates")
+    return halves, time.monotonic() - started
+
+
+def main() -> None:
+    """Run the soak; the exit status says whether anything grew."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--updates", type=int, default=1_000_000)
+    parser.add_argument("--subjects", default=",".join(SUBJECTS))
+    parser.add_argument("--ship", default="witness", help="witness, lazy or eager")
+    parser.add_argument("--annotations", default="dnf", help="dnf or bdd")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    options = RecursionOptions(
+        strategy="absorption",
+        shipping=Shipping(arguments.ship),
+        annotations=arguments.annotations,
+    )
+    report: dict[str, object] = {}
+    failed = False
+    for name in arguments.subjects.split(","):
+        updates = int(arguments.updates * SHARE[name])
+        halves, seconds = soak(name, updates, options)
+        grown = halves.grown()
+        failed = failed or bool(grown)
+        report[name] = {
+            "updates": updates,
+            "seconds": round(seconds, 1),
+            "first half": halves.first,
+            "second half": halves.second,
+            "grown": grown,
+        }
+        if not arguments.json:
+            print(f"{name}: {updates} updates in {seconds:.0f} s")
+            for what, size in halves.second.items():
+                mark = "  GROWN" if what in grown else ""
+                print(f"  {what:24}{halves.first.get(what, 0):>14}{size:>14}{mark}")
+    if arguments.json:
+        print(json.dumps(report, indent=2))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
