@@ -2,7 +2,7 @@
 
     python -m benchmarks.recursive_gateways [--gateways 24] [--links 4] [--deletes 24]
                                             [--ways flood witness …] [--broker embedded|mosquitto]
-                                            [--json FILE]
+                                            [--no-faults] [--json FILE]
 
 A base site, gateways and a broker as processes; the coordinator in this one; links of a
 transit-stub network of 100 nodes spread over the gateways by node. For every way, one after the
@@ -14,6 +14,9 @@ other on the same gateways:
 * payload: bytes of the query's batches, as every site counts them where it publishes;
 * wire: bytes that all clients have sent to the broker, as the kernel counts them (`ss`): MQTT
   itself, acknowledgements, observations, reports and heartbeats are in it;
+* faults: a gateway killed (-9) and started again, one stopped for a second (SIGSTOP), the broker
+  killed and started again: seconds until the answer is settled and right, with all the time that
+  processes take to start and clients to reconnect, and the snapshots that this cost;
 * memory: private memory (USS) of all site processes and the broker.
 
 `dred` is the strategy DRed over the same gateways, its derived rows shipped: the baseline.
@@ -26,10 +29,12 @@ import asyncio
 import json
 import os
 import random
+import signal
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -74,6 +79,16 @@ class Phase:
 
 
 @dataclass
+class Fault:
+    """What a fault has cost: seconds, and snapshots in batches and bytes."""
+
+    name: str
+    seconds: float
+    batches: int
+    bytes: int
+
+
+@dataclass
 class Outcome:
     """What came of one way."""
 
@@ -84,6 +99,7 @@ class Outcome:
     build_wire: int = 0
     delete: Phase = field(default_factory=Phase)
     insert: Phase = field(default_factory=Phase)
+    faults: list[Fault] = field(default_factory=list)
     memory: dict[str, int] = field(default_factory=dict)
 
 
@@ -127,8 +143,8 @@ class Session:
         self.broker = broker
         self.deletions = deletions
 
-    async def measure(self, way: str) -> Outcome:
-        """Run everything in one way.
+    async def measure(self, way: str, *, faults: bool) -> Outcome:
+        """Run everything in one way, with faults or without.
 
         Raises:
             TimeoutError: An answer does not become right.
@@ -148,6 +164,12 @@ class Session:
         outcome.memory = {**fleet.memory(), "broker": _uss(self.broker.pid)}
         (recursion,) = fleet.coordinator.explain(query).data["recursions"]
         outcome.description = next(iter(recursion["sites_work"].values()))["description"]
+        if faults:
+            outcome.faults = [
+                await self._fault(query, "killed gateway", self._kill),
+                await self._fault(query, "slow gateway", self._hold),
+                await self._fault(query, "killed broker", self._restart_broker),
+            ]
         await watch.close()
         await fleet.coordinator.stop(query)
         return outcome
@@ -164,6 +186,59 @@ class Session:
         await self._settled(query)
         phase.payload += self._payload(query) - payload
         phase.wire += broker_bytes(self.broker.port) - wire
+
+    async def _fault(self, query: str, name: str, happen: Callable[[], Awaitable[None]]) -> Fault:
+        """Let something happen; wait until the answer is right again, and count what it cost."""
+        fleet, before = self.fleet, self._snapshots(query)
+        began = time.perf_counter()
+        await happen()
+        wanted = closure(fleet.links)
+
+        def right() -> bool:
+            return fleet.info(query).settled and fleet.rows(query) == wanted
+
+        await fleet.until(
+            lambda: (
+                sum(s.online for s in fleet.coordinator.sites()) >= len(fleet.sites) and right()
+            ),
+            f"right after {name}",
+            SECONDS,
+        )
+        seconds = time.perf_counter() - began
+        await self._settled(query)
+        after = self._snapshots(query)
+        # A process that was started again counts from nothing.
+        costs = [
+            [now - then if now >= then else now for now, then in zip(figures, old, strict=True)]
+            for site, figures in after.items()
+            for old in (before.get(site, (0, 0)),)
+        ]
+        return Fault(name, seconds, sum(c[0] for c in costs), sum(c[1] for c in costs))
+
+    def _snapshots(self, query: str) -> dict[str, tuple[int, int]]:
+        traffic = self.fleet.coordinator.explain(query).data["traffic"]
+        return {s: (int(t["snapshots"]), int(t["snapshot_bytes"])) for s, t in traffic.items()}
+
+    async def _kill(self) -> None:
+        victim = self.fleet.sites[self.fleet.gateways[0]]
+        victim.kill()
+        await asyncio.sleep(0.5)
+        victim.start()
+        await asyncio.sleep(2.0)  # its death is noticed by now
+
+    async def _hold(self) -> None:
+        slow = self.fleet.sites[self.fleet.gateways[1]]
+        slow.signal(signal.SIGSTOP)
+        self.fleet.change(down=self.deletions[:1])
+        await asyncio.sleep(1.0)
+        self.fleet.change(up=self.deletions[:1])
+        slow.signal(signal.SIGCONT)
+
+    async def _restart_broker(self) -> None:
+        self.broker.stop(signal.SIGKILL)
+        await asyncio.sleep(0.5)
+        self.broker.start()
+        await asyncio.sleep(1.0)
 
     async def _settled(self, query: str) -> None:
         """Wait until all counts are in: reports come ten times a second."""
@@ -199,7 +274,7 @@ async def run(arguments: argparse.Namespace, folder: Path, broker: BrokerProcess
         )
         session = Session(fleet, broker, deletions)
         for way in arguments.ways:
-            outcomes.append(await session.measure(way))
+            outcomes.append(await session.measure(way, faults=not arguments.no_faults))
             _print(outcomes[-1])
     finally:
         await fleet.stop()
@@ -215,6 +290,11 @@ def _print(outcome: Outcome) -> None:
     )
     print(outcome.delete.line("delete"))
     print(outcome.insert.line("insert"))
+    for fault in outcome.faults:
+        print(
+            f"  {fault.name:<15} right after {fault.seconds:5.1f} s; snapshots: "
+            f"{fault.batches} batches, {fault.bytes:,} bytes"
+        )
     print(
         f"  memory  {total / 2**20:,.0f} MiB in {len(outcome.memory)} processes "
         f"(largest {max(outcome.memory.values()) / 2**20:.0f} MiB)",
@@ -261,6 +341,7 @@ def main() -> int:
     parser.add_argument("--deletes", type=int, default=24)
     parser.add_argument("--ways", nargs="+", choices=list(CHOICES), default=list(CHOICES))
     parser.add_argument("--broker", choices=["embedded", "mosquitto"], default="embedded")
+    parser.add_argument("--no-faults", action="store_true")
     parser.add_argument("--json", type=Path, help="write the figures there")
     arguments = parser.parse_args()
     kind: Preference = arguments.broker

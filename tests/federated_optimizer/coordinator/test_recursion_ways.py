@@ -157,3 +157,41 @@ def test_a_gateway_that_restarts_in_time_keeps_its_part_of_the_plan(harness: Any
         assert sum(site["resyncs"] for site in traffic.values()) > 0
 
     harness.run(scenario)
+
+
+FROM_TABLE = (
+    "WITH RECURSIVE near (mid, place) AS (SELECT mid, rid FROM Machines UNION "
+    "SELECT n.mid, l.dst FROM near n JOIN Link l ON l.src = n.place) "
+    "SELECT mid, place FROM near WHERE place <> 'r2' WITH (way = '{}')"
+)
+
+
+@pytest.mark.parametrize("way", ["flood", "witness", "annotations", "centre"])
+def test_stored_rows_and_streams_of_few_gateways_travel_to_those_that_compute(
+    harness: Any, way: str
+) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        static = await federation.site("static", "static", sources=("machines", "machinesoftware"))
+        static.put("machines", ("m1", "r1"), ("m2", "r2"))
+        for number in range(1, 4):
+            await federation.site(f"gw-{number}", sources=("link", "roomsensor"))
+        await federation.site("gw-4", sources=("roomsensor",))
+        coordinator = await federation.coordinator(define_schema=True)
+        await harness.until(lambda: sum(site.online for site in coordinator.sites()) == 6)
+        query = await harness.start_query(coordinator, FROM_TABLE.format(way))
+        federation.sites["gw-1"].put("link", ("r1", "r2", 1.0))
+        federation.sites["gw-2"].put("link", ("r2", "r3", 1.0))
+        federation.sites["gw-3"].put("link", ("r3", "r1", 1.0))
+        everything = [("m1", "r1"), ("m1", "r3"), ("m2", "r1"), ("m2", "r3")]
+        await harness.until_rows(coordinator, query, everything)
+        federation.sites["gw-2"].put("link", ("r2", "r3", 1.0), delete=True)
+        await harness.until_rows(coordinator, query, [("m1", "r1")])
+        static.put("machines", ("m3", "r3"))
+        await harness.until_rows(coordinator, query, [("m1", "r1"), ("m3", "r1"), ("m3", "r3")])
+        await harness.until(lambda: coordinator.query(query).settled)
+        (recursion,) = coordinator.explain(query).data["recursions"]
+        gateways = ["base"] if way == "centre" else ["gw-1", "gw-2", "gw-3"]
+        assert list(recursion["sites"]) == gateways
+
+    harness.run(scenario)
