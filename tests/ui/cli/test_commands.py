@@ -143,13 +143,14 @@ def test_a_limit_is_at_least_one(pando: Any) -> None:
 
 def test_why_a_query_waits_is_told_once(pando: Any, console: Any, coordinator: Any) -> None:
     def degrade() -> None:
+        console.push("mine", (1, ("m1", 1.0)))  # waits until the query is there
         degraded = QueryStatus.DEGRADED
         for _ in range(2):
             console.do(lambda: coordinator.set_status("mine", degraded, "no such file x.csv"))
 
     timer = threading.Timer(0.4, degrade)
     timer.start()
-    result = pando("query", "run", SEATS, "--name", "mine", "--for", "2s")
+    result = pando("query", "run", SEATS, "--name", "mine", "--for", "6s")
     timer.join()
     assert result.exit_code == 0
     assert result.stderr.count("warning: no such file x.csv") == 1
