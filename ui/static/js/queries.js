@@ -58,7 +58,8 @@ async function run(text) {
 /** Show what SHOW, DESCRIBE, EXPLAIN or CREATE gave. */
 function showResult(result) {
   leave();
-  byId("title").textContent = result.kind === "text" ? "Plan" : "Answer";
+  const isPlan = result.kind === "text" && !["supports", "queries", "total"].some((part) => result.data && part in result.data);
+  byId("title").textContent = isPlan ? "Plan" : "Answer";
   byId("facts").textContent = result.message;
   if (result.kind === "text") {
     byId("plan").textContent = result.text;
