@@ -6,6 +6,7 @@ for the value of each reading; `a.cost + b.cost` is isotone in both.
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.binder.tracing import Trace, reads
+from streamsql.data.types import DataType
 
 
 def is_isotone(expression: Expression, value: int, group: frozenset[int], step: Trace) -> bool:
@@ -64,6 +65,31 @@ def _picks_one(expression: Expression) -> bool:
             return True
         case Call(arguments=arguments):
             return any(_picks_one(argument) for argument in arguments)
+        case _:
+            return False
+
+
+def may_better(expression: Expression, *, minimum: bool) -> bool:
+    """Whether a step may turn a value into a better one, by LEAST, GREATEST or rounding.
+
+    It does so once only, so the recursion ends; but the better value then rests on a worse one,
+    perhaps of its own group: `LEAST(r.n, 0)` round a circle makes 0 of a 1 that 0 displaces.
+    LEAST of several values made from one reading is what adds least to it, which is no better.
+
+    Args:
+        expression: Isotone in the value.
+        minimum: Whether smaller values are better.
+    """
+    match expression:
+        case Call(function="LEAST" | "GREATEST" as function, arguments=arguments) if (
+            function == ("LEAST" if minimum else "GREATEST")
+            and len({frozenset(reads(part)) for part in arguments}) > 1
+        ):
+            return True
+        case Call(function="CAST", arguments=(inner,), dtype=DataType.INTEGER) if reads(inner):
+            return inner.dtype != DataType.INTEGER or may_better(inner, minimum=minimum)
+        case Call(arguments=arguments):
+            return any(may_better(part, minimum=minimum) for part in arguments if reads(part))
         case _:
             return False
 

@@ -13,9 +13,10 @@ every step branch:
 2. the new c is isotone in the c of every reading: built from them by +, GREATEST and LEAST with
    what reads nothing of r but g (subtracted only from the right), so that a smaller c never becomes
    a larger one: where a row is replaced by the best one of its group, the result is as good;
-3. c does not get better by itself for ever: for MIN no branch adds a negative constant or
-   subtracts, for MAX none adds; costs read from data are taken to be non-negative, and the row
-   limit of the fixpoint ends it when that is wrong;
+3. c does not get better by itself: for MIN no branch adds a negative constant, subtracts or takes
+   the LEAST of c and something else, for MAX none adds or takes the GREATEST. Otherwise a best row
+   could rest on a worse one of its own group, which it displaces. Costs read from data are taken
+   to be non-negative, and the row limit of the fixpoint ends it when that is wrong;
 4. columns of g come from a finite set;
 5. other columns are read by ARG_MIN(x, c) only; with GREATEST/LEAST, where best rows may rest on
    worse ones of the same final c, ARG_MIN is not allowed and no other column may grow; the same
@@ -44,7 +45,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.binder.bounds import limited_by
 from streamsql.binder.growth import growths, is_mutual, step_traces
-from streamsql.binder.isotone import directions, is_isotone, is_strict
+from streamsql.binder.isotone import directions, is_isotone, is_strict, may_better
 from streamsql.binder.tracing import Trace, reads, trace
 
 _MIN = (AggregateFunction.MIN, AggregateFunction.ARG_MIN)
@@ -221,4 +222,9 @@ def _check_progress(
         word, change = ("MIN", "smaller") if best.minimum else ("MAX", "larger")
         raise NotPushableError(
             f"step {number} can make {name} {change} each time, and {word} would follow it"
+        )
+    if may_better(step.columns[best.value], minimum=best.minimum):
+        raise NotPushableError(
+            f"step {number} may put a better value in the place of {name}, which would rest on "
+            "rows that it displaces"
         )

@@ -54,6 +54,8 @@ PUSHED = {
     "width": VALUES.format(start="cost", step="LEAST(r.n, l.cost)") + GROUPED.format(call="MAX"),
     "least bottleneck": VALUES.format(start="cost", step="GREATEST(l.cost, r.n)")
     + GROUPED.format(call="MIN"),
+    "the cheaper of two tariffs": VALUES.format(start="cost", step="LEAST(r.n + 9, r.n + l.cost)")
+    + GROUPED.format(call="MIN"),
     "energy left": VALUES.format(start="100 - cost", step="r.n - l.cost")
     + GROUPED.format(call="MAX"),
     "label": VALUES.format(start="cost", step="r.n") + GROUPED.format(call="MIN"),
@@ -148,6 +150,15 @@ KEPT = {
     "joined back with a filter on one side": VALUES.format(start="cost", step="r.n")
     + "SELECT p.src, p.n FROM p JOIN (SELECT dst, MIN(n) AS n FROM p WHERE src = 'a' GROUP BY dst) "
     "AS m ON m.dst = p.dst AND m.n = p.n",
+    "the less of the value and another": VALUES.format(start="cost", step="LEAST(r.n, l.cost)")
+    + GROUPED.format(call="MIN"),
+    "the more of the value and a constant": VALUES.format(start="cost", step="GREATEST(2, r.n)")
+    + GROUPED.format(call="MAX"),
+    "the less of two readings": """WITH RECURSIVE p(src, dst, n) AS (SELECT src, dst, cost FROM link
+        UNION SELECT x.src, y.dst, LEAST(x.n, y.n) FROM p x JOIN p y ON x.dst = y.src) """
+    + GROUPED.format(call="MIN"),
+    "rounded": VALUES.format(start="cost / 2.0", step="CAST(r.n AS INTEGER)")
+    + GROUPED.format(call="MIN"),
     "joined back where ties rest on worse rows": VALUES.format(start="cost", step="LEAST(r.n, 3)")
     + "SELECT p.src, p.n FROM p JOIN (SELECT src, dst, MAX(n) AS n FROM p GROUP BY src, dst) AS m "
     "USING (src, dst, n)",
