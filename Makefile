@@ -47,9 +47,9 @@ test: $(DEVELOPMENT_READY) ## run every test: unit, property, broker, Spark, Pos
 test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
 	$(BIN)/pytest -q -rs -n 2 -m "not ($(MARKED))" $(ARGS)
 
-# These start processes and measure time: one at a time.
+# These start processes and then mostly wait: two files at a time, and all of Spark one by one.
 test-services: $(DEVELOPMENT_READY) ## run the tests that start brokers, Spark, PostgreSQL, browsers
-	$(BIN)/pytest -q -rs -m "$(MARKED)" --durations=15 $(ARGS)
+	$(BIN)/pytest -q -rs -n 2 --dist loadfile -m "$(MARKED)" --durations=15 $(ARGS)
 
 format: $(DEVELOPMENT_READY) ## is everything formatted?
 	$(BIN)/ruff format --check .

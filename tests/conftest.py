@@ -1,4 +1,4 @@
-"""Settings of the whole test suite: Hypothesis profiles.
+"""Settings of the whole test suite: Hypothesis profiles, and what may run beside what.
 
 `ci` (the default) is derandomized, so that a run on a slow shared machine can be repeated exactly;
 `nightly` searches with fresh seeds and many more examples. Choose one with
@@ -9,6 +9,10 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+
+SPARK = ("tests/static_engine/", "tests/conformance/")
 
 # Two busy cores make any wall-clock limit on one example meaningless.
 settings.register_profile(
@@ -20,6 +24,22 @@ settings.register_profile(
 )
 settings.register_profile("nightly", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+class FilesTogether(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each worker whole files: a file's tests share its federation, broker or browser.
+
+    What runs in one Spark session counts as one file.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::", maxsplit=1)[0]
+        return "spark" if file.startswith(SPARK) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesTogether | None:
+    return FilesTogether(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
