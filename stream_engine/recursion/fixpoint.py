@@ -248,11 +248,13 @@ class FixpointOperator:
             dead: Takes up tokens that were found dead, so that they are swept again.
         """
         inbox, self._inbox = self._inbox, []
+        tokens_of = self.encoding.tokens
+        mentioned = {token for _, _, annotation in inbox for token in tokens_of(annotation)}
+        stale = set(self._deaths.tombstones.among(mentioned))
+        dead.update(stale)
         rows: dict[int, list[Annotated]] = {}
         for table, row, annotation in inbox:
-            stale = self._deaths.tombstones.among(self.encoding.tokens(annotation))
             if stale:
-                dead.update(stale)
                 annotation = self.encoding.restrict(annotation, stale)  # noqa: PLW2901
                 if self.encoding.is_false(annotation):
                     continue

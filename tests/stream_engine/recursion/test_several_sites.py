@@ -97,10 +97,11 @@ class Forgetful(Tombstones):
         return False
 
 
-def test_tombstones_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shipping", [Shipping.WITNESS, Shipping.LAZY, Shipping.EAGER])
+def test_tombstones_are_needed(monkeypatch: pytest.MonkeyPatch, shipping: Shipping) -> None:
     """Without tombstones a derivation under way revives what was killed, in many schedules."""
-    options = RecursionOptions(strategy="absorption")
-    runs = 60
+    options = RecursionOptions(strategy="absorption", shipping=shipping)
+    runs = 20
 
     def wrong() -> int:
         results = (run_schedule(reachable(), options, seed, changes=25) for seed in range(runs))
@@ -108,7 +109,7 @@ def test_tombstones_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert wrong() == 0
     monkeypatch.setattr("stream_engine.recursion.deaths.Tombstones", Forgetful)
-    assert wrong() > runs // 10
+    assert wrong() > runs // 12
 
 
 REGION_POOL: list[tuple[str, Row]] = [
