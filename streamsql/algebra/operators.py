@@ -382,7 +382,8 @@ class RecursionChoice(msgspec.Struct, frozen=True):
     optimizer, and after it to the engine.
 
     Attributes:
-        strategy: "auto", "kernel", "ranked", "absorption", "relative", "dred", "set" or "recompute".
+        strategy: "auto", "kernel", "ranked", "absorption", "relative", "dred", "set" or
+            "recompute".
         way: With several sites: "auto", "centre", "flood", "annotations" or "witness".
         ship: When alternative derivations go to other sites: "auto", "lazy", "eager", "witness",
             "ship-all", or an interval in microseconds as digits.
