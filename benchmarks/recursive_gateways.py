@@ -94,6 +94,7 @@ class Outcome:
 
     way: str
     description: str = ""
+    load: float = 0.0
     build_seconds: float = 0.0
     build_payload: int = 0
     build_wire: int = 0
@@ -170,6 +171,7 @@ class Session:
                 await self._fault(query, "slow gateway", self._hold),
                 await self._fault(query, "killed broker", self._restart_broker),
             ]
+        outcome.load = os.getloadavg()[0]
         await watch.close()
         await fleet.coordinator.stop(query)
         return outcome
@@ -283,7 +285,7 @@ async def run(arguments: argparse.Namespace, folder: Path, broker: BrokerProcess
 
 def _print(outcome: Outcome) -> None:
     total = sum(outcome.memory.values())
-    print(f"{outcome.way}: {outcome.description}; load {os.getloadavg()[0]:.1f}")
+    print(f"{outcome.way}: {outcome.description}; load {outcome.load:.1f}")
     print(
         f"  built   {outcome.build_seconds:6.2f} s   payload {outcome.build_payload:11,} B   "
         f"wire {outcome.build_wire:11,} B"
@@ -353,7 +355,13 @@ def main() -> int:
     lines = judged(outcomes)
     print("\n".join(lines))
     if arguments.json:
-        figures = {"outcomes": [asdict(outcome) for outcome in outcomes], "goals": lines}
+        figures = {
+            "gateways": arguments.gateways,
+            "links a node": arguments.links,
+            "broker": arguments.broker,
+            "outcomes": [asdict(outcome) for outcome in outcomes],
+            "goals": lines,
+        }
         arguments.json.write_text(json.dumps(figures, indent=1))
     return 0
 

@@ -90,7 +90,7 @@ def test_the_answer_is_right_after_every_fault(tmp_path: Path) -> None:
     async def scenario(broker: BrokerProcess) -> None:
         fleet = Fleet(tmp_path, broker.url, hosts, patience=60.0)
         try:
-            await fleet.start(links[10:])
+            await fleet.start(links[10:], seconds=120.0)
             await faults(World(fleet), broker, links)
         finally:
             await fleet.stop()
