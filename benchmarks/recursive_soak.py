@@ -7,6 +7,7 @@ reads the links from a source with a time to live. Resident memory and the size 
 is kept are sampled; the second half of the run must not need more than the first.
 
     python -m benchmarks.recursive_soak [--updates 1000000] [--subjects alone,sites,engine] [--json]
+    pando bench recursive_soak --quick
 """
 
 import argparse
@@ -281,6 +282,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--updates", type=int, default=1_000_000)
+    parser.add_argument("--quick", action="store_true", help="40,000 updates")
     parser.add_argument("--subjects", default=",".join(SUBJECTS))
     parser.add_argument("--ship", default="witness", help="witness, lazy or eager")
     parser.add_argument("--annotations", default="dnf", help="dnf or bdd")
@@ -291,10 +293,11 @@ def main() -> None:
         shipping=Shipping(arguments.ship),
         annotations=arguments.annotations,
     )
+    total = 40_000 if arguments.quick else arguments.updates
     report: dict[str, object] = {}
     failed = False
     for name in arguments.subjects.split(","):
-        updates = int(arguments.updates * SHARE[name])
+        updates = int(total * SHARE[name])
         halves, seconds = soak(name, updates, options)
         grown = halves.grown()
         failed = failed or bool(grown)
