@@ -41,6 +41,8 @@ class RecursionOptions:
         order: Variable order of decision diagrams: "dfs", "arrival" or "rebuild".
         compiled: Whether kernels may be compiled: "auto", "yes" or "no".
         width: Bound on the buffered supports of a row; beyond it rows are derived again instead.
+        packed: Whether the rows of a message share tables of values and tokens; without, every row
+            carries its annotation as the literature counts it, for comparison.
         elastic: Share of the view above which it is computed again instead of repaired; at one
             half both cost about the same.
         max_derivations: Bound on the derivations of one settle.
@@ -59,6 +61,7 @@ class RecursionOptions:
     order: str = "dfs"
     compiled: str = "auto"
     width: int = 64
+    packed: bool = True
     elastic: float = 0.5
     max_derivations: int = 20_000_000
     owner: OwnerFunction = site_of

@@ -92,15 +92,21 @@ class Parcels:
         return messages
 
 
+_Group = tuple[str, tuple[AnnotatedRow, ...], int]
+"""Port, what travels, and how many rows that is."""
+
+
 class PackedParcels:
     """Collects rows per receiver and port and packs them into bounded blobs; see `packing`.
 
     Args:
         encoding: Of the annotations.
+        packed: Whether to pack; without, rows travel as they are.
     """
 
-    def __init__(self, encoding: AnnotationEncoding[Any]) -> None:
+    def __init__(self, encoding: AnnotationEncoding[Any], *, packed: bool = True) -> None:
         self._encoding = encoding
+        self._packs = packed
         self._lists_supports = isinstance(encoding, DnfEncoding)
         self._rows: dict[str, dict[str, list[tuple[Row, Any]]]] = {}
         self._kills: dict[str, list[int]] = {}
@@ -117,35 +123,39 @@ class PackedParcels:
         """Return all messages and forget them."""
         messages: list[RecursiveOutgoing] = []
         for site in dict.fromkeys([*self._rows, *self._kills]):
-            packed = [
-                (port, blob, count)
+            groups = [
+                group
                 for port, rows in self._rows.get(site, {}).items()
-                for blob, count in self._packed(rows)
+                for group in (self._packed(port, rows) if self._packs else self._plain(port, rows))
             ]
             killed = self._kills.get(site, [])
             kills = [
                 tuple(killed[start : start + MAX_ROWS]) for start in range(0, len(killed), MAX_ROWS)
             ]
-            for number, (port, blob, count) in enumerate(packed, start=1):
-                last = kills.pop(0) if kills and number == len(packed) else ()
-                row = AnnotatedRow((), blob)
-                messages.append(RecursiveOutgoing(site, port + PACKED, (row,), last, count))
+            for number, (port, rows, count) in enumerate(groups, start=1):
+                last = kills.pop(0) if kills and number == len(groups) else ()
+                messages.append(RecursiveOutgoing(site, port, rows, last, count))
             messages.extend([RecursiveOutgoing(site, "rows", kills=part) for part in kills])
         self._rows, self._kills = {}, {}
         return messages
 
-    def _packed(self, rows: list[tuple[Row, Any]]) -> Iterator[tuple[bytes, int]]:
-        """Yield blobs of bounded size, and how many rows each holds."""
+    def _packed(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
+        """Yield groups of bounded size, each packed into one blob."""
         encoding = self._encoding
         if self._lists_supports:
             sizes = [encoding.size(part) for _, part in rows]
             for chunk in _bounded(rows, [4 * size for size in sizes], sizes):
-                yield pack_supports(chunk), len(chunk)
+                yield port + PACKED, (AnnotatedRow((), pack_supports(chunk)),), len(chunk)
         else:
             encoded = [(row, encoding.encode(part)) for row, part in rows]
             sizes = [len(part) for _, part in encoded]
             for chunk in _bounded(encoded, sizes, [0] * len(sizes)):
-                yield pack_encoded(chunk), len(chunk)
+                yield port + PACKED, (AnnotatedRow((), pack_encoded(chunk)),), len(chunk)
+
+    def _plain(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
+        encode = self._encoding.encode
+        for chunk in _chunks([AnnotatedRow(row, encode(part)) for row, part in rows]):
+            yield port, chunk, len(chunk)
 
 
 def _bounded(

@@ -54,7 +54,7 @@ class Partition:
         counters: FixpointCounters,
     ) -> None:
         self.leaf_rows = leaf_rows
-        self.parcels = PackedParcels(encoding)
+        self.parcels = PackedParcels(encoding, packed=options.packed)
         self.shipping = shipping
         self._program = program
         self._router = router
@@ -63,6 +63,7 @@ class Partition:
         self._ports = ports
         self._encoding = encoding
         self._counters = counters
+        self._packed = options.packed
         self._max_derivations = options.max_derivations
         self._name_derived = derivation_hook(encoding)
         self._leaf_count = len(program.uses)
@@ -304,7 +305,7 @@ class Partition:
 
     def replay(self, site: str) -> list[RecursiveOutgoing]:
         """Return messages with everything another site was sent that still has support."""
-        parcels = PackedParcels(self._encoding)
+        parcels = PackedParcels(self._encoding, packed=self._packed)
         router, name_of = self._router, self._ports.name_of
         for leaf, table in enumerate(self.leaf_rows.arrived):
             for item in table.items:

@@ -112,3 +112,28 @@ def test_no_row_flickers_when_a_link_is_deleted_in_one_site() -> None:
     for site in SITES:
         assert ensemble.operators[site].settle() == {}
     assert ensemble.views == before
+
+
+@pytest.mark.parametrize("annotations", ["dnf", "bdd"])
+def test_plain_and_packed_rows_say_the_same(annotations: str) -> None:
+    packed, plain = (
+        Ensemble(
+            reachable(),
+            SITES,
+            RecursionOptions(
+                strategy="absorption",
+                shipping=Shipping.EAGER,
+                annotations=annotations,
+                owner=owner,
+                packed=is_packed,
+            ),
+        )
+        for is_packed in (True, False)
+    )
+    sent = []
+    for ensemble in (packed, plain):
+        for source, target in LINKS.values():
+            ensemble.apply(source, 0, {(source, target, 1): 1})
+        sent.append(ensemble.rounds())
+        assert provenance(ensemble) == FULL
+    assert sent[0] == sent[1]
