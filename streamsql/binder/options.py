@@ -11,6 +11,7 @@ import msgspec
 
 from streamsql.algebra.operators import Fixpoint, Plan, transform_up, walk_plan
 from streamsql.binder.environment import Binding
+from streamsql.binder.idle_options import idle_options
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.durations import parse_duration
@@ -35,12 +36,12 @@ _TRUTH = {"true": "yes", "false": "no"}
 def with_choice(plan: Plan, query: Query, binding: Binding, view: str = "") -> Plan:
     """Return the plan with a query's options in all its recursions.
 
-    Without a recursion they have no effect, which is a warning.
+    Without a recursion they have no effect, which is a warning; so is one that others overrule.
 
     Args:
         plan: Of the query.
         query: With its options as written.
-        binding: Takes the warning.
+        binding: Takes the warnings.
         view: Name of the view whose query it is, if it is one.
 
     Raises:
@@ -58,7 +59,11 @@ def with_choice(plan: Plan, query: Query, binding: Binding, view: str = "") -> P
             "recursion, so they have no effect"
         )
         return plan
-    return transform_up(plan, lambda node: _chosen(node, chosen))
+    plan = transform_up(plan, lambda node: _chosen(node, chosen))
+    for node in walk_plan(plan):
+        for warning in idle_options(node.choice) if isinstance(node, Fixpoint) else ():
+            binding.warn(warning)
+    return plan
 
 
 def _chosen(node: Plan, chosen: Mapping[str, Any]) -> Plan:

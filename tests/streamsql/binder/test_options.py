@@ -143,6 +143,46 @@ def test_without_recursion_they_have_no_effect() -> None:
     assert "view 'v' has no recursion" in warning
 
 
+@pytest.mark.parametrize(
+    ("options", "idle", "reason"),
+    [
+        ("strategy = 'ranked', ship = '250 ms', width = 9", "ship, width have", "no annotations"),
+        ("strategy = 'dred', annotations = 'bdd'", "annotations has", "'dred' keeps no"),
+        ("strategy = 'relative', annotations = 'bdd'", "annotations has", "of its own"),
+        ("strategy = 'relative', ship = 'witness'", "ship has", "ships lazily"),
+        ("way = 'witness', ship = 'eager'", "ship has", "way = 'witness'"),
+        (
+            "way = 'witness', annotations = 'bdd', order = 'dfs'",
+            "annotations, order have",
+            "listed",
+        ),
+        ("strategy = 'absorption', order = 'rebuild'", "order has", "decision diagrams"),
+        ("strategy = 'ranked', compiled = 'yes'", "compiled has", "no kernel"),
+        ("ship = 'eager', compiled = 'yes'", "compiled has", "no kernel"),
+    ],
+)
+def test_an_option_that_others_overrule_is_a_warning(options: str, idle: str, reason: str) -> None:
+    (warning,) = bound(f"{RECURSIVE} WITH ({options})").warnings
+    assert warning.startswith(idle)
+    assert "no effect" in warning
+    assert reason in warning
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "strategy = 'kernel', compiled = 'yes'",
+        "compiled = 'yes', way = 'flood'",
+        "way = 'annotations', ship = 'lazy', annotations = 'bdd', order = 'rebuild', width = 8",
+        "way = 'witness', annotations = 'dnf'",
+        "strategy = 'relative', ship = 'eager', width = 8",
+        "strategy = 'dred', way = 'flood', compiled = 'no'",
+    ],
+)
+def test_options_that_count_cause_no_warning(options: str) -> None:
+    assert bound(f"{RECURSIVE} WITH ({options})").warnings == ()
+
+
 WRONG: dict[str, tuple[type[QueryError], int, str, str, str]] = {
     "(strategi = 'dred')": (BindingError, 1, "strategi", "no option 'strategi'", "strategy?"),
     "(colour = 'red')": (BindingError, 1, "colour", "no option 'colour'", "strategy, way"),
