@@ -1,5 +1,7 @@
 """EXPLAIN: of a statement before it runs, and of a query while it runs."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -18,18 +20,22 @@ from streamsql.syntax import CreateSource, CreateView, Explain, Query, Subscribe
 from streamsql.syntax.statements import Statement
 
 
-def explained(statement: Explain, catalog: Catalog, planner: Planner) -> StatementResult:
-    """Return the answer to EXPLAIN of a statement that does not run.
+def explained(
+    statement: Explain, catalog: Catalog, planner: Planner, running: Sequence[RunningQuery]
+) -> StatementResult:
+    """Return the answer to EXPLAIN.
+
+    Args:
+        statement: With ANALYZE, of a query that runs.
+        catalog: What is defined.
+        planner: Plans what does not run.
+        running: Queries, for ANALYZE; of several with this text the last one is meant.
 
     Raises:
         QueryError: The statement is wrong, or of a kind that has no plan.
     """
     if statement.analyze:
-        raise UnsupportedError(
-            "EXPLAIN ANALYZE needs a query that runs",
-            span=statement.span,
-            hint="run it, then explain it by its id",
-        )
+        return _analyzed(statement, running)
     inner = statement.inner
     if isinstance(inner, CreateView | CreateSource):
         define(inner, catalog)  # it must be right by itself before its query is explained
@@ -53,6 +59,19 @@ def explained(statement: Explain, catalog: Catalog, planner: Planner) -> Stateme
     if statement.format == "json":
         return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
     return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
+
+
+def _analyzed(statement: Explain, running: Sequence[RunningQuery]) -> StatementResult:
+    wanted = statement.inner.text.split()
+    for query in reversed(running):
+        if query.text.split() == wanted:
+            result = explain_running(query)
+            return replace(result, data=None) if statement.format != "json" else result
+    raise UnsupportedError(
+        "EXPLAIN ANALYZE needs a query that runs, and none with this text does",
+        span=statement.span,
+        hint="run it first; `pando query explain ID`, or Plan in the console, shows any by its id",
+    )
 
 
 def _without_plan(statement: Explain, inner: Statement) -> StatementResult:

@@ -11,7 +11,7 @@ from streamsql.algebra.operators import Scan, SourceKind, walk_plan
 from streamsql.wire.fragments import Engine, FragmentBundle
 from streamsql.wire.messages import QueryProblem
 
-FATAL = frozenset({"recursion_limit", "internal_error", "result_limit"})
+FATAL = frozenset({"recursion_limit", "internal_error", "result_limit", "unsupported"})
 """Problems after which a site has stopped the query; others may pass."""
 
 

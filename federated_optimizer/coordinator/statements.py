@@ -76,7 +76,7 @@ class StatementRunner:
             case Drop():
                 return await self._drop(statement)
             case Explain():
-                return explained(statement, self._catalog, self._planner)
+                return explained(statement, self._catalog, self._planner, self._queries.all())
             case Show(kind=kind):
                 infos = tuple(self._queries.info(query) for query in self._queries.all())
                 return show(kind, self._catalog, infos, self._sites())

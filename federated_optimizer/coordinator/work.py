@@ -33,9 +33,11 @@ def _work(data: Mapping[str, Any]) -> str:
         report.description or "not started",
         f"{report.view_rows} rows ({report.view_changes} changes) from {report.leaf_rows} here "
         f"({report.leaf_changes} changes)",
-        f"{data['rounds_per_change']:g} rounds a change (most {report.most_rounds})",
         f"{report.derivations} derivations",
     ]
+    if report.most_rounds:  # a kernel has none
+        rounds = f"{data['rounds_per_change']:g} rounds a change (most {report.most_rounds})"
+        parts.insert(2, rounds)
     if report.recomputed:
         parts.append(f"computed again {report.recomputed} times")
     if report.rederived:

@@ -101,6 +101,19 @@ def test_a_problem_that_passes_degrades_and_heals(harness: Any) -> None:
     harness.run(scenario)
 
 
+def test_a_strategy_that_cannot_go_on_fails_the_query(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS)
+        problem = QueryProblem("unsupported", "can take nothing back", "choose another", 0, "base")
+        topic = federation.topics.error(query, "base")
+        federation.sites["base"].client.publish(topic, encode_json(problem), retain=True)
+        await harness.until_status(coordinator, query, QueryStatus.FAILED)
+        assert coordinator.query(query).error == "base: can take nothing back (choose another)"
+
+    harness.run(scenario)
+
+
 def test_a_new_life_of_a_site_is_not_blamed_for_the_old_one(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=1)

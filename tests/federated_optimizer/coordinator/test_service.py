@@ -282,6 +282,11 @@ def test_explain_before_and_while_running(harness: Any) -> None:
         running = coordinator.explain(query)
         assert running.text.startswith("Query q1 version 1: 1 rows, 1 changes")
         assert running.data["rows"] == 1
+        (analyzed,) = await coordinator.execute(f"EXPLAIN ANALYZE\n{ROOMS}")
+        assert analyzed.text.startswith("Query q1 version 1: 1 rows, 1 changes")
+        assert analyzed.data is None
+        (data,) = await coordinator.execute(f"EXPLAIN ANALYZE (FORMAT JSON) {ROOMS}")
+        assert data.data["rows"] == 1
 
     harness.run(scenario)
 
