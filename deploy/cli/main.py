@@ -14,7 +14,7 @@ from deploy.cli.help_text import arrange
 from deploy.cli.options import Engine, Format, Local, Sites, TwoFormats, check_engine
 from deploy.local.options import DEFAULT_PORT, UpOptions
 from streamsql.errors import FederationError
-from ui.cli.main import app, gateway_app, guarded
+from ui.cli.main import Address, app, gateway_app, guarded
 from ui.cli.printing import check_format
 
 DATA = Path("pando-data")
@@ -97,12 +97,13 @@ def gateway_restart(
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913, PLR0917  (the command line contract)
     file: Annotated[Path, typer.Argument(help="Script of statements; - reads standard input")],
     here: Local = False,
     engine: Engine = "stream",
     sites: Sites = 1,
     form: Format = "table",
+    console: Address = None,
 ) -> None:
     """Run a StreamSQL script.
 
@@ -123,7 +124,7 @@ def run(
         if here:
             local.run_local(file, engine, sites, form)
         else:
-            remote.run_script(local.read_script(file), form)
+            remote.run_script(local.read_script(file), form, console)
 
 
 @app.command()
@@ -131,6 +132,7 @@ def shell(
     here: Local = False,
     engine: Engine = "stream",
     sites: Sites = 1,
+    console: Address = None,
 ) -> None:
     """Type statements and see answers; --local needs no running federation.
 
@@ -145,7 +147,7 @@ def shell(
         if here:
             local.shell_local(engine, sites)
         else:
-            remote.shell()
+            remote.shell(console)
 
 
 @app.command()
@@ -187,7 +189,7 @@ def finding_object(finding: object) -> dict[str, str]:
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(help="Benchmark, e.g. recursion; 'list' lists them")],
+    name: Annotated[str, typer.Argument(help="Benchmark, e.g. recursive; 'list' lists them")],
     quick: Annotated[bool, typer.Option("--quick", help="Smaller, for a first look")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
 ) -> None:

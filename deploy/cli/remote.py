@@ -21,16 +21,21 @@ SETTLE_SECONDS = 120.0
 POLL_SECONDS = 0.15
 
 
-def run_script(text: str, form: str) -> None:
+def run_script(text: str, form: str, address: str | None = None) -> None:
     """Run a script on the federation.
 
     A SELECT prints its settled answer and ends; a SUBSCRIBE starts a query that goes on.
+
+    Args:
+        text: The script.
+        form: table, json or csv.
+        address: The console's; else the one that is found.
 
     Raises:
         FederationError: A statement is wrong, or there is no console.
     """
     statements = parse_script(text)
-    with contextlib.closing(ConsoleClient(console_address(None))) as client:
+    with contextlib.closing(ConsoleClient(console_address(address))) as client:
         for statement in statements:
             if isinstance(statement, Query):
                 _print_settled(client, statement, form)
@@ -86,13 +91,13 @@ def _settled_rows(client: ConsoleClient, query: str) -> list[dict[str, Any]]:
     return rows
 
 
-def shell() -> None:
+def shell(address: str | None = None) -> None:
     """Read statements and run them; a query prints its changes until Ctrl-C.
 
     Raises:
         FederationError: There is no console.
     """
-    with contextlib.closing(ConsoleClient(console_address(None))) as client:
+    with contextlib.closing(ConsoleClient(console_address(address))) as client:
         client.get("/api/health")
         if sys.stdin.isatty():
             remember_lines()

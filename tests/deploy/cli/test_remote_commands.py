@@ -97,6 +97,31 @@ def test_json_is_a_line_per_statement(console: FakeConsole) -> None:
     assert origins == [None, None, "session", None, None]
 
 
+@pytest.mark.parametrize("command", [("run", "-"), ("shell",)])
+def test_another_console_can_be_named(
+    command: tuple[str, ...], console: FakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses: list[str] = []
+
+    def connect(address: str) -> FakeConsole:
+        addresses.append(address)
+        return console
+
+    monkeypatch.setattr(deploy.cli.remote, "ConsoleClient", connect)
+    options = [*command, "--console", "http://127.0.0.1:9/"]
+    done = CliRunner().invoke(app, options, input="SHOW SOURCES;\n")
+    assert done.exit_code == 0, done.stderr
+    assert addresses == ["http://127.0.0.1:9"]
+
+
+def test_benchmarks_are_listed_with_what_they_ask() -> None:
+    done = CliRunner().invoke(app, ["bench", "list"])
+    assert done.exit_code == 0
+    assert (
+        "\nrecursive_soak      Does a recursion with expiring base rows run for ever" in done.stdout
+    )
+
+
 def test_csv_has_rows_only(console: FakeConsole) -> None:
     assert run(SCRIPT, "--format", "csv").stdout == "source\nseat\n[red]\nmid,w\nm1,\nm2,1.5\n"
     assert len(console.asked) == 3
