@@ -69,6 +69,11 @@ def test_a_clicked_row_is_explained_and_a_base_row_thought_away(
     panel.get_by_role("button", name="What if it goes?").click()
     expect(panel.locator(".breaks")).to_contain_text("Without c → d, 3 of 9 rows would go.")
     expect(page.locator("#rows tr.doomed")).to_have_count(3)
+    page.get_by_role("tab", name="Plan").click()  # it must not lie under the answer
+    expect(panel).to_be_hidden()
+    page.get_by_role("tab", name="Rows").click()
+    row(page, "a", "d").click()
+    expect(panel).to_be_visible()
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
     expect(page.locator("#rows tr.doomed")).to_have_count(0)

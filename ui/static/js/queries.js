@@ -170,6 +170,7 @@ function logChanges(changes) {
 async function tab(name) {
   for (const button of document.querySelectorAll(".tabs button")) button.setAttribute("aria-selected", String(button.dataset.tab === name));
   for (const panel of document.querySelectorAll(".panel")) panel.hidden = panel.dataset.panel !== name;
+  if (name !== "rows") why.close();
   if (name === "plan" && selected) byId("plan").textContent = (await get(`/api/queries/${selected}/explain`)).text;
 }
 
