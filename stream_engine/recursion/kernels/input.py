@@ -28,6 +28,10 @@ class GiveUpError(Exception):
     """The data are such that the kernel could be wrong; the text says what. Nothing is changed."""
 
 
+class TooLargeError(Exception):
+    """Compiled code has no room for the problem, or its numbers; the text says why."""
+
+
 @dataclass(slots=True)
 class InputChange:
     """What a change of the leaves does to the problem.
@@ -58,6 +62,8 @@ class GraphInput:
     Attributes:
         graph: The edges.
         nodes: The numbers of nodes.
+        largest_sum: No sum along a path without repeated nodes is larger, nor can become so without
+            a change; for sums of weights only.
     """
 
     def __init__(self, problem: GraphProblem, leaf_count: int) -> None:
@@ -78,6 +84,7 @@ class GraphInput:
         self._mentions: list[int] = []
         self._touched: set[int] = set()
         self._most: tuple[Any, Any] = (0, 0)
+        self.largest_sum: Any = 0
 
     def change(self, entered: Leaves, left: Leaves) -> InputChange:
         """Apply changes of the leaves.
@@ -213,6 +220,7 @@ class GraphInput:
         """A sum that leaves the range of its type is NULL, which searches do not know."""
         start, weight = self._most
         steps = len(self.nodes.values) + 1
-        exact = isinstance(start, int) and isinstance(weight, int)
-        if start + weight * steps > (_MOST_INTEGER if exact else _MOST_DOUBLE):
+        self.largest_sum = start + weight * steps
+        most = _MOST_INTEGER if isinstance(self.largest_sum, int) else _MOST_DOUBLE
+        if self.largest_sum > most:
             raise GiveUpError("sums come near the end of the range of numbers")

@@ -6,6 +6,9 @@ the node's key) and of its own best starts. After the keys have been brought up 
 are computed again for the nodes whose tight edges changed, in order of their keys; nodes of one
 level that feed each other (over edges of weight zero) are computed together, from nothing, so that
 no payload survives on a cycle.
+
+Only best rows lead on. Where rounding makes a worse row lead to the same sum as the best one, the
+row that rests on the worse one is not kept: sums as floats are then a little less than all ties.
 """
 
 from collections.abc import Iterator
@@ -14,7 +17,8 @@ from typing import Any
 
 from stream_engine.recursion.kernels.input import GraphInput, InputChange
 from stream_engine.recursion.kernels.problem import GraphProblem, Kind
-from stream_engine.recursion.kernels.search import GroupedSearch, Keys, Old
+from stream_engine.recursion.kernels.rows_view import search_of
+from stream_engine.recursion.kernels.search import Keys, Old
 from stream_engine.recursion.kernels.shapes import RowShape
 from stream_engine.recursion.kernels.transfer import Transfer
 from stream_engine.recursion.program import Program
@@ -36,28 +40,33 @@ class PayloadView:
 
     Attributes:
         size: Number of rows.
+        touched: Keys that were looked at again because of changes, since the start.
     """
 
     def __init__(
-        self, program: Program, problem: GraphProblem, source: GraphInput, search: GroupedSearch
+        self, program: Program, problem: GraphProblem, source: GraphInput, elastic: float
     ) -> None:
         self.size = 0
+        self.touched = 0
         self._program = program
         self._row_of = RowShape(problem).full_row_of
         self._values = source.nodes.values
         self._graph = source.graph
-        self._search = search
+        self._search = search_of(problem, source, elastic)
         self._negated = problem.negated
         self._has_ranks = problem.kind is Kind.PLATEAU
         self._transfer = Transfer(problem, source.nodes.values)
         self._of: dict[Any, dict[int, Payloads]] = {}
 
-    def change(self, change: InputChange, touched: Touched) -> Delta:
-        """Bring the payloads up to date; return the change of the view.
+    def change(self, change: InputChange) -> Delta:
+        """Bring the view up to date after the graph and its sources changed.
 
         Raises:
-            RecursionLimitError: They grow past the limit, or round a cycle for ever.
+            RecursionLimitError: Payloads grow past the limit, or round a cycle for ever.
         """
+        changes = self._search.change(change.gone, change.come, change.sources)
+        touched = {group: (d, old) for group, d, old in changes}
+        self.touched += sum(len(old) for _, old in touched.values())
         self._transfer.count(change)
         delta: Delta = {}
         for group, nodes in self._dirtied(change, touched).items():

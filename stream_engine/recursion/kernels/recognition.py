@@ -43,6 +43,10 @@ def recognise(program: Program) -> GraphProblem:
         step.check_edges()
     group, payload = _grouped(program, node, carried, computed, value)
     values = _value_rule(program, steps, value)
+    if payload and values.kind is Kind.PLATEAU and values.weights[0] is not None:
+        raise NotAGraphProblemError(
+            "with LEAST or GREATEST, best rows that other columns tell apart may rest on worse ones"
+        )
     extras = [step.payload_columns(payload) for step in steps]
     if not node:
         raise NotAGraphProblemError("no column is joined with another relation")

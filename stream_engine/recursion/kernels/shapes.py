@@ -1,6 +1,7 @@
 """Rows of a recursion taken apart into group, node, value and payload, and put together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
@@ -30,6 +31,20 @@ class RowShape:
         self.payload_of = key_of(problem.payload)
         self.row_of = _assembler(problem)
         self.full_row_of = _full_assembler(problem)
+        value = () if problem.value is None else (problem.value,)
+        columns = problem.group + problem.node + value
+        lone = len(problem.group) <= 1 and len(problem.node) == 1
+        letters = ("g" if problem.group else "") + "kv"
+        self._order = [letters[columns.index(c)] for c in sorted(columns)] if lone else None
+
+    def rows_of(
+        self, groups: Iterable[Part], nodes: Iterable[Part], values: Iterable[Any] | None
+    ) -> Iterator[Row]:
+        """Return the rows of many groups, nodes and values at once."""
+        if self._order is None:
+            return map(self.row_of, groups, nodes, repeat(None) if values is None else values)
+        columns = {"g": groups, "k": nodes, "v": values or ()}
+        return zip(*[columns[letter] for letter in self._order], strict=False)
 
 
 def _assembler(problem: GraphProblem) -> Callable[[Part, Part, Any], Row]:

@@ -138,6 +138,17 @@ def test_the_nearest_target_of_every_room() -> None:
     assert (problem.group, problem.node, problem.payload) == ((), (1,), (0,))
 
 
+def test_widest_ways_from_named_sources_are_left_to_other_engines() -> None:
+    node = walk(
+        "machine, room, cost",
+        "SELECT machine, room, 9.0 FROM free",
+        "SELECT w.machine, l.src, LEAST(w.cost, l.cost) FROM link l JOIN w ON l.dst = w.room",
+        "SELECT room, MAX(cost) FROM w GROUP BY room",
+    )
+    with pytest.raises(NotAGraphProblemError, match="may rest on worse ones"):
+        recognise(program_of(node))
+
+
 def test_several_steps_make_one_graph() -> None:
     node = walk(
         "src, dst",
