@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from stream_engine.provenance.tokens import MAX_SITES, TokenSource, checked_token
 from stream_engine.provenance.varint import VarintReader, write_varint
-from stream_engine.recursion.deaths import Deaths
+from stream_engine.recursion.deaths import DEAD_PORT, Deaths
 from stream_engine.recursion.leaves import LeafInput
 from stream_engine.recursion.local_engine import LocalEngine
 from stream_engine.recursion.options import FixpointCounters, RecursionOptions
@@ -106,6 +106,10 @@ class ReplicatedFixpoint:
         """
         if self._failure is not None:
             return
+        if port == DEAD_PORT:
+            for told in annotated:
+                self._deaths.note_told(told.annotation)
+            return
         number = port.removeprefix(LEAF_PORT)
         if annotated and not (
             port.startswith(LEAF_PORT) and number.isdecimal() and int(number) < len(self.leaves)
@@ -194,6 +198,21 @@ class ReplicatedFixpoint:
             self.counters.sent_rows += len(message.annotated)
             self.counters.sent_bytes += sum(len(row.annotation) for row in message.annotated)
         return messages
+
+    def replay(self, site: str) -> list[RecursiveOutgoing]:
+        """Return messages that tell another site all it has to know of this one.
+
+        They are made from the leaf rows that are there, and take the place of all messages so far,
+        so none has to be remembered.
+        """
+        if site not in self._receivers:
+            return []
+        parcels = Parcels()
+        for leaf, tokens in enumerate(self._token_of):
+            for row, token in tokens.items():
+                parcels.add(site, f"{LEAF_PORT}{leaf}", row, _encoded(token))
+        told = AnnotatedRow((), self._deaths.told(self._tokens.origin))
+        return [*parcels.drain(), RecursiveOutgoing(site, DEAD_PORT, (told,))]
 
     def state_rows(self) -> Iterator[Row]:
         """Yield the rows of this site's part of the view."""
