@@ -23,7 +23,7 @@ from federated_optimizer.coordinator.explanation_text import (
     why_result,
 )
 from federated_optimizer.coordinator.explanations import Leaf, RowExplainer
-from federated_optimizer.coordinator.model import StatementResult
+from federated_optimizer.coordinator.model import QueryStatus, StatementResult
 from federated_optimizer.coordinator.planner import Planner
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.running import RunningQuery
@@ -149,7 +149,11 @@ class RowExplanations:
         found = [deletion_of(self._catalog, source, values) for source, values in deletions]
         names = {deletion.definition.name for deletion in found}
         one = query_id is not None
-        running = [q for q in self._queries.all() if q.origin == "user"]
+        running = [
+            query
+            for query in self._queries.all()
+            if query.origin == "user" and query.status != QueryStatus.FAILED
+        ]
         chosen = [self._find(query_id)] if query_id is not None else running
         targets = [Target(query.name, self._bound(query)) for query in chosen]
         reading = [t for t in targets if names & set(sources_of(t.bound.plan))]

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from federated_optimizer.coordinator.model import QueryStatus
+
 pytestmark = pytest.mark.browser
 
 LINKS = [
@@ -22,7 +24,8 @@ def network(console: Any) -> Any:
     """A console over five links, and a running query of what they connect."""
 
     def answers(text: str) -> list[Any]:
-        return {REACH: PAIRS, 'SELECT * FROM "link"': LINKS}.get(text, [])
+        found: dict[str, list[Any]] = {REACH: PAIRS, 'SELECT * FROM "link"': LINKS}
+        return found.get(text, [])
 
     def prepare() -> None:
         console.coordinator.base["link"] = list(LINKS)
@@ -113,6 +116,22 @@ def test_a_clicked_link_shows_what_breaks(
     (followed,) = network.do(lambda: network.coordinator.queries("session"))
     network.push(followed.id, (1, ("d", "e", 1.0, 1.0, 0)), (-1, LINKS[3]))
     expect(page.locator("#counts")).to_have_text("5 nodes, 5 links")
+    assert problems == []
+
+
+def test_a_failed_query_is_not_asked_and_is_not_said_to_move(
+    network: Any, client: Any, page: Any, problems: list[str], expect: Any
+) -> None:
+    start(network, client)
+    failed = QueryStatus.FAILED
+    network.do(lambda: network.coordinator.set_status("reach", failed, "recursion grew too large"))
+    page.goto(f"{network.address}/network")
+    expect(page.locator("#counts")).to_have_text("4 nodes, 5 links")
+    expect(page.locator("#target")).to_have_value("view:reachable")
+    page.goto(f"{network.address}/queries")
+    page.locator("#queries button").filter(has_text="reach").click()
+    expect(page.locator("#facts")).to_contain_text("stopped by an error")
+    expect(page.locator("#waiting")).to_have_text("recursion grew too large")
     assert problems == []
 
 

@@ -7,10 +7,12 @@ import pytest
 
 from deploy.explainer import EngineExplainer
 from federated_optimizer.coordinator.base_rows import leaf_query, leaves_of
-from federated_optimizer.coordinator.model import ResultKind
+from federated_optimizer.coordinator.model import QueryStatus, ResultKind
 from streamsql.binder import bind_query
 from streamsql.errors import BindingError, DeploymentError, FederationError, UnsupportedError
 from streamsql.syntax import Query, parse_statement
+from streamsql.wire.codec import encode_json
+from streamsql.wire.messages import QueryProblem
 
 LINKS = (("a", "b", 1.0), ("b", "c", 1.0), ("a", "c", 3.0), ("c", "d", 2.0))
 
@@ -76,6 +78,22 @@ def test_what_if_names_what_goes_and_what_comes_of_every_query(harness: Any) -> 
         one = await coordinator.rows.what_if_deleted([("link", ["a", "b"])], query_id="ends")
         assert [query["query"] for query in one.data["queries"]] == ["ends"]
         assert len(coordinator.relation(cheapest)) == 6
+
+    harness.run(scenario)
+
+
+def test_what_if_passes_over_queries_that_have_failed(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        reach = await harness.start_query(coordinator, "SELECT src, dst FROM reachable", name="r")
+        failed = await harness.start_query(coordinator, "SELECT src FROM Link", name="failed")
+        await harness.until(lambda: len(coordinator.relation(reach)) == 6)
+        problem = QueryProblem("recursion_limit", "too many rows", "", 0, "base")
+        topic = federation.topics.error(failed, "base")
+        federation.sites["base"].client.publish(topic, encode_json(problem), retain=True)
+        await harness.until_status(coordinator, failed, QueryStatus.FAILED)
+        result = await coordinator.rows.what_if_deleted([("Link", ["a", "b"])])
+        assert [query["query"] for query in result.data["queries"]] == ["r"]
 
     harness.run(scenario)
 

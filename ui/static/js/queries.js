@@ -102,7 +102,7 @@ async function list() {
 }
 
 function facts(query) {
-  const parts = [`${count(query.rows, "row")}${table.cut}`, count(query.changes, "change"), query.settled ? "settled" : "moving", `runs for ${age(query.created)}`];
+  const parts = [`${count(query.rows, "row")}${table.cut}`, count(query.changes, "change"), ...(query.status === "failed" ? ["stopped by an error"] : [query.settled ? "settled" : "moving", `runs for ${age(query.created)}`])];
   byId("facts").textContent = parts.join(" · ");
   byId("facts").title = byId("facts").textContent;
   const waiting = query.error || (query.waiting_for.length ? `Waiting for ${query.waiting_for.join(", ")}${query.waiting_for.includes("static") ? ": Spark is warming up" : ""}.` : "");

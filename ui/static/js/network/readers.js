@@ -17,7 +17,7 @@ export function readersOf(name, definitions, queries) {
   }
   const reads = (sql) => [...words(sql)].some((word) => reading.has(word));
   return {
-    running: queries.filter((query) => query.origin === "user" && reads(query.text)),
+    running: queries.filter((query) => query.origin === "user" && query.status !== "failed" && reads(query.text)),
     views: views.filter((view) => reading.has(view.name.toLowerCase())).map((view) => view.name),
   };
 }
