@@ -1,10 +1,14 @@
 """Ranked maintenance of a recursion with aggregate selection: only best rows are kept and recur.
 
 Rows that are not best are not kept: when a group loses a best row, the candidates of the group are
-derived again from the live rows. New candidates wait in a priority queue, best values first, so
-that with values that only get worse along a derivation (as costs do) every group settles once, as
-in Dijkstra's algorithm; the answer does not depend on it. Ranks are ages, not values: rows of a
-cycle of zero costs have no proof of lower rank than their own, and die with what they rested on.
+derived again from the live rows. A row that a better one supersedes leaves the view, but what it
+has derived stays until better rows supersede that in turn: the program has to be isotone (better
+rows derive better rows, as with sums of costs), which the binder sees to.
+
+New candidates wait in a priority queue, best values first, so that with values that only get worse
+along a derivation every group settles once, as in Dijkstra's algorithm; the answer does not depend
+on it. Ranks are ages, not values: rows of a cycle of zero costs have no proof of lower rank than
+their own, and die with what they rested on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,10 +17,10 @@ from typing import Any
 
 from stream_engine.recursion.options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program import Program
-from stream_engine.recursion.ranked.derivations import Compiler, Proof, nests_of
+from stream_engine.recursion.ranked.derivations import Compiler, Growth, Proof, nests_of
 from stream_engine.recursion.ranked.entries import DEAD, Entry
 from stream_engine.recursion.ranked.groups import Candidate, Groups, priority_of, selector_of
-from stream_engine.recursion.ranked.proofs import Proofs, is_broken, most_deaths, widths_of
+from stream_engine.recursion.ranked.proofs import Proofs, is_shown, most_deaths, widths_of
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
@@ -47,59 +51,30 @@ class RankedBestEngine:
         self._queue: list[tuple[Any, int, int, Row, Proof]] = []
         self._arrivals = 0
         self._done = 0
-        self._stale: dict[object, Row] = {}
-        self._most: float = 0
 
     def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
-        """Apply changes of the leaves; return the view's change."""
+        """Apply changes of the leaves: deletions are decided first; return the view's change."""
         proofs = self._proofs
         self.counters.settles += 1
         self._done = self._arrivals = 0
-        self._most = most_deaths(self._options.elastic, proofs.live)
         for leaf, rows in enumerate(left):
             if rows:
                 proofs.remove_leaf_rows(leaf, rows)
-        is_decided = self._decide()
+        is_decided = not proofs.has_suspects or proofs.decide(
+            self._derivations.supports, most_deaths(self._options.elastic, proofs.live)
+        )
         fresh = [proofs.add_leaf_rows(leaf, rows) for leaf, rows in enumerate(entered)]
-        if is_decided:
-            growth = self._derivations.careful if proofs.lost else self._derivations.quick
-            for entries, grows in zip(fresh, growth.leaf, strict=True):
-                if entries:
-                    self._grow(grows, entries, 0)
-            is_decided = self._settle()
-        if is_decided:
-            self.counters.derivations += self._done
-            return proofs.take_delta()
-        return self._computed_again()
-
-    def _decide(self) -> bool:
-        """Decide suspects; note the groups that lost a row; return whether few enough died."""
-        proofs = self._proofs
-        if not proofs.has_suspects:
-            return True
-        before = len(proofs.lost)
-        is_decided = proofs.decide(self._derivations.supports, self._most)
-        lost = proofs.lost
-        self._most -= len(lost) - before
-        group_of, stale = self._selector.group_of, self._stale
-        for number in range(before, len(lost)):
-            row = lost[number].row
-            stale[group_of(row)] = row
-        return is_decided
-
-    def _settle(self) -> bool:
-        """Work until no group is stale and no proof is broken; return whether that was worth it."""
-        passes = 0
-        while self._stale or self._queue:
-            passes += 1
-            self._program.check_rounds(passes, len(self._groups))
-            stale, self._stale = self._stale, {}
-            for key, row in stale.items():
-                self._regroup(key, row)
-            self._run()
-            if not self._decide():
-                return False
-        return True
+        if not is_decided:
+            return self._computed_again()
+        growth = self._derivations.careful if proofs.lost else self._derivations.quick
+        group_of = self._selector.group_of
+        for key, row in {group_of(entry.row): entry.row for entry in proofs.lost}.items():
+            self._regroup(key, row)
+        for entries, grows in zip(fresh, growth.leaf, strict=True):
+            if entries:
+                self._grow(grows, entries, 0)
+        self._run(growth)
+        return proofs.take_delta()
 
     def _regroup(self, key: object, row: Row) -> None:
         """Queue the best candidates of a group that lost rows."""
@@ -127,55 +102,54 @@ class RankedBestEngine:
         self._arrivals = number
         self._done += len(found)
 
-    def _run(self) -> None:
+    def _run(self, growth: Growth) -> None:
         """Enter queued candidates that are best, and queue what they derive."""
-        program, proofs, queue, groups = self._program, self._proofs, self._queue, self._groups
-        get, group_of, lost = proofs.view.get, self._selector.group_of, proofs.lost
+        proofs, queue, groups = self._proofs, self._queue, self._groups
+        get, group_of = proofs.view.get, self._selector.group_of
         claim, new_group = self._selector.claim, self._selector.new_group
-        quick, careful = self._derivations.quick.recursive, self._derivations.careful.recursive
         deepest = 0
         while queue:
             _, _, level, row, proof = heappop(queue)
             entry = get(row)
-            if entry is not None and entry.rank != DEAD:
+            if not is_shown(proof) or (entry is not None and entry.rank != DEAD):
                 continue
             key = group_of(row)
-            if is_broken(proof):
-                self._stale[key] = row  # it may have another derivation
-                continue
             group = groups.get(key)
             if group is None:
-                group = groups[key] = new_group(row)
+                group, superseded = new_group(row), None
+                groups[key] = group
             else:
                 superseded = claim(group, row)
                 if superseded is None:
                     continue
-                for other in superseded:
-                    proofs.lose(other)
             entry = proofs.place(row, entry, proof)
             group.append(entry)
+            if superseded:  # may be what the better row was derived from
+                for other in superseded:
+                    proofs.supersede(other)
             if level >= deepest:
                 deepest = level + 1
-                program.check_rounds(deepest, len(groups))
-                program.check_size(proofs.live)
-                program.check_derivations(self._done, self._options.max_derivations)
-            self._grow(careful if lost else quick, [entry], level + 1)
-        program.check_size(proofs.live)
-        program.check_derivations(self._done, self._options.max_derivations)
+                self._check(deepest)
+            self._grow(growth.recursive, [entry], level + 1)
+        self._check(deepest)
         self.counters.rounds += deepest
+        self.counters.derivations += self._done
+
+    def _check(self, deepest: int) -> None:
+        """Stop what grows for ever, such as the derivations along a cycle of negative cost."""
+        program, proofs = self._program, self._proofs
+        program.check_rounds(deepest, len(self._groups))
+        program.check_size(proofs.live, proofs.superseded)
+        program.check_derivations(self._done, self._options.max_derivations)
 
     def _computed_again(self) -> Delta:
         proofs = self._proofs
         self.counters.recomputed += 1
-        self._most = most_deaths(1.0, 0)
-        self._queue.clear()
-        self._stale.clear()
         self._groups.clear()
         old = proofs.forget_view()
         for leaf, grow in self._derivations.base:
             self._grow([grow], list(proofs.tables[leaf]), 0)
-        self._settle()
-        self.counters.derivations += self._done
+        self._run(self._derivations.quick)
         return proofs.take_delta_from(old)
 
     def rows(self) -> Iterator[Row]:
@@ -191,4 +165,3 @@ class RankedBestEngine:
         self._proofs.clear()
         self._groups.clear()
         self._queue.clear()
-        self._stale.clear()

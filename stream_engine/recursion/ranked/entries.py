@@ -22,7 +22,8 @@ class Entry:
 
     Attributes:
         row: Its values.
-        rank: When it was derived, or DEAD.
+        rank: When it was derived, or DEAD; minus that for a superseded row, which is in no table
+            but still holds up the proofs that use it.
         proof: One derivation: the entries of all atoms of a rule; () for leaf rows.
         users: Live entries whose proof contains this one: a set, or the only one, or None; most
             rows have few users, and a set is large.
@@ -47,18 +48,6 @@ class Entry:
                 users.add(self)
             elif users is not self:
                 part.users = {users, self}
-
-    def detach(self) -> None:
-        """Rest on nothing any more."""
-        for part in self.proof:
-            users = part.users
-            if users is self:
-                part.users = None
-            elif isinstance(users, set):
-                users.discard(self)
-                if not users:
-                    part.users = None
-        self.proof = ()
 
     def take_users(self) -> Iterable["Entry"]:
         """Return the entries whose proof contains this one, and forget them."""

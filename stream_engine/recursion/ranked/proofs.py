@@ -21,8 +21,9 @@ from streamsql.errors import InternalError
 class Proofs:
     """Rows of the leaves and of the view.
 
-    State: an entry per row. During a change, rows that have died stay in the tables (generated
-    loops skip them), so that a row which comes back is the same entry and shows in no delta.
+    State: an entry per row, and one per superseded row that a proof still uses. During a change,
+    rows that have died stay in the tables (generated loops skip them), so that a row which comes
+    back is the same entry and shows in no delta.
 
     Args:
         widths: Numbers of columns by leaf number and RECURSIVE.
@@ -32,8 +33,8 @@ class Proofs:
         tables: By leaf number and RECURSIVE.
         view: The table of the recursive relation.
         live: Number of live rows of the view.
-        lost: Entries of the view that died during this change, in order; some may live again.
-        checked: Suspects decided since the start.
+        superseded: Number of superseded rows that are kept.
+        lost: Entries of the view that died during this change; some may live again.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class Proofs:
         }
         self.view = self.tables[RECURSIVE]
         self.live = 0
+        self.superseded = 0
         self.lost: list[Entry] = []
-        self.checked = 0
         self._rank = LEAF_RANK
         self._suspects: list[tuple[int, Entry]] = []
+        self._unused: list[Entry] = []
         self._entered: set[Entry] = set()
+        self._left: dict[Row, None] = {}
 
     @property
     def has_suspects(self) -> bool:
@@ -76,7 +79,7 @@ class Proofs:
                 raise InternalError(f"leaf {leaf} of a recursion has no row {row}")
             table.remove(entry)
             entry.rank = DEAD
-            suspects.extend((user.rank, user) for user in entry.take_users())
+            suspects.extend((abs(user.rank), user) for user in entry.take_users())
         heapify(suspects)
 
     # -- rows of the view ---------------------------------------------------------------------
@@ -88,21 +91,29 @@ class Proofs:
         if entry is None:
             entry = Entry(row, self._rank, proof)
             self.view.add(entry)
-            self._entered.add(entry)
+            if row in self._left:
+                del self._left[row]
+            else:
+                self._entered.add(entry)
         else:
             entry.rank = self._rank
         entry.attach(proof)
         return entry
 
-    def lose(self, entry: Entry) -> None:
-        """Let a live row die; rows that rest on it become suspects."""
-        entry.rank = DEAD
+    def supersede(self, entry: Entry) -> None:
+        """Take a live row out of the view because a better one has come.
+
+        What was derived from it stays derived: it either gives way to what the better row derives,
+        or is the same. So its entry lives on for as long as a proof uses it.
+        """
+        self._take_out(entry)
         self.live -= 1
-        self.lost.append(entry)
-        entry.detach()
-        suspects = self._suspects
-        for user in entry.take_users():
-            heappush(suspects, (user.rank, user))
+        if entry.users is None:
+            entry.rank = DEAD
+            self._detach(entry)
+        else:
+            entry.rank = -entry.rank
+            self.superseded += 1
 
     def decide(self, supports: Sequence[Support], most: float) -> bool:
         """Give every suspect another proof of lower rank, or let it die.
@@ -118,62 +129,90 @@ class Proofs:
         deaths = 0
         while suspects:
             suspect = heappop(suspects)[1]
-            rank = suspect.rank
-            if rank == DEAD or not is_broken(suspect.proof):
+            if suspect.rank == DEAD or not is_broken(suspect.proof):
                 continue
-            self.checked += 1
-            row = suspect.row
+            row, rank = suspect.row, abs(suspect.rank)
             for support in supports:
                 proof = support(row, rank)
                 if proof is not None:
-                    suspect.detach()
+                    self._detach(suspect)
                     suspect.attach(proof)
                     break
             else:
                 deaths += 1
                 if deaths > most:
                     return False
-                self.lose(suspect)
+                self._lose(suspect)
         return True
+
+    def _lose(self, entry: Entry) -> None:
+        """Let a row die; rows that rest on it become suspects."""
+        if entry.rank < 0:
+            self.superseded -= 1
+        else:
+            self.live -= 1
+            self.lost.append(entry)
+        entry.rank = DEAD
+        self._detach(entry)
+        suspects = self._suspects
+        for user in entry.take_users():
+            heappush(suspects, (abs(user.rank), user))
+
+    def _detach(self, entry: Entry) -> None:
+        """Let an entry rest on nothing any more."""
+        for part in entry.proof:
+            users = part.users
+            if users is entry:
+                part.users = None
+            elif isinstance(users, set):
+                users.discard(entry)
+                if not users:
+                    part.users = None
+            if part.rank < 0 and part.users is None:
+                self._unused.append(part)
+        entry.proof = ()
+
+    def _take_out(self, entry: Entry) -> None:
+        self.view.remove(entry)
+        if entry in self._entered:
+            self._entered.discard(entry)
+        else:
+            self._left[entry.row] = None
 
     # -- the change as a whole ----------------------------------------------------------------
 
     def take_delta(self) -> Delta:
-        """Drop dead rows; return what has changed since the last call."""
-        delta: Delta = {}
-        entered, self._entered = self._entered, set()
+        """Drop what is dead or no longer used; return what has changed since the last call."""
+        unused = self._unused
+        while unused:
+            entry = unused.pop()
+            if entry.rank < 0 and entry.users is None:
+                entry.rank = DEAD
+                self.superseded -= 1
+                self._detach(entry)
         lost, self.lost = self.lost, []
-        view = self.view
         for entry in lost:
-            row = entry.row
-            if entry.rank == DEAD and view.get(row) is entry:
-                view.remove(entry)
-                if entry in entered:
-                    entered.discard(entry)
-                else:
-                    delta[row] = -1
-        for entry in entered:
-            delta[entry.row] = 1
+            if entry.rank == DEAD and self.view.get(entry.row) is entry:
+                self._take_out(entry)
+        entered, self._entered = self._entered, set()
+        left, self._left = self._left, {}
+        delta: Delta = dict.fromkeys(left, -1)
+        delta.update((entry.row, 1) for entry in entered)
         return delta
 
     def forget_view(self) -> dict[Row, Entry]:
-        """Drop all rows of the view; return those that were there before this change."""
+        """Drop all rows of the view before any have entered; return those that were there."""
         old = self.view.rows()
-        for entry in self._entered:
-            del old[entry.row]
         self.view.clear()
         for leaf, table in self.tables.items():
             if leaf != RECURSIVE:
                 release(table)
-        self.live = 0
-        self.lost = []
-        self._entered = set()
-        self._suspects.clear()
+        self._forget_change()
         return old
 
     def take_delta_from(self, old: dict[Row, Entry]) -> Delta:
         """Return the change from rows that `forget_view` returned."""
-        self._entered = set()
+        self.take_delta()
         new = self.view.rows()
         delta: Delta = dict.fromkeys(new.keys() - old.keys(), 1)
         delta.update(dict.fromkeys(old.keys() - new.keys(), -1))
@@ -183,10 +222,15 @@ class Proofs:
         """Drop all state."""
         for table in self.tables.values():
             table.clear()
-        self.live = 0
+        self._forget_change()
+
+    def _forget_change(self) -> None:
+        self.live = self.superseded = 0
         self.lost = []
-        self._entered = set()
         self._suspects.clear()
+        self._unused.clear()
+        self._entered = set()
+        self._left = {}
 
 
 def widths_of(program: Program) -> dict[int, int]:
@@ -207,3 +251,11 @@ def is_broken(proof: Proof) -> bool:
         if part.rank == DEAD:
             return True
     return False
+
+
+def is_shown(proof: Proof) -> bool:
+    """Return whether all parts of a proof are live rows, none of them superseded."""
+    for part in proof:  # noqa: SIM110
+        if not LEAF_RANK <= part.rank < DEAD:
+            return False
+    return True

@@ -1,6 +1,6 @@
 """More recursive views written in the algebra, for tests: the shapes that are not plain paths."""
 
-from stream_engine.recursion.testing import INTEGER, LINK, TEXT, column, equals, project
+from stream_engine.recursion.example_programs import INTEGER, LINK, TEXT, column, equals, project
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     AggregateSelection,
@@ -21,7 +21,7 @@ def _path(
     name: str, base: tuple[Expression, ...], step: tuple[Expression, ...], *bests: Best
 ) -> Fixpoint:
     """Return paths by links: the head's columns over a link, and over a link and a path."""
-    values = tuple((f"value{number}", INTEGER) for number in range(len(base) - 2))
+    values = tuple((f"value{number}", value.dtype) for number, value in enumerate(base[2:]))
     schema = Schema.of(*_PAIR, *values)
     joined = Join(LINK, RecursiveReference(name, schema), JoinKind.INNER, ((1, 0),))
     return Fixpoint(
@@ -45,6 +45,17 @@ def widest_path() -> Fixpoint:
     """Return the width of the widest path between pairs of nodes: MAX of LEAST."""
     width = Call("LEAST", (_integer(2), _integer(5)), INTEGER)
     return _path("widest", (*_BASE, _integer(2)), (*_STEP, width), Best(2, minimum=False))
+
+
+def extreme_label(*, minimum: bool) -> Fixpoint:
+    """Return the least or greatest label on any walk between pairs of nodes: MIN or MAX of TEXT.
+
+    The labels are given in place of the links' costs.
+    """
+    label, rest = Column(2, "", TEXT), Column(5, "", TEXT)
+    value = Call("LEAST" if minimum else "GREATEST", (label, rest), TEXT)
+    name = "least" if minimum else "greatest"
+    return _path(name, (*_BASE, label), (*_STEP, value), Best(2, minimum=minimum))
 
 
 def cheapest_and_shortest() -> Fixpoint:

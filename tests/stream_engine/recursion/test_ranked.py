@@ -1,5 +1,7 @@
 """Ranked maintenance: after every change the view is the least fixpoint, and deltas are net."""
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,9 +9,10 @@ from hypothesis import strategies as st
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.program import program_of
 from stream_engine.recursion.ranked.engine import ranked_engine
-from stream_engine.recursion.ranked.entries import Entry
+from stream_engine.recursion.ranked.entries import DEAD, Entry
 from stream_engine.recursion.ranked.testing import (
     cheapest_and_shortest,
+    extreme_label,
     odd_and_even,
     reachable_by_halves,
     same_generation,
@@ -134,6 +137,13 @@ def test_best_by_either_of_two_aggregates(batches: Batches, elastic: float) -> N
     check(cheapest_and_shortest(), batches, elastic)
 
 
+@pytest.mark.parametrize("minimum", [True, False])
+@given(batches=links(st.sampled_from("pqr")), elastic=ELASTIC)
+def test_best_text(minimum: bool, batches: Batches, elastic: float) -> None:
+    """Text cannot wait in order of preference: rows come and are superseded in one change."""
+    check(extreme_label(minimum=minimum), batches, elastic)
+
+
 @pytest.mark.parametrize("costs", [FLOAT_COSTS, MAYBE_COSTS], ids=["floats", "null and overflow"])
 @pytest.mark.parametrize("node", [cheapest_path(), widest_path()], ids=lambda node: node.name)
 @settings(max_examples=max(settings().max_examples // 2, 1))
@@ -212,8 +222,9 @@ def test_negative_costs_without_a_negative_cycle_are_taken() -> None:
     operator = ranked(cheapest_path())
     costs = [("a", "b", 4), ("a", "c", 2), ("c", "b", -3), ("b", "d", 1), ("d", "a", 9)]
     operator.apply(0, dict.fromkeys(costs, 1))
-    operator.settle()
-    assert ("a", "d", 0) in set(operator.state_rows())
+    delta = operator.settle()
+    assert delta[("a", "d", 0)] == 1
+    assert delta == dict.fromkeys(operator.state_rows(), 1)
 
 
 def test_a_view_beyond_its_limit_stops_and_says_so() -> None:
@@ -283,25 +294,53 @@ def test_nothing_is_left_when_everything_has_gone(node: Fixpoint) -> None:
             engine.change([[]], [[row]])
     assert engine.size() == 0
     proofs = engine._proofs  # type: ignore[attr-defined]
-    assert proofs.live == 0
+    assert proofs.live == proofs.superseded == 0
     for table in proofs.tables.values():
         assert not len(table)
         assert not any(index for _, index in table._indexes.values())
     assert not getattr(engine, "_groups", {})
 
 
-def test_who_rests_on_a_row_is_known_exactly() -> None:
-    engine = ranked_engine(program_of(reachable()), RecursionOptions(elastic=1.0))
-    for _ in range(20):
-        for row in [("a", "b"), ("a", "c"), ("c", "b"), ("b", "d")]:
-            engine.change([[row]], [[]])
-        for row in [("a", "b"), ("c", "b"), ("b", "d"), ("a", "c")]:
+@pytest.mark.parametrize(
+    "node",
+    [reachable(), cheapest_path(), extreme_label(minimum=True), reachable_by_halves()],
+    ids=lambda node: node.name,
+)
+def test_every_row_rests_on_older_ones_and_these_know_it(node: Fixpoint) -> None:
+    chooser = random.Random(7)
+    program = program_of(node)
+    width = len(program.uses[0].columns)
+    engine = ranked_engine(program, RecursionOptions(elastic=1.0))
+    proofs = engine._proofs  # type: ignore[attr-defined]
+    links: set[Row] = set()
+    kept = 0
+    for _ in range(300):
+        value: Value = chooser.choice("pqr") if node.name == "least" else chooser.randint(0, 2)
+        row: Row = (chooser.choice("abcde"), chooser.choice("abcde"), value)[:width]
+        if row in links:
             engine.change([[]], [[row]])
-            proofs = engine._proofs  # type: ignore[attr-defined]
-            for entry in proofs.view:
-                assert all(entry in users_of(part) for part in entry.proof)
-                assert all(part.rank < entry.rank for part in entry.proof)
-                assert all(entry in user.proof for user in users_of(entry))
+        else:
+            engine.change([[row]], [[]])
+        links ^= {row}
+        superseded = superseded_below(list(proofs.view))
+        assert len(superseded) == proofs.superseded
+        kept = max(kept, len(superseded))
+    assert (kept > 0) == (node.name == "least")
+
+
+def superseded_below(entries: list[Entry]) -> set[Entry]:
+    """Check proofs; return the superseded rows that they use."""
+    checked: set[Entry] = set()
+    while entries:
+        entry = entries.pop()
+        if entry not in checked:
+            checked.add(entry)
+            for part in entry.proof:
+                assert abs(part.rank) < abs(entry.rank) < DEAD
+                assert entry in users_of(part)
+            assert all(entry in user.proof for user in users_of(entry))
+            entries.extend(entry.proof)
+    return {entry for entry in checked if entry.rank < 0}
 
 
 @pytest.mark.parametrize("strategy", ["auto", "ranked"])
