@@ -4,8 +4,9 @@ from stream_engine.recursion.kernels.engine import KernelEngine
 from stream_engine.recursion.kernels.recognition import NotAGraphProblemError, recognise
 from stream_engine.recursion.local_engine import LocalEngine
 from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.program import Program
+from stream_engine.recursion.program import Program, program_of
 from stream_engine.recursion.ranked.engine import ranked_engine
+from streamsql.algebra.operators import Fixpoint
 from streamsql.errors import UnsupportedError
 
 
@@ -32,3 +33,15 @@ def automatic_engine(program: Program, options: RecursionOptions) -> LocalEngine
     except NotAGraphProblemError:
         return ranked_engine(program, options)
     return KernelEngine(program, problem, options, ranked_engine)
+
+
+def recognised(node: Fixpoint) -> tuple[str | None, str]:
+    """Return which kernel fits a recursion ("cheapest"), or None with the reason why none does.
+
+    Raises:
+        UnsupportedError: The recursion is not monotone.
+    """
+    try:
+        return recognise(program_of(node)).title, ""
+    except NotAGraphProblemError as error:
+        return None, str(error)

@@ -7,7 +7,7 @@ could hold up each other, so such edges are no proof, and their ends are searche
 summed along the path in the order of the rule, so floats equal those of an evaluation from scratch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any
@@ -44,7 +44,12 @@ class Costs:
                     found.append(group)
         return found
 
-    def gaining(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
+    def gaining(
+        self,
+        holders: Mapping[Any, Keys],
+        already: Mapping[Any, Keys],  # noqa: ARG002  (keys are compared, not only their presence)
+        edge: Change,
+    ) -> Iterable[Any]:
         """Return the groups in which the end of a new edge gets a smaller sum."""
         a, b, w = edge
         return [g for g, d in holders.items() if d[a] + w < d.get(b, inf)]

@@ -5,7 +5,7 @@ that nodes of one level do not hold up each other: it is above that of a predece
 level, and 0 where the level begins. As in `reach`, ranks need not be least.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -41,7 +41,12 @@ class Plateaus:
         rests = self._rests
         return [g for g, d in holders.items() if b in d and rests(d[b], d[a], w)]
 
-    def gaining(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
+    def gaining(
+        self,
+        holders: Mapping[Any, Keys],
+        already: Mapping[Any, Keys],  # noqa: ARG002  (keys are compared, not only their presence)
+        edge: Change,
+    ) -> Iterable[Any]:
         """Return the groups in which the end of a new edge gets a lower level."""
         a, b, w = edge
         raised = self._raised

@@ -5,7 +5,7 @@ a proof that nodes do not hold up each other on a cycle; they need not be distan
 changes nothing, and a node that loses an edge stays when *any* predecessor of lower rank is left.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stream_engine.recursion.kernels.graph import Change, Graph
@@ -40,10 +40,14 @@ class Reach:
                     found.append(group)
         return found
 
-    def gaining(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
+    def gaining(
+        self,
+        holders: Mapping[Any, Keys],
+        already: Mapping[Any, Keys],
+        edge: Change,  # noqa: ARG002  (all edges are alike)
+    ) -> Iterable[Any]:
         """Return the groups in which a new edge reaches a node."""
-        b = edge[1]
-        return [g for g, d in holders.items() if b not in d]
+        return holders.keys() - already.keys()
 
     def rests_on(self, key: Any, _start: Any) -> bool:
         """Whether a node with that key may rest on being a source."""

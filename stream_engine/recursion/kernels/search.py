@@ -1,6 +1,6 @@
 """One search per group over a common graph, kept under changes of edges and sources."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from stream_engine.recursion.kernels.graph import Change, Graph
@@ -38,8 +38,16 @@ class Core(Protocol):
     def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
         """Return the groups in which the end of an edge that is gone rested on it alone."""
 
-    def gaining(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
-        """Return the groups in which the end of a new edge gets a better key."""
+    def gaining(
+        self, holders: Mapping[Any, Keys], already: Mapping[Any, Keys], edge: Change
+    ) -> Iterable[Any]:
+        """Return the groups in which the end of a new edge gets a better key.
+
+        Args:
+            holders: The groups that reach its beginning.
+            already: The groups that reach its end.
+            edge: The new edge.
+        """
 
     def rests_on(self, key: Any, start: Any) -> bool:
         """Whether a node with that key (None: not reached) may rest on being a source."""
@@ -113,7 +121,7 @@ class GroupedSearch:
             for group in core.losing(at[edge[0]], edge):
                 lost.setdefault(group, []).append(edge[1])
         for edge in come:
-            for group in core.gaining(at[edge[0]], edge):
+            for group in core.gaining(at[edge[0]], at[edge[1]], edge):
                 better.setdefault(group, []).append(edge)
         for group, node, old, new in sources:
             d = self.groups.get(group)
