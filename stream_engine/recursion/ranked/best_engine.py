@@ -20,7 +20,7 @@ from stream_engine.recursion.program import Program
 from stream_engine.recursion.ranked.derivations import Compiler, Growth, Proof, nests_of
 from stream_engine.recursion.ranked.entries import DEAD, Entry
 from stream_engine.recursion.ranked.groups import Candidate, Groups, priority_of, selector_of
-from stream_engine.recursion.ranked.proofs import Proofs, is_shown, most_deaths, widths_of
+from stream_engine.recursion.ranked.proofs import CHECK_EVERY, Proofs, is_shown, most_deaths
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
@@ -42,7 +42,7 @@ class RankedBestEngine:
         self._program = program
         self._options = options
         nests = nests_of(program)
-        self._proofs = Proofs(widths_of(program), nests.indexes(selection.group))
+        self._proofs = Proofs(program, nests.indexes(selection.group))
         self._groups: Groups = {}
         compiler = Compiler(self._proofs.tables, selection, self._groups)
         self._derivations = compiler.derivations(nests)
@@ -107,8 +107,9 @@ class RankedBestEngine:
         proofs, queue, groups = self._proofs, self._queue, self._groups
         get, group_of = proofs.view.get, self._selector.group_of
         claim, new_group = self._selector.claim, self._selector.new_group
-        deepest = 0
+        deepest = turns = 0
         while queue:
+            turns += 1
             _, _, level, row, proof = heappop(queue)
             entry = get(row)
             if not is_shown(proof) or (entry is not None and entry.rank != DEAD):
@@ -127,8 +128,8 @@ class RankedBestEngine:
             if superseded:  # may be what the better row was derived from
                 for other in superseded:
                     proofs.supersede(other)
-            if level >= deepest:
-                deepest = level + 1
+            if level >= deepest or turns % CHECK_EVERY == 0:
+                deepest = max(deepest, level + 1)
                 self._check(deepest)
             self._grow(growth.recursive, [entry], level + 1)
         self._check(deepest)
@@ -137,10 +138,9 @@ class RankedBestEngine:
 
     def _check(self, deepest: int) -> None:
         """Stop what grows for ever, such as the derivations along a cycle of negative cost."""
-        program, proofs = self._program, self._proofs
-        program.check_rounds(deepest, len(self._groups))
-        program.check_size(proofs.live, proofs.superseded)
-        program.check_derivations(self._done, self._options.max_derivations)
+        self._program.check_rounds(deepest, len(self._groups))
+        self._program.check_derivations(self._done, self._options.max_derivations)
+        self._proofs.check_size()
 
     def _computed_again(self) -> Delta:
         proofs = self._proofs

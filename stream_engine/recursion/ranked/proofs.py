@@ -17,6 +17,9 @@ from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 from streamsql.errors import InternalError
 
+CHECK_EVERY = 1_024
+"""Rows between two looks at whether the work is still wanted."""
+
 
 class Proofs:
     """Rows of the leaves and of the view.
@@ -26,8 +29,8 @@ class Proofs:
     back is the same entry and shows in no delta.
 
     Args:
-        widths: Numbers of columns by leaf number and RECURSIVE.
-        indexes: By which columns they are looked up.
+        program: The recursion.
+        indexes: By leaf number and RECURSIVE, the columns to look up by.
 
     Attributes:
         tables: By leaf number and RECURSIVE.
@@ -37,14 +40,12 @@ class Proofs:
         lost: Entries of the view that died during this change; some may live again.
     """
 
-    def __init__(
-        self, widths: Mapping[int, int], indexes: Mapping[int, Sequence[tuple[int, ...]]]
-    ) -> None:
-        self.tables = {
-            relation: EntryTable(width, indexes.get(relation, ()))
-            for relation, width in widths.items()
-        }
-        self.view = self.tables[RECURSIVE]
+    def __init__(self, program: Program, indexes: Mapping[int, Sequence[tuple[int, ...]]]) -> None:
+        self._program = program
+        self.view = EntryTable(program.width, indexes.get(RECURSIVE, ()))
+        self.tables = {RECURSIVE: self.view}
+        for leaf, use in enumerate(program.uses):
+            self.tables[leaf] = EntryTable(len(use.columns), indexes.get(leaf, ()))
         self.live = 0
         self.superseded = 0
         self.lost: list[Entry] = []
@@ -124,13 +125,19 @@ class Proofs:
 
         Returns:
             Whether all suspects are decided.
+
+        Raises:
+            RecursionInterruptedError: Its query was interrupted.
         """
         suspects = self._suspects
-        deaths = 0
+        deaths = decisions = 0
         while suspects:
             suspect = heappop(suspects)[1]
             if suspect.rank == DEAD or not is_broken(suspect.proof):
                 continue
+            decisions += 1
+            if decisions % CHECK_EVERY == 0:
+                self.check_size()
             row, rank = suspect.row, abs(suspect.rank)
             for support in supports:
                 proof = support(row, rank)
@@ -144,6 +151,15 @@ class Proofs:
                     return False
                 self._lose(suspect)
         return True
+
+    def check_size(self) -> None:
+        """Stop what has grown too large, or what nobody wants any more.
+
+        Raises:
+            RecursionLimitError: There are too many rows.
+            RecursionInterruptedError: Its query was interrupted.
+        """
+        self._program.check_size(self.live, self.superseded)
 
     def _lose(self, entry: Entry) -> None:
         """Let a row die; rows that rest on it become suspects."""
@@ -231,13 +247,6 @@ class Proofs:
         self._unused.clear()
         self._entered = set()
         self._left = {}
-
-
-def widths_of(program: Program) -> dict[int, int]:
-    """Return the numbers of columns of the relations of a program."""
-    widths = {leaf: len(use.columns) for leaf, use in enumerate(program.uses)}
-    widths[RECURSIVE] = program.width
-    return widths
 
 
 def most_deaths(elastic: float, live: int) -> float:

@@ -7,7 +7,7 @@ from stream_engine.recursion.options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program import Program
 from stream_engine.recursion.ranked.derivations import Compiler, Growth, Proof, nests_of
 from stream_engine.recursion.ranked.entries import DEAD, Entry
-from stream_engine.recursion.ranked.proofs import Proofs, most_deaths, widths_of
+from stream_engine.recursion.ranked.proofs import CHECK_EVERY, Proofs, most_deaths
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
@@ -30,7 +30,7 @@ class RankedSetEngine:
         self._program = program
         self._options = options
         nests = nests_of(program)
-        self._proofs = Proofs(widths_of(program), nests.indexes(None))
+        self._proofs = Proofs(program, nests.indexes(None))
         self._derivations = Compiler(self._proofs.tables).derivations(nests)
         self._done = 0
 
@@ -63,7 +63,9 @@ class RankedSetEngine:
         """Let dead rows live again that have a derivation from live rows of any rank."""
         rescued: list[Entry] = []
         place = self._proofs.place
-        for entry in self._proofs.lost:
+        for number, entry in enumerate(self._proofs.lost):
+            if number % CHECK_EVERY == 0:
+                self._proofs.check_size()
             row = entry.row
             for support in self._derivations.supports:
                 proof = support(row, DEAD)
@@ -86,7 +88,7 @@ class RankedSetEngine:
         program, counters = self._program, self.counters
         while batch:
             counters.rounds += 1
-            program.check_size(self._proofs.live)
+            self._proofs.check_size()
             following: list[Entry] = []
             rest = iter(batch)
             while chunk := list(islice(rest, CHUNK)):
