@@ -166,6 +166,14 @@ class MessageClient(Protocol):
         """Add a callback that is called on the event loop with bursts of messages, in order."""
         ...
 
+    def on_arrival(self, callback: Callable[[Message], None]) -> None:
+        """Set a callback that sees each message as it arrives, before its turn on the event loop.
+
+        It is called on the network thread while the loop may be busy: it must be short and may only
+        touch what is safe to touch from there. Set it before connecting.
+        """
+        ...
+
     def on_connection(self, callback: ConnectionCallback) -> None:
         """Add a callback that is called on the event loop at each connect and disconnect."""
         ...

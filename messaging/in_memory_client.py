@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from messaging.callbacks import call_each
@@ -124,6 +125,15 @@ class InMemoryClient:
     def on_messages(self, callback: MessagesCallback) -> None:
         """Add a callback for bursts of messages."""
         self._on_messages.append(callback)
+
+    def on_arrival(self, callback: Callable[[Message], None]) -> None:
+        """Set a callback for messages as they arrive; here they arrive on the event loop."""
+
+        def glance(messages: list[Message]) -> None:
+            for message in messages:
+                callback(message)
+
+        self._on_messages.insert(0, glance)
 
     def on_connection(self, callback: ConnectionCallback) -> None:
         """Add a callback for connects (True) and disconnects (False)."""

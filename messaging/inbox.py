@@ -66,10 +66,11 @@ class Inbox:
         deliver: Called on the loop with each burst, in order.
         max_events: How many may wait before the network thread is held.
         max_bytes: How many bytes of payload may wait before it is held.
+        glance: Called on the network thread with each message before it waits.
         burst: Most events delivered in one turn of the loop.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (where events go, and the bounds)
         self,
         loop: asyncio.AbstractEventLoop,
         deliver: Callable[[list[Event]], None],
@@ -77,12 +78,14 @@ class Inbox:
         max_events: int = 20_000,
         max_bytes: int = 64 * 1024 * 1024,
         burst: int = 1_000,
+        glance: Callable[[Message], None] | None = None,
     ) -> None:
         self._loop = loop
         self._deliver = deliver
         self._max_events = max_events
         self._max_bytes = max_bytes
         self._burst = burst
+        self._glance = glance
         self._events: deque[Event] = deque()
         self._scheduled = False
         self._room = threading.Event()
@@ -94,6 +97,8 @@ class Inbox:
     def put(self, event: Event) -> None:
         """Add an event; called on the network thread, which is held while there is no room."""
         if type(event) is Message:
+            if self._glance is not None:
+                self._glance(event)
             self._bytes_in += len(event.payload)
             while self._full() and not self._closed:
                 self._room.clear()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from messaging.callbacks import call_each
@@ -69,6 +70,7 @@ class MqttClient:
         self._asked: dict[int, asyncio.Future[tuple[int, ...]]] = {}
         self._on_messages: list[MessagesCallback] = []
         self._on_connection: list[ConnectionCallback] = []
+        self._on_arrival: Callable[[Message], None] | None = None
         self._inbox: Inbox | None = None
         self._first: asyncio.Future[str] | None = None  # "" or why we were refused
         self._gone = asyncio.Event()
@@ -93,7 +95,7 @@ class MqttClient:
             message = f"client {self.client_id!r} was already started"
             raise RuntimeError(message)
         loop = asyncio.get_running_loop()
-        self._inbox = Inbox(loop, self._deliver)
+        self._inbox = Inbox(loop, self._deliver, glance=self._glance)
         self._first = loop.create_future()
         self._link.start(self._inbox)
         if timeout is None:
@@ -107,6 +109,10 @@ class MqttClient:
             await self.close()
             message = f"broker {self._settings.address}: {refusal}"
             raise ConnectFailed(message, hint="is it running, and are address and password right?")
+
+    def _glance(self, message: Message) -> None:
+        if self._on_arrival is not None:
+            self._on_arrival(message)
 
     async def subscribe(self, *filters: str, qos: int = 1) -> None:
         """Subscribe; see `messaging.client.MessageClient.subscribe`."""
@@ -149,6 +155,10 @@ class MqttClient:
     def on_messages(self, callback: MessagesCallback) -> None:
         """Add a callback for bursts of messages."""
         self._on_messages.append(callback)
+
+    def on_arrival(self, callback: Callable[[Message], None]) -> None:
+        """Set a callback for messages as they arrive, on the network thread."""
+        self._on_arrival = callback
 
     def on_connection(self, callback: ConnectionCallback) -> None:
         """Add a callback for connects (True) and disconnects (False)."""

@@ -1,7 +1,7 @@
 """A query's fragments at one site: their circuits, and what goes in and out."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stream_engine.circuit.circuit import Circuit, OperatorStatistics
 from stream_engine.circuit.compiler import compile_plan
@@ -12,6 +12,7 @@ from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.routing import route
 from stream_engine.operators.operator import RecursiveOperator
 from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.program import never
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, walk_plan
@@ -57,8 +58,15 @@ class InstalledQuery:
         senders: Remote sites that send to the fragments here.
     """
 
-    def __init__(
-        self, bundle: FragmentBundle, *, site: str, epoch: int, first: int, first_life: int = 0
+    def __init__(  # noqa: PLR0913  (what runs, where, from which numbers on, and until when)
+        self,
+        bundle: FragmentBundle,
+        *,
+        site: str,
+        epoch: int,
+        first: int,
+        first_life: int = 0,
+        interrupted: Callable[[], bool] = never,
     ) -> None:
         """Compile the fragments.
 
@@ -68,6 +76,7 @@ class InstalledQuery:
             epoch: This site's epoch.
             first: First sequence number of outgoing channels.
             first_life: Lives that the recursions have had here, in this version and epoch.
+            interrupted: Whether it is to stop at once; recursions ask in the middle of a change.
 
         Raises:
             InternalError: The bundle contradicts itself.
@@ -78,7 +87,7 @@ class InstalledQuery:
         self._fragments = _producers_first(bundle, site)
         self._circuits: dict[str, Circuit] = {
             fragment.id: compile_plan(
-                fragment.plan, _fixpoints_at(site, fragment, epoch, first_life)
+                fragment.plan, _fixpoints_at(site, fragment, epoch, first_life, interrupted)
             )
             for fragment in self._fragments
         }
@@ -262,15 +271,17 @@ class InstalledQuery:
 
 
 def _fixpoints_at(
-    site: str, fragment: Fragment, epoch: int, first_life: int
+    site: str, fragment: Fragment, epoch: int, first_life: int, interrupted: Callable[[], bool]
 ) -> Callable[[Fixpoint], RecursiveOperator]:
     """Return the factory of the recursions of a fragment at a site."""
     sites = fragment.sites
-    options = RecursionOptions(owner=HomeOwner(dict(fragment.homes))) if fragment.homes else None
+    options = RecursionOptions(interrupted=interrupted)
+    if fragment.homes:
+        options = replace(options, owner=HomeOwner(dict(fragment.homes)))
 
     def make(node: Fixpoint) -> RecursiveOperator:
         if sites == (site,):
-            return recursive_operator(node, site=site, sites=sites, epoch=epoch)
+            return recursive_operator(node, site=site, sites=sites, epoch=epoch, options=options)
 
         def begin(life: int) -> RecursiveOperator:
             return recursive_operator(node, site=site, sites=sites, epoch=life, options=options)

@@ -6,6 +6,7 @@ calls `step` with the time, and sends what comes out.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from stream_engine.installed_query import FragmentStatistics, InstalledQuery, SourceChanges
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
@@ -13,7 +14,12 @@ from streamsql.algebra.operators import Scan
 from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
-from streamsql.errors import DeploymentError, FederationError, InternalError
+from streamsql.errors import (
+    DeploymentError,
+    FederationError,
+    InternalError,
+    RecursionInterruptedError,
+)
 from streamsql.wire.channels import Reception
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
@@ -79,6 +85,7 @@ class SiteEngine:
         self._queries: dict[str, InstalledQuery] = {}
         self._failed: dict[str, FragmentBundle] = {}
         self._lives: dict[str, tuple[int, int]] = {}
+        self._interrupted: set[str] = set()
         self._resyncs: dict[tuple[str, str], None] = {}
         self._floor = 0
 
@@ -113,7 +120,9 @@ class SiteEngine:
             epoch=self.epoch,
             first=self._floor if running is None else max(self._floor, running.last_sequence()),
             first_life=self._next_life(bundle),
+            interrupted=partial(self._interrupted.__contains__, bundle.query),
         )
+        self._interrupted.discard(bundle.query)
         for scan in query.scans:
             self._check_columns(scan)
         self._forget(bundle.query)
@@ -125,8 +134,17 @@ class SiteEngine:
                 self._resyncs[(bundle.query, sender)] = None
         self._drop_unused()  # last: a source that only the old version read keeps its rows
 
+    def interrupt(self, query: str) -> None:
+        """Let a step end early that works on a recursion of a query; `uninstall` has to follow.
+
+        Unlike everything else here this may be called by another thread while `step` runs.
+        """
+        if query in self._queries:
+            self._interrupted.add(query)
+
     def uninstall(self, query: str) -> None:
         """Stop a query; nothing happens if it does not run here."""
+        self._interrupted.discard(query)
         self._forget(query)
         self._drop_unused()
 
@@ -221,6 +239,9 @@ class SiteEngine:
                 continue
             try:
                 batches = list(query.step(sources, now))
+            except RecursionInterruptedError:
+                self._forget(name)
+                self._drop_unused()
             except FederationError as error:
                 self._fail(name, error, result)
             except (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:

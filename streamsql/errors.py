@@ -104,6 +104,12 @@ class RecursionLimitError(FederationError):
     code = "recursion_limit"
 
 
+class RecursionInterruptedError(RecursionLimitError):
+    """A running recursion was stopped because nobody wants its query any more."""
+
+    code = "recursion_interrupted"
+
+
 class InternalError(FederationError):
     """A defect of Pando itself; the message names the rule, operator or plan."""
 

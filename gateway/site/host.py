@@ -105,6 +105,7 @@ class SiteHost:
             SubscribeRefused: The broker does not let us read what is ours.
         """
         self.client.on_messages(self._on_messages)
+        self.client.on_arrival(self._glance)
         self.client.on_connection(self._on_connection)
         topics, me = self.topics, self.site
         await self.client.subscribe(
@@ -113,6 +114,17 @@ class SiteHost:
             topics.exchange("+", me, "+"),
             topics.command(me, "+"),
         )
+
+    def _glance(self, message: Message) -> None:
+        """Interrupt the recursions of a query that is being stopped; called on the network thread.
+
+        The message waits behind a step that may work on that very query for minutes.
+        """
+        if message.payload or not message.topic.startswith(self.topics.root):
+            return
+        match self.topics.parts(message.topic):
+            case ["q", query, "frag", to] if to == self.site:
+                self.engine.interrupt(query)
 
     async def run(self) -> None:
         """Step whenever there is something to do, until cancelled."""

@@ -65,7 +65,7 @@ class FixpointOperator:
         options = options or RecursionOptions()
         if site not in sites or len(sites) > MAX_SITES:
             raise InternalError(f"recursion {node.name}: {site} not among {len(sites)} sites")
-        program = program_of(node)
+        program = program_of(node, interrupted=options.interrupted)
         self.node = node
         self.site = site
         self.sites = sites

@@ -1,10 +1,12 @@
 """How a fixpoint is maintained, and what it counts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.placement import OwnerFunction
+from stream_engine.recursion.program import never
 from streamsql.algebra.operators import RecursionChoice
 from streamsql.errors import UnsupportedError
 from streamsql.wire.partitioning import site_of
@@ -47,6 +49,7 @@ class RecursionOptions:
             half both cost about the same.
         max_derivations: Bound on the derivations of one settle.
         owner: Chooses the site of a key.
+        interrupted: Whether the query is to stop at once; asked in the middle of a change.
 
     Raises:
         UnsupportedError: Something has no such name.
@@ -65,6 +68,7 @@ class RecursionOptions:
     elastic: float = 0.5
     max_derivations: int = 20_000_000
     owner: OwnerFunction = site_of
+    interrupted: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         """Refuse what there is not."""

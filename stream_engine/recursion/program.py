@@ -1,10 +1,16 @@
 """A fixpoint as a program: rules over leaves that are cut to what the rules read."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from stream_engine.recursion.rules import LeafUse, Rule, narrowed, rules_of
 from streamsql.algebra.operators import AggregateSelection, Fixpoint, Plan
-from streamsql.errors import RecursionLimitError
+from streamsql.errors import RecursionInterruptedError, RecursionLimitError
+
+
+def never() -> bool:
+    """Return False: nothing interrupts."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,7 @@ class Program:
         rules: Base and step rules over the narrowed leaves.
         selection: With it, only the best rows per group are in the view and recur.
         limit: Most rows of the view.
+        interrupted: Whether its query is to stop at once, in the middle of a change too.
     """
 
     name: str
@@ -28,6 +35,7 @@ class Program:
     rules: tuple[Rule, ...]
     selection: AggregateSelection | None
     limit: int
+    interrupted: Callable[[], bool] = never
 
     @property
     def is_linear(self) -> bool:
@@ -40,7 +48,9 @@ class Program:
         return None if self.selection is None else self.selection.group
 
     def check_size(self, rows: int, candidates: int = 0) -> None:
-        """Stop a view that has grown too large.
+        """Stop a view that has grown too large, or that nobody wants any more.
+
+        Engines call it at least once a round.
 
         Args:
             rows: Of the view.
@@ -48,7 +58,9 @@ class Program:
 
         Raises:
             RecursionLimitError: There are more than `limit` rows, or twice as many candidates.
+            RecursionInterruptedError: Its query was interrupted.
         """
+        self.check_wanted()
         if rows > self.limit or candidates > 2 * self.limit + 1_000:
             what = self.limit if rows > self.limit else f"{2 * self.limit} candidate"
             raise RecursionLimitError(
@@ -56,12 +68,23 @@ class Program:
                 hint="bound it (hops < 12) or raise it: WITH RECURSIVE (LIMIT n)",
             )
 
+    def check_wanted(self) -> None:
+        """Stop the work for a query that nobody wants any more.
+
+        Raises:
+            RecursionInterruptedError: It was interrupted.
+        """
+        if self.interrupted():
+            raise RecursionInterruptedError(f"recursion {self.name} was stopped while it worked")
+
     def check_derivations(self, done: int, most: int) -> None:
         """Stop the work for one change when it is more than `most` derivations.
 
         Raises:
             RecursionLimitError: It is.
+            RecursionInterruptedError: Its query was interrupted.
         """
+        self.check_wanted()
         if done > most:
             raise RecursionLimitError(
                 f"recursion {self.name} needs more than {most} derivations for one change",
@@ -81,8 +104,12 @@ class Program:
             )
 
 
-def program_of(node: Fixpoint) -> Program:
+def program_of(node: Fixpoint, *, interrupted: Callable[[], bool] = never) -> Program:
     """Return the program of a fixpoint.
+
+    Args:
+        node: The fixpoint.
+        interrupted: Whether its query is to stop at once.
 
     Raises:
         UnsupportedError: A branch is not monotone.
@@ -90,5 +117,12 @@ def program_of(node: Fixpoint) -> Program:
     rule_set = rules_of(node)
     uses, rules = narrowed(rule_set)
     return Program(
-        node.name, len(node.schema), rule_set.leaves, uses, rules, node.selection, node.limit
+        node.name,
+        len(node.schema),
+        rule_set.leaves,
+        uses,
+        rules,
+        node.selection,
+        node.limit,
+        interrupted,
     )

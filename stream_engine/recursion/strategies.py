@@ -63,13 +63,23 @@ def recursive_operator(
     at_one_place = len(sites) == 1 or travels
     if make_engine is not None and at_one_place:
         return ReplicatedFixpoint(
-            program_of(node), make_engine, site=site, sites=sites, epoch=epoch, options=options
+            program_of(node, interrupted=options.interrupted),
+            make_engine,
+            site=site,
+            sites=sites,
+            epoch=epoch,
+            options=options,
         )
     if options.strategy == "dred":
-        program = program_of(node)
+        program = program_of(node, interrupted=options.interrupted)
         return DredOperator(program, site=site, sites=sites, epoch=epoch, options=options)
     if options.strategy == "set":
-        return SetOperator(program_of(node), site=site, sites=sites, options=options)
+        return SetOperator(
+            program_of(node, interrupted=options.interrupted),
+            site=site,
+            sites=sites,
+            options=options,
+        )
     if options.strategy == "relative":
         options = replace(options, annotations="relative")
     elif options.strategy not in ("auto", "absorption"):
