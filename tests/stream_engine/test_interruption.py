@@ -27,11 +27,11 @@ SELECT name, n FROM numbers WITH (strategy = '{strategy}')"""
 
 def runaway(strategy: str) -> FragmentBundle:
     catalog = Catalog()
-    for statement in parse_script(RUNAWAY.format(strategy=strategy)):
-        if isinstance(statement, CreateSource):
-            catalog.define(define(statement, catalog))
-        elif isinstance(statement, Query):
-            plan = bind_query(statement, catalog).plan
+    create, query = parse_script(RUNAWAY.format(strategy=strategy))
+    assert isinstance(create, CreateSource)
+    assert isinstance(query, Query)
+    catalog.define(define(create, catalog))
+    plan = bind_query(query, catalog).plan
     return FragmentBundle("runaway", 1, (Fragment("f1", Engine.BASE, plan, ("s",)),), plan.schema)
 
 
