@@ -7,6 +7,7 @@ import pytest
 
 from stream_engine.exchange import peered_fixpoint
 from stream_engine.exchange.peered_fixpoint import LIVES, PeeredFixpoint, address
+from stream_engine.recursion.options import FixpointCounters
 from stream_engine.recursion.outbox import Parcels
 from streamsql.algebra.operators import Plan, RemoteSource
 from streamsql.data.delta import Delta
@@ -38,6 +39,7 @@ class Recorder:
     received: list[tuple[str, str]] = field(default_factory=list)
     killed: list[tuple[str, int]] = field(default_factory=list)
     pending: list[Message] = field(default_factory=list)
+    counters: FixpointCounters = field(default_factory=FixpointCounters)
 
     def apply(self, port: int, delta: Delta) -> None:
         assert port == 0
