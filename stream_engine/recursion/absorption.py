@@ -2,9 +2,9 @@
 
 Of every row a part of the annotation has been *sent* on: into the local recursion for the rows of
 this site's partition, to another site for the rest. The first derivation is sent at once.
-Alternatives are treated by policy: with WITNESS they are not even made, because the join state has
-them all; with LAZY they are buffered, and sent one witness at a time when what was sent has died,
-before the row is given up; with EAGER they are sent as they come.
+Alternatives are treated by policy: with WITNESS one is kept and others are not even made, because
+the join state has them all; with LAZY they are buffered, and sent one witness at a time when what
+was sent has died, before the row is given up; with EAGER they are sent as they come.
 
 The number of buffered supports per row is bounded. A row that had to drop some, and with WITNESS
 any row, is *incomplete*: when everything kept has died it becomes a suspect, which the caller
@@ -29,9 +29,10 @@ _REBUILD_SLACK = 20_000
 class Shipping(enum.StrEnum):
     """When alternative derivations of a row are sent on.
 
-    WITNESS: derived again, as one conjunction, when the last one has died. LAZY: buffered, and one
-    witness sent when the last one has died; with an interval or a capacity all of them from time to
-    time. EAGER: as soon as they are not absorbed by what was sent (the paper: every second).
+    WITNESS: one conjunction when the last one has died, kept or derived again. LAZY: buffered, and
+    one witness sent when the last one has died; with an interval or a capacity all of them from
+    time to time. EAGER: as soon as they are not absorbed by what was sent (the papers: every
+    second).
     SHIP_ALL: as EAGER, and between sites even what is absorbed (a baseline).
     """
 
@@ -79,6 +80,7 @@ class AbsorptionTable:
         released: Entries with what is to be sent on now; taken by the caller.
         suspects: Rows that died although derivations had been dropped; taken by the caller.
         waiting: Entries that hold alternatives back, and perhaps some that do no longer.
+        saturated: With WITNESS, rows that need no further derivation: they have an alternative.
         dropped: How many derivations were dropped for width.
     """
 
@@ -89,6 +91,7 @@ class AbsorptionTable:
         self.released: list[tuple[Entry, Any]] = []
         self.suspects: list[Row] = []
         self.waiting: dict[Entry, None] = {}
+        self.saturated: dict[Row, None] = {}
         self.dropped = 0
         self._dead: set[int] = set()
         self._holders: dict[int, dict[Entry, None]] = {}
@@ -106,7 +109,7 @@ class AbsorptionTable:
             if entry is None:
                 self.begin(row, annotation)
             elif witness:
-                continue
+                self._spare(entry, annotation)
             elif implies(annotation, entry.sent):
                 if self.shipping is Shipping.SHIP_ALL:
                     self.absorbed_again(entry, annotation)
@@ -135,6 +138,12 @@ class AbsorptionTable:
 
     def absorbed_again(self, entry: Entry, annotation: Any) -> None:
         """React to a derivation that what was sent absorbs (ship-all only)."""
+
+    def _spare(self, entry: Entry, annotation: Any) -> None:
+        """Keep one alternative witness of a row that has none."""
+        if entry.buffered is None and not self.encoding.implies(annotation, entry.sent):
+            entry.buffered = annotation
+            self.waiting[entry] = self.saturated[entry.row] = None
 
     def _buffer(self, entry: Entry, annotation: Any) -> None:
         encoding = self.encoding
@@ -216,7 +225,7 @@ class AbsorptionTable:
         entry.sent = found
         if entry.buffered is not None:
             rest = encoding.difference(entry.buffered, found)
-            entry.buffered = None if encoding.is_false(rest) else rest
+            self._set_buffered(entry, rest)
         if entry.received:
             rests = [held for held in entry.received if not encoding.implies(held, found)]
             entry.received = tuple(rests)
@@ -228,9 +237,15 @@ class AbsorptionTable:
     def _restrict_alternatives(self, entry: Entry) -> None:
         encoding, dead = self.encoding, self._dead
         if entry.buffered is not None:
-            buffered = encoding.restrict(entry.buffered, dead)
-            entry.buffered = None if encoding.is_false(buffered) else buffered
+            self._set_buffered(entry, encoding.restrict(entry.buffered, dead))
         self._restrict_received(entry)
+
+    def _set_buffered(self, entry: Entry, annotation: Any) -> None:
+        if self.encoding.is_false(annotation):
+            entry.buffered = None
+            self.saturated.pop(entry.row, None)
+        else:
+            entry.buffered = annotation
 
     def _restrict_received(self, entry: Entry) -> None:
         encoding, dead = self.encoding, self._dead
@@ -257,6 +272,7 @@ class AbsorptionTable:
         """Remove a row without support."""
         del self.entries[entry.row]
         self.waiting.pop(entry, None)
+        self.saturated.pop(entry.row, None)
         if self.shipping is Shipping.WITNESS or not entry.complete:
             self.suspects.append(entry.row)
 
@@ -336,6 +352,7 @@ class AbsorptionTable:
         self.released = []
         self.suspects = []
         self.waiting = {}
+        self.saturated = {}
         self._dead = set()
         self._holders = {}
         self._mentions = 0

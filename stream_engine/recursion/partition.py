@@ -210,8 +210,8 @@ class Partition:
             self._check_size()
 
     def _derive_new(self, plans: Sequence[ProbePlan], start: list[Annotated]) -> int:
-        """Derive rows that are not known; known ones need no other support now."""
-        known = (self.view.entries, self.outbox.entries)
+        """Derive rows, but none that are known and have an alternative."""
+        known = (self.view.saturated, self.outbox.saturated)
         derivations = 0
         conjoin, table = self._encoding.conjoin, self._table
         for plan in plans:

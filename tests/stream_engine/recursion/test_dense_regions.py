@@ -81,7 +81,9 @@ def test_regions_are_right_and_annotations_bounded(options: RecursionOptions) ->
     most = options.width * (32 if options.annotations == "bdd" else 30)
     for entry in view.entries.values():
         assert all(encoding.size(part) <= most for part in view.annotations(entry))
-        assert options.shipping is not Shipping.WITNESS or entry.buffered is None
+        if options.shipping is Shipping.WITNESS:
+            parts = [part for part in (entry.sent, entry.buffered) if part is not None]
+            assert all(len(part) == 1 for part in parts)
     for number, sensor in enumerate(choice.sample(sorted(grid.lit), 70)):
         grid.toggle(sensor)
         if number % 10 == 0:
