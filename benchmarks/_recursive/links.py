@@ -17,21 +17,20 @@ BY_HAND = "dred, by hand"
 """Delete-and-rederive written for reachability alone, which is faster than the general one."""
 
 
-def contestants(query: str, *, small: bool) -> dict[str, Make]:
+def contestants(query: str, size: int) -> dict[str, Make]:
     """Return the product in several ways and the peers.
 
     Args:
         query: "reachable" or "cheapest".
-        small: Whether the ways that slow down with the size of the view take part.
+        size: Links; ways that slow down with the size of the view take part while it is small.
     """
-    found = {
-        DEFAULT: product(query),
-        "ranked": product(query, "strategy = 'ranked'"),
-        "dred": product(query, DRED),
-    }
-    if query == "reachable":
+    found = {DEFAULT: product(query)}
+    if size <= 1_600:
+        found["ranked"] = product(query, "strategy = 'ranked'")
+    if query == "reachable" and size <= 1_600:
         found[BY_HAND] = lambda _trace: DeleteRederive()
-    if small:
+    if size <= 400:
+        found["dred"] = product(query, DRED)
         found["absorption"] = product(query, "strategy = 'absorption'")
         if query == "reachable":
             found["absorption, bdd"] = product(
@@ -50,7 +49,7 @@ def run_links(
     for size in sizes:
         trace = w1(size)
         for query in ("reachable", "cheapest"):
-            makers = contestants(query, small=size <= 400)
+            makers = contestants(query, size)
             found = session(trace, makers, rounds=rounds, cap=cap)
             times[size, query] = found
             figures[f"{trace.name}, {query}"] = {n: t.summary() for n, t in found.items()}
