@@ -47,7 +47,11 @@ class KernelEngine:
         self._problem = problem
         self._options = options
         self._fallback = fallback
-        self._how = "compiled" if can_be_compiled(problem, options.compiled) else "python"
+        self._how = "python"
+        if can_be_compiled(problem, options.compiled):
+            self._how = "compiled"
+        elif options.compiled == "yes":
+            self._how = "python: this kind is not compiled"
         self._leaves: tuple[dict[Row, None], ...] = tuple({} for _ in program.uses)
         self._other: LocalEngine | None = None
         self._why = ""

@@ -265,3 +265,8 @@ def test_places_too_far_apart_for_a_grid_are_left_to_another_engine() -> None:
     assert "too far away" in run.engine.description
     run.toggle([("triggered", ("t", 10.0, 9.0, 0))])
     assert len(run.view) == 1
+
+
+def test_kinds_that_are_not_compiled_say_so() -> None:
+    run = run_of("widest", WAYS.get("compiled", RecursionOptions()))
+    assert ("not compiled" in run.engine.description) == ("compiled" in WAYS)
