@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ def run_links(
 
 
 def pathway_figures(trace: LinkTrace, cap: float) -> dict[str, float] | None:
-    """Return medians of Pathway in milliseconds; None where PATHWAY_PYTHON names no Python.
+    """Return medians of Pathway in milliseconds; None where PATHWAY_PYTHON names no
+    Python, or where Pathway does not finish.
 
     Raises:
         AssertionError: Its view has another number of rows.
@@ -84,8 +86,11 @@ def pathway_figures(trace: LinkTrace, cap: float) -> dict[str, float] | None:
         capture_output=True,
         text=True,
         timeout=300 + 4 * cap,
-        check=True,
+        check=False,
     )
+    if done.returncode:
+        sys.stderr.write(f"Pathway gave up on {trace.name}: {done.stderr.strip()[-200:]}\n")
+        return None
     found = json.loads(done.stdout.strip().splitlines()[-1])
     return {
         "insert": round(quantile(found["insert"], 0.5), 3),

@@ -86,12 +86,14 @@ class Scratch(NamedTuple):
 def _compiled(function: Function) -> Function:
     """Compile a function when it is first called; keep the result on disk for later processes.
 
+    Indexes are checked, as in Python: a defect must not write into somebody else's memory.
+
     Where no folder can be written to, every process compiles for itself.
     """
     try:
-        return cast("Function", numba.njit(cache=True)(function))
+        return cast("Function", numba.njit(cache=True, boundscheck=True)(function))
     except RuntimeError:
-        return cast("Function", numba.njit(function))
+        return cast("Function", numba.njit(boundscheck=True)(function))
 
 
 @_compiled
