@@ -63,8 +63,9 @@ def run_links(
 
 
 def pathway_figures(trace: LinkTrace, cap: float) -> dict[str, float] | None:
-    """Return medians of Pathway in milliseconds; None where PATHWAY_PYTHON names no
-    Python, or where Pathway does not finish.
+    """Return medians of Pathway in milliseconds; None where there is none, or it gives up.
+
+    PATHWAY_PYTHON names the Python of an environment that has it.
 
     Raises:
         AssertionError: Its view has another number of rows.
