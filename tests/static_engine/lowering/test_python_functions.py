@@ -1,5 +1,9 @@
 """Functions that travel to Spark's workers by value."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import msgspec
 from pyspark import cloudpickle
 
@@ -7,9 +11,25 @@ from static_engine.lowering import python_functions
 from streamsql.algebra import scalar
 from streamsql.data.types import DataType
 
+WORKER = """
+import pickle, sys
+cast, integer = pickle.load(open(sys.argv[1], "rb"))
+print(cast(2.5, integer), "streamsql" in sys.modules)
+"""
 
-def test_functions_can_be_sent_after_a_plan_was_decoded() -> None:
+
+def test_functions_can_be_sent_after_a_plan_was_decoded(tmp_path: Path) -> None:
+    # Never loaded in this process: what is sent by value would replace parts of the class here.
     assert python_functions.PythonFunction is not None
     assert msgspec.convert("INTEGER", DataType) is DataType.INTEGER
-    sent = cloudpickle.loads(cloudpickle.dumps(scalar.cast))  # type: ignore[no-untyped-call]
-    assert sent(2.5, DataType.INTEGER) == 2
+    sent = tmp_path / "sent"
+    sent.write_bytes(cloudpickle.dumps((scalar.cast, DataType.INTEGER)))  # type: ignore[no-untyped-call]
+    worker = subprocess.run(
+        [sys.executable, "-c", WORKER, str(sent)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert worker.returncode == 0, worker.stderr
+    assert worker.stdout.split() == ["2", "False"]
