@@ -12,14 +12,14 @@ Link = tuple[str, str, int]
 """Source, target, cost."""
 
 REACHABLE = """CREATE LINK SOURCE link (src TEXT, dst TEXT, cost INTEGER);
-WITH RECURSIVE reachable (src, dst) AS (
+WITH RECURSIVE (LIMIT 10000000) reachable (src, dst) AS (
   SELECT src, dst FROM link
   UNION
   SELECT l.src, r.dst FROM link l JOIN reachable r ON l.dst = r.src)
 SELECT src, dst FROM reachable"""
 
 CHEAPEST = """CREATE LINK SOURCE link (src TEXT, dst TEXT, cost INTEGER);
-WITH RECURSIVE path (src, dst, cost) AS (
+WITH RECURSIVE (LIMIT 10000000) path (src, dst, cost) AS (
   SELECT src, dst, cost FROM link
   UNION
   SELECT l.src, p.dst, l.cost + p.cost FROM link l JOIN path p ON l.dst = p.src)
