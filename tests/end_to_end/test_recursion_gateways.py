@@ -74,10 +74,10 @@ class World:
             }
             raise AssertionError(f"{what}: {state}") from error
 
-    def resyncs(self, way: str) -> int:
-        """Return how often channels of a query were out of step so far."""
+    def snapshots(self, way: str, but: str) -> int:
+        """Return how many batches of snapshots all sites but one have sent for a query so far."""
         traffic = self.fleet.coordinator.explain(self.queries[way]).data["traffic"]
-        return sum(int(site["resyncs"]) for site in traffic.values())
+        return sum(int(counts["snapshots"]) for site, counts in traffic.items() if site != but)
 
 
 @pytest.mark.timeout(900)
@@ -109,14 +109,20 @@ async def faults(world: World, broker: BrokerProcess, links: list[Link]) -> None
     await world.right("links come and go")
 
     victim = fleet.sites["gw-03"]
-    before = world.resyncs("witness")
+    before = world.snapshots("witness", but="gw-03")
     victim.kill()
     mine = [link for link in sorted(fleet.links) if fleet.hosts[link[0]] == "gw-03"]
     fleet.edit("gw-03", mine[:2])
     fleet.change(down=[next(link for link in links[40:] if fleet.hosts[link[0]] == "gw-05")])
     victim.start()
     await world.right("a killed gateway is back with fewer links")
-    assert world.resyncs("witness") > before
+    # A process counts from its start, so the victim's own counts are back at zero; and counts
+    # come with reports, a little after the answer.
+    await fleet.until(
+        lambda: world.snapshots("witness", but="gw-03") > before,
+        "the others have sent the victim what it forgot",
+        PATIENCE,
+    )
 
     slow = fleet.sites["gw-07"]
     slow.signal(signal.SIGSTOP)
@@ -143,4 +149,6 @@ async def faults(world: World, broker: BrokerProcess, links: list[Link]) -> None
         traffic = explained.data["traffic"]
         assert sum(site["snapshots"] for site in traffic.values()) > 0
         assert sum(site["resync_milliseconds"] for site in traffic.values()) > 0
-        assert fleet.info(query).version == 1
+        # Placed anew once at most: when the coordinator has heard which gateway a node belongs to.
+        # None of the faults is a reason.
+        assert fleet.info(query).version <= 2
