@@ -4,9 +4,11 @@ from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
     Plan,
     Project,
@@ -14,6 +16,10 @@ from streamsql.algebra.operators import (
     RecursiveReference,
     RemoteSource,
     Scan,
+    SessionWindow,
+    SetOperation,
+    SortKey,
+    TopN,
     UnionAll,
     Values,
     Window,
@@ -57,16 +63,8 @@ def _role(plan: Plan, number: int) -> str:
 def describe(plan: Plan) -> str:
     """Return the line of one operator without its inputs."""
     match plan:
-        case Scan():
-            return _scan_text(plan)
-        case RemoteSource(fragment=fragment):
-            return f"RemoteSource[{fragment}]"
-        case RecursiveReference(name=name):
-            return f"Recursive {name}"
-        case Values(rows=rows):
-            return f"Values {len(rows)} rows"
-        case Window():
-            return f"Window [{window_text(plan)}]"
+        case Scan() | RemoteSource() | RecursiveReference() | Values() | Window():
+            return _leaf_text(plan)
         case Filter(predicate=predicate):
             return f"Filter {expression_text(predicate)}"
         case Project(expressions=expressions, names=names):
@@ -81,12 +79,45 @@ def describe(plan: Plan) -> str:
             keys = ", ".join(child.schema.names[g] for g in group)
             calls = ", ".join(map(aggregate_text, aggregates))
             return f"Aggregate [{keys}] {calls}".rstrip()
+        case AsOfJoin():
+            return _as_of_text(plan)
         case Distinct():
             return "Distinct"
+        case TopN():
+            return _top_text(plan)
+        case HopWindow() | SessionWindow():
+            return _time_window_text(plan)
+        case SetOperation(kind=kind, all=every):
+            return f"{kind.capitalize()}{' all' if every else ''}"
         case UnionAll():
             return "UnionAll"
         case Fixpoint():
             return _fixpoint_text(plan)
+
+
+def _leaf_text(plan: Scan | RemoteSource | RecursiveReference | Values | Window) -> str:
+    match plan:
+        case Scan():
+            return _scan_text(plan)
+        case RemoteSource(fragment=fragment):
+            return f"RemoteSource[{fragment}]"
+        case RecursiveReference(name=name):
+            return f"Recursive {name}"
+        case Values(rows=rows):
+            return f"Values {len(rows)} rows"
+        case Window():
+            return f"Window [{window_text(plan)}]"
+
+
+def _time_window_text(plan: HopWindow | SessionWindow) -> str:
+    match plan:
+        case HopWindow(input=child, time=time, size=size, hop=hop, offset=offset):
+            moved = f" offset {duration_text(offset)}" if offset else ""
+            length = f"size {duration_text(size)} hop {duration_text(hop)}{moved}"
+            return f"HopWindow {child.schema.names[time]} {length}"
+        case SessionWindow(input=child, time=time, gap=gap, partition=partition):
+            keys = ", ".join(child.schema.names[p] for p in partition)
+            return f"SessionWindow [{keys}] {child.schema.names[time]} gap {duration_text(gap)}"
 
 
 def aggregate_text(call: AggregateCall) -> str:
@@ -94,7 +125,9 @@ def aggregate_text(call: AggregateCall) -> str:
     if call.arguments:
         distinct = "DISTINCT " if call.distinct else ""
         inner = ", ".join(map(expression_text, call.arguments))
-        text = f"{call.function}({distinct}{inner})"
+        if call.parameter is not None:
+            inner += f", {call.parameter!r}"
+        text = f"{call.implementation or call.function}({distinct}{inner})"
     else:
         text = str(call.function)
     return f"{text} AS {call.name}"
@@ -127,7 +160,8 @@ def window_text(window: Window) -> str:
         slide = f" SLIDE {duration_text(window.slide)}" if window.slide else ""
         return f"{head}RANGE {duration_text(window.size)}{slide}"
     if window.kind == WindowKind.ROWS:
-        return f"{head}ROWS {window.size}"
+        within = f" RANGE {duration_text(window.range)}" if window.range is not None else ""
+        return f"{head}ROWS {window.size}{within}"
     return head + window.kind
 
 
@@ -144,6 +178,31 @@ def _join_text(join: Join) -> str:
     residual = f" where {expression_text(join.residual)}" if join.residual is not None else ""
     kind = join.kind.capitalize()
     return f"{kind}Join [{keys}]{residual}" if keys else f"{kind}Join [theta]{residual}"
+
+
+def _as_of_text(join: AsOfJoin) -> str:
+    left, right = join.left.schema.names, join.right.schema.names
+    parts = [f"{left[a]} = {right[b]}" for a, b in join.keys]
+    order = ">" if join.strict else ">="
+    parts.append(f"{left[join.left_time]} {order} {right[join.right_time]}")
+    return f"AsOf{join.kind.capitalize()}Join [{' AND '.join(parts)}]"
+
+
+def _top_text(top: TopN) -> str:
+    names = top.schema.names
+    parts = [f"limit {top.limit}"] if top.limit is not None else []
+    if top.offset:
+        parts.append(f"offset {top.offset}")
+    if top.order:
+        parts.append(f"by {', '.join(_order_text(key, names) for key in top.order)}")
+    if top.partition:
+        parts.append(f"per ({', '.join(names[p] for p in top.partition)})")
+    return " ".join(["TopN", *parts])
+
+
+def _order_text(key: SortKey, names: tuple[str, ...]) -> str:
+    text = names[key.position] + (" DESC" if key.descending else "")
+    return text + (" NULLS FIRST" if key.nulls_first else "")
 
 
 def _fixpoint_text(fixpoint: Fixpoint) -> str:

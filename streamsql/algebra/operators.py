@@ -1,8 +1,8 @@
 """Relational operators: plans that cannot be built ill-formed.
 
 Every node is frozen, compares by structure, knows its schema, and travels between services as it is
-(the codec is msgspec's). Leaves: `Scan` (a source or table), `RemoteSource` (another fragment),
-`RecursiveReference` (the relation being defined), `Values`.
+(the codec is msgspec's). Leaves are in `leaves.py`; what an engine has to know to run a node stands
+in its docstring, and `streamsql.reference` computes it in the plainest way.
 """
 
 import enum
@@ -11,167 +11,109 @@ from typing import Union
 
 import msgspec
 
+from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
+from streamsql.algebra.choices import AggregateSelection, Best, RecursionChoice
 from streamsql.algebra.expressions import Column, Expression, columns_of
+from streamsql.algebra.leaves import (
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    SourceKind,
+    Values,
+    Window,
+    WindowKind,
+    require,
+)
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType
-from streamsql.errors import InternalError
 
+__all__ = [
+    "Aggregate",
+    "AggregateCall",
+    "AggregateFunction",
+    "AggregateSelection",
+    "AsOfJoin",
+    "Best",
+    "Distinct",
+    "Filter",
+    "Fixpoint",
+    "HopWindow",
+    "Join",
+    "JoinKind",
+    "Plan",
+    "Project",
+    "RecursionChoice",
+    "RecursiveReference",
+    "RemoteSource",
+    "Scan",
+    "SessionWindow",
+    "SetKind",
+    "SetOperation",
+    "SortKey",
+    "SourceKind",
+    "TopN",
+    "UnionAll",
+    "Values",
+    "Window",
+    "WindowKind",
+    "identity_columns",
+    "is_open",
+    "refers_to",
+    "transform_up",
+    "walk_plan",
+    "with_inputs",
+]
 
-class SourceKind(enum.StrEnum):
-    """What stands behind a scan."""
-
-    STREAM = "stream"
-    LINK = "link"
-    TABLE = "table"
-
-
-class WindowKind(enum.StrEnum):
-    """CQL windows."""
-
-    RANGE = "RANGE"
-    ROWS = "ROWS"
-    NOW = "NOW"
-    UNBOUNDED = "UNBOUNDED"
+WINDOW_COLUMNS = ("window_start", "window_end")
 
 
 class JoinKind(enum.StrEnum):
-    """Which unmatched rows a join keeps."""
+    """Which rows a join gives.
+
+    INNER, LEFT and FULL give pairs of rows; LEFT and FULL also the rows without partner of the left
+    side or of both, padded with NULLs. SEMI gives the left rows that have a partner, ANTI those
+    that have none, each as often as it is there. A RIGHT join is a LEFT join with exchanged sides.
+    """
 
     INNER = "INNER"
     LEFT = "LEFT"
+    FULL = "FULL"
+    SEMI = "SEMI"
+    ANTI = "ANTI"
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether it gives left rows only: SEMI and ANTI."""
+        return self in (JoinKind.SEMI, JoinKind.ANTI)
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise InternalError(message)
+class SetKind(enum.StrEnum):
+    """Set operators beside UNION."""
+
+    INTERSECT = "INTERSECT"
+    EXCEPT = "EXCEPT"
 
 
-class Scan(msgspec.Struct, frozen=True, tag="scan"):
-    """The current contents of a source or table.
+class SortKey(msgspec.Struct, frozen=True):
+    """One key of an ORDER BY.
 
-    A keyed stream keeps the newest row per key (an older one that arrives late is ignored); a row
-    leaves `ttl` microseconds after its event time. Without key and ttl a stream is the bag of all
-    its rows.
+    NULL is greater than every value, as in PostgreSQL, unless `nulls_first` says where it goes.
 
     Attributes:
-        time_column: Position of the event time, or None when rows are stamped on arrival.
-        ttl: Lifetime in microseconds, or None.
-        key: Positions of the upsert key; empty for a bag.
+        position: Of the column.
+        descending: Greatest first.
+        nulls_first: Where NULLs go, whatever the direction.
     """
 
-    source: str
-    kind: SourceKind
-    columns: Schema
-    key: tuple[int, ...] = ()
-    time_column: int | None = None
-    ttl: int | None = None
-
-    @property
-    def schema(self) -> Schema:
-        """The declared columns."""
-        return self.columns
-
-    @property
-    def inputs(self) -> tuple["Plan", ...]:
-        """Nothing: a leaf."""
-        return ()
+    position: int
+    descending: bool = False
+    nulls_first: bool = False
 
 
-class RemoteSource(msgspec.Struct, frozen=True, tag="remote"):
-    """What another fragment sends here."""
-
-    fragment: str
-    columns: Schema
-
-    @property
-    def schema(self) -> Schema:
-        """The other fragment's output columns."""
-        return self.columns
-
-    @property
-    def inputs(self) -> tuple["Plan", ...]:
-        """Nothing: a leaf."""
-        return ()
-
-
-class RecursiveReference(msgspec.Struct, frozen=True, tag="recursive"):
-    """The relation that the enclosing fixpoint defines."""
-
-    name: str
-    columns: Schema
-
-    @property
-    def schema(self) -> Schema:
-        """The recursive relation's columns."""
-        return self.columns
-
-    @property
-    def inputs(self) -> tuple["Plan", ...]:
-        """Nothing: a leaf."""
-        return ()
-
-
-class Values(msgspec.Struct, frozen=True, tag="values"):
-    """Constant rows."""
-
-    rows: tuple[tuple[bool | int | float | str | None, ...], ...]
-    columns: Schema
-
-    @property
-    def schema(self) -> Schema:
-        """The rows' columns."""
-        return self.columns
-
-    @property
-    def inputs(self) -> tuple["Plan", ...]:
-        """Nothing: a leaf."""
-        return ()
-
-
-class Window(msgspec.Struct, frozen=True, tag="window"):
-    """The part of a source that a CQL window holds at time `now`.
-
-    RANGE: event time > now - size (with slide: now rounded down to a multiple of the slide).
-    ROWS: the last `size` rows by event time, ties by row value; per partition if there is one.
-    NOW: the rows of the current second of event time.
-    UNBOUNDED: all rows so far; the source's own ttl still holds.
-
-    Windows stand directly on scans only, never on derived relations.
-    """
-
-    input: Scan
-    kind: WindowKind
-    size: int | None = None
-    slide: int | None = None
-    partition: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Refuse sizes that make no sense."""
-        sized = self.kind in (WindowKind.RANGE, WindowKind.ROWS)
-        _require(sized == (self.size is not None and self.size > 0), "window size")
-        _require(self.slide is None or self.slide > 0, "window slide")
-
-    @property
-    def schema(self) -> Schema:
-        """The source's columns."""
-        return self.input.schema
-
-    @property
-    def inputs(self) -> tuple["Plan", ...]:
-        """The scan."""
-        return (self.input,)
-
-
-class Filter(msgspec.Struct, frozen=True, tag="filter"):
-    """The rows for which a predicate is TRUE."""
+class _Unary(msgspec.Struct, frozen=True):
+    """An operator over one input, with the input's columns unless it says otherwise."""
 
     input: "Plan"
-    predicate: Expression
-
-    def __post_init__(self) -> None:
-        """Refuse a predicate that reads beyond the input."""
-        _check_columns((self.predicate,), len(self.input.schema), "filter")
-        _require(self.predicate.dtype in (DataType.BOOLEAN, DataType.NULL), "filter type")
 
     @property
     def schema(self) -> Schema:
@@ -184,16 +126,38 @@ class Filter(msgspec.Struct, frozen=True, tag="filter"):
         return (self.input,)
 
 
-class Project(msgspec.Struct, frozen=True, tag="project"):
+class _Binary(msgspec.Struct, frozen=True):
+    """An operator over two inputs."""
+
+    left: "Plan"
+    right: "Plan"
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """Left and right."""
+        return (self.left, self.right)
+
+
+class Filter(_Unary, frozen=True, tag="filter"):
+    """The rows for which a predicate is TRUE."""
+
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        """Refuse a predicate that reads beyond the input."""
+        _check_columns((self.predicate,), len(self.input.schema), "filter")
+        require(self.predicate.dtype in (DataType.BOOLEAN, DataType.NULL), "filter type")
+
+
+class Project(_Unary, frozen=True, tag="project"):
     """One expression per output column; duplicates are kept."""
 
-    input: "Plan"
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
         """Refuse expressions that read beyond the input."""
-        _require(len(self.expressions) == len(self.names), "project names")
+        require(len(self.expressions) == len(self.names), "project names")
         _check_columns(self.expressions, len(self.input.schema), "project")
 
     @property
@@ -202,24 +166,17 @@ class Project(msgspec.Struct, frozen=True, tag="project"):
         pairs = zip(self.names, self.expressions, strict=True)
         return Schema(tuple(Field(name, e.dtype) for name, e in pairs))
 
-    @property
-    def inputs(self) -> tuple["Plan", ...]:
-        """The input."""
-        return (self.input,)
 
+class Join(_Binary, frozen=True, tag="join"):
+    """Pairs of rows that agree on the keys and satisfy the residual predicate; see `JoinKind`.
 
-class Join(msgspec.Struct, frozen=True, tag="join"):
-    """Pairs of rows that agree on the keys and satisfy the residual predicate.
-
-    NULL keys never match. A LEFT join also keeps every left row without partner, padded with NULLs.
+    NULL keys never match.
 
     Attributes:
         keys: Pairs (left position, right position); empty for a theta join or product.
-        residual: Read over the concatenated row.
+        residual: Read over the concatenated row, whatever the kind gives.
     """
 
-    left: "Plan"
-    right: "Plan"
     kind: JoinKind
     keys: tuple[tuple[int, int], ...] = ()
     residual: Expression | None = None
@@ -228,73 +185,64 @@ class Join(msgspec.Struct, frozen=True, tag="join"):
         """Refuse keys and predicates that read beyond their side."""
         left, right = len(self.left.schema), len(self.right.schema)
         for left_key, right_key in self.keys:
-            _require(0 <= left_key < left and 0 <= right_key < right, "join key out of range")
+            require(0 <= left_key < left and 0 <= right_key < right, "join key out of range")
         if self.residual is not None:
             _check_columns((self.residual,), left + right, "join")
+
+    @property
+    def schema(self) -> Schema:
+        """Left columns, then right columns; SEMI and ANTI: left columns."""
+        left = self.left.schema
+        return left if self.kind.is_filter else left + self.right.schema
+
+
+class AsOfJoin(_Binary, frozen=True, tag="as_of_join"):
+    """Each left row with the one right row that was current at its time.
+
+    That is the right row of the same keys with the greatest time not after the left row's (before
+    it, if strict); of several with that time the greatest row in row order. INNER drops left rows
+    without one, LEFT pads them. NULL keys and NULL times never match.
+
+    Attributes:
+        kind: INNER or LEFT.
+        left_time: Position of the left row's time, of any ordered type.
+        right_time: Position of the right row's time, of the same type.
+        strict: Whether the right row must be older.
+        keys: Pairs (left position, right position).
+    """
+
+    kind: JoinKind
+    left_time: int
+    right_time: int
+    strict: bool = False
+    keys: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse other kinds, and positions beyond a side."""
+        require(self.kind in (JoinKind.INNER, JoinKind.LEFT), "as-of join kind")
+        left, right = len(self.left.schema), len(self.right.schema)
+        for left_key, right_key in (*self.keys, (self.left_time, self.right_time)):
+            require(0 <= left_key < left and 0 <= right_key < right, "join key out of range")
 
     @property
     def schema(self) -> Schema:
         """Left columns, then right columns."""
         return self.left.schema + self.right.schema
 
-    @property
-    def inputs(self) -> tuple["Plan", ...]:
-        """Left and right."""
-        return (self.left, self.right)
 
-
-class AggregateFunction(enum.StrEnum):
-    """Aggregates; all skip NULLs except COUNT_ALL (`COUNT(*)`)."""
-
-    COUNT_ALL = "COUNT(*)"
-    COUNT = "COUNT"
-    SUM = "SUM"
-    AVG = "AVG"
-    MIN = "MIN"
-    MAX = "MAX"
-    ARG_MIN = "ARG_MIN"
-    ARG_MAX = "ARG_MAX"
-
-
-class AggregateCall(msgspec.Struct, frozen=True, tag="aggregate_call"):
-    """One aggregate of a GROUP BY.
-
-    ARG_MIN(value, by) is the value where `by` is least, ties by least value; ARG_MAX where `by` is
-    greatest, ties by least value. SUM and AVG of DOUBLE are exact: the correctly rounded result of
-    the real sum, whatever the order of arrival.
-    """
-
-    function: AggregateFunction
-    arguments: tuple[Expression, ...]
-    name: str
-    distinct: bool = False
-
-    @property
-    def dtype(self) -> DataType:
-        """The result type."""
-        match self.function:
-            case AggregateFunction.COUNT | AggregateFunction.COUNT_ALL:
-                return DataType.INTEGER
-            case AggregateFunction.AVG:
-                return DataType.DOUBLE
-            case _:
-                return self.arguments[0].dtype
-
-
-class Aggregate(msgspec.Struct, frozen=True, tag="aggregate"):
+class Aggregate(_Unary, frozen=True, tag="aggregate"):
     """Groups and their aggregates; without group columns always exactly one row.
 
     The output is the group columns, then one column per aggregate.
     """
 
-    input: "Plan"
     group: tuple[int, ...]
     aggregates: tuple[AggregateCall, ...]
 
     def __post_init__(self) -> None:
         """Refuse columns beyond the input."""
         width = len(self.input.schema)
-        _require(all(0 <= g < width for g in self.group), "group column out of range")
+        require(all(0 <= g < width for g in self.group), "group column out of range")
         for call in self.aggregates:
             _check_columns(call.arguments, width, "aggregate")
 
@@ -304,26 +252,113 @@ class Aggregate(msgspec.Struct, frozen=True, tag="aggregate"):
         calls = tuple(Field(call.name, call.dtype) for call in self.aggregates)
         return Schema(self.input.schema.select(self.group).fields + calls)
 
-    @property
-    def inputs(self) -> tuple["Plan", ...]:
-        """The input."""
-        return (self.input,)
 
-
-class Distinct(msgspec.Struct, frozen=True, tag="distinct"):
+class Distinct(_Unary, frozen=True, tag="distinct"):
     """Each row once."""
 
-    input: "Plan"
+
+class TopN(_Unary, frozen=True, tag="top_n"):
+    """The first rows by an order: in all, or of every partition.
+
+    Rows that the keys do not tell apart are ordered as whole rows (`streamsql.data.delta.sort_key`,
+    ascending), so the answer never depends on arrival. A row that is there twice counts twice.
+
+    Attributes:
+        order: At least one key, or none: then whole rows decide.
+        limit: Most rows; None for all that follow the offset.
+        offset: Rows to skip.
+        partition: Positions of the columns that tell the partitions apart.
+    """
+
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+    partition: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse negative numbers and columns beyond the input."""
+        width = len(self.input.schema)
+        positions = (*(key.position for key in self.order), *self.partition)
+        require(all(0 <= p < width for p in positions), "order column out of range")
+        require((self.limit is None or self.limit >= 0) and self.offset >= 0, "limit")
+
+
+class HopWindow(_Unary, frozen=True, tag="hop_window"):
+    """Each row once per window that holds its time, with the window's bounds as two more columns.
+
+    Windows are [start, start + size), where start is a multiple of `hop` since 1970 plus `offset`.
+    TUMBLE has hop = size. A row whose time is NULL is in no window.
+
+    Attributes:
+        time: Position of a TIMESTAMP column.
+        size: Of a window in microseconds.
+        hop: From one window to the next, in microseconds.
+        offset: Of the first window, in microseconds.
+    """
+
+    time: int
+    size: int
+    hop: int
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that make no sense."""
+        require(0 <= self.time < len(self.input.schema), "window time out of range")
+        require(self.size > 0 and self.hop > 0, "window size")
 
     @property
     def schema(self) -> Schema:
-        """The input's columns."""
-        return self.input.schema
+        """The input's columns, then `window_start` and `window_end`."""
+        return self.input.schema + _WINDOW_BOUNDS
+
+
+class SessionWindow(_Unary, frozen=True, tag="session_window"):
+    """Each row with the bounds of its session as two more columns.
+
+    A session of a partition is a longest sequence of rows whose neighbours in time are less than
+    `gap` apart; it lasts from its first time to its last plus the gap. Rows that arrive, leave or
+    expire merge and split sessions. A row whose time is NULL is in no session.
+
+    Attributes:
+        time: Position of a TIMESTAMP column.
+        gap: In microseconds.
+        partition: Positions of the columns that tell the partitions apart; NULLs are equal.
+    """
+
+    time: int
+    gap: int
+    partition: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that make no sense."""
+        width = len(self.input.schema)
+        require(all(0 <= p < width for p in (self.time, *self.partition)), "session columns")
+        require(self.gap > 0, "session gap")
 
     @property
-    def inputs(self) -> tuple["Plan", ...]:
-        """The input."""
-        return (self.input,)
+    def schema(self) -> Schema:
+        """The input's columns, then `window_start` and `window_end`."""
+        return self.input.schema + _WINDOW_BOUNDS
+
+
+class SetOperation(_Binary, frozen=True, tag="set_operation"):
+    """INTERSECT and EXCEPT of inputs of equal types; NULLs are equal.
+
+    With `all` a row is there min(l, r) times, or max(l - r, 0) times; else at most once: when both
+    sides have it, or when only the left side has it.
+    """
+
+    kind: SetKind
+    all: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse sides of different types."""
+        require(self.left.schema.dtypes == self.right.schema.dtypes, "set operation types differ")
+
+    @property
+    def schema(self) -> Schema:
+        """The left side's columns."""
+        return self.left.schema
 
 
 class UnionAll(msgspec.Struct, frozen=True, tag="union_all"):
@@ -333,9 +368,9 @@ class UnionAll(msgspec.Struct, frozen=True, tag="union_all"):
 
     def __post_init__(self) -> None:
         """Refuse branches of different types."""
-        _require(bool(self.branches), "union without branches")
+        require(bool(self.branches), "union without branches")
         first = self.branches[0].schema.dtypes
-        _require(all(b.schema.dtypes == first for b in self.branches), "union types differ")
+        require(all(b.schema.dtypes == first for b in self.branches), "union types differ")
 
     @property
     def schema(self) -> Schema:
@@ -346,60 +381,6 @@ class UnionAll(msgspec.Struct, frozen=True, tag="union_all"):
     def inputs(self) -> tuple["Plan", ...]:
         """The branches."""
         return self.branches
-
-
-class Best(msgspec.Struct, frozen=True):
-    """One MIN or MAX of an aggregate selection.
-
-    Attributes:
-        value: Position of the aggregated column in the recursive relation.
-        minimum: True for MIN, False for MAX.
-    """
-
-    value: int
-    minimum: bool = True
-
-
-class AggregateSelection(msgspec.Struct, frozen=True):
-    """MIN and MAX pushed into a recursion: per group only the best rows (all ties) count.
-
-    With several aggregates a row counts when it is best for any of them (multi-aggregate
-    selection). A row whose value is NULL is not best for that aggregate.
-
-    Attributes:
-        group: Positions of the group columns in the recursive relation.
-        bests: The aggregates; at least one.
-    """
-
-    group: tuple[int, ...]
-    bests: tuple[Best, ...]
-
-
-class RecursionChoice(msgspec.Struct, frozen=True):
-    """How a recursion is to be maintained; the answer is the same whatever is chosen.
-
-    Written `WITH (strategy = '…', ship = '…', …)` behind a query. "auto" leaves the choice to the
-    optimizer, and after it to the engine.
-
-    Attributes:
-        strategy: "auto", "kernel", "ranked", "absorption", "relative", "dred", "set" or
-            "recompute".
-        way: With several sites: "auto", "centre", "flood", "annotations" or "witness".
-        ship: When alternative derivations go to other sites: "auto", "lazy", "eager", "witness",
-            "ship-all", or an interval in microseconds as digits.
-        order: Variable order of decision diagrams: "auto", "dfs", "arrival" or "rebuild".
-        annotations: Encoding of provenance: "auto", "dnf" or "bdd".
-        compiled: Whether kernels may be compiled: "auto", "yes" or "no".
-        width: Most supports of an annotation, in units of its encoding; 0 for the default.
-    """
-
-    strategy: str = "auto"
-    way: str = "auto"
-    ship: str = "auto"
-    order: str = "auto"
-    annotations: str = "auto"
-    compiled: str = "auto"
-    width: int = 0
 
 
 class Fixpoint(msgspec.Struct, frozen=True, tag="fixpoint"):
@@ -426,9 +407,9 @@ class Fixpoint(msgspec.Struct, frozen=True, tag="fixpoint"):
     def __post_init__(self) -> None:
         """Refuse branches of other types."""
         types = self.columns.dtypes
-        _require(bool(self.base), "recursion without base branch")
+        require(bool(self.base), "recursion without base branch")
         for branch in self.base + self.step:
-            _require(branch.schema.dtypes == types, "recursive branch types differ")
+            require(branch.schema.dtypes == types, "recursive branch types differ")
 
     @property
     def schema(self) -> Schema:
@@ -450,17 +431,24 @@ Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)
     Filter,
     Project,
     Join,
+    AsOfJoin,
     Aggregate,
     Distinct,
+    TopN,
+    HopWindow,
+    SessionWindow,
+    SetOperation,
     UnionAll,
     Fixpoint,
 ]
+
+_WINDOW_BOUNDS = Schema(tuple(Field(name, DataType.TIMESTAMP) for name in WINDOW_COLUMNS))
 
 
 def _check_columns(expressions: tuple[Expression, ...], width: int, where: str) -> None:
     for expression in expressions:
         for position in columns_of(expression):
-            _require(0 <= position < width, f"{where} reads column {position} of {width}")
+            require(0 <= position < width, f"{where} reads column {position} of {width}")
 
 
 def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
@@ -469,22 +457,21 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
     Raises:
         InternalError: The number or the kind of inputs is wrong.
     """
-    _require(len(inputs) == len(plan.inputs), "wrong number of inputs")
+    require(len(inputs) == len(plan.inputs), "wrong number of inputs")
     match plan:
         case Scan() | RemoteSource() | RecursiveReference() | Values():
             return plan
         case Window():
             (only,) = inputs
-            if not isinstance(only, Scan):
-                raise InternalError("a window stands on a scan")
+            require(isinstance(only, Scan), "a window stands on a scan")
             return msgspec.structs.replace(plan, input=only)
-        case Join():
+        case Join() | AsOfJoin() | SetOperation():
             return msgspec.structs.replace(plan, left=inputs[0], right=inputs[1])
         case UnionAll():
             return UnionAll(inputs)
         case Fixpoint(base=base):
             return msgspec.structs.replace(plan, base=inputs[: len(base)], step=inputs[len(base) :])
-        case Filter() | Project() | Aggregate() | Distinct():
+        case _:
             return msgspec.structs.replace(plan, input=inputs[0])
 
 

@@ -3,12 +3,16 @@
 Sums of DOUBLE are exact rationals rounded once, so the result does not depend on the order.
 """
 
+import json
+import math
 from fractions import Fraction
+from typing import Any
 
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.scalar import compile_expression, in_range
 from streamsql.data.delta import sort_key
 from streamsql.data.types import DataType, Row, Value
+from streamsql.errors import InternalError
 
 
 def aggregate(call: AggregateCall, rows: list[Row]) -> Value:
@@ -31,9 +35,61 @@ def aggregate(call: AggregateCall, rows: list[Row]) -> Value:
             return max(values, default=None)
         case AggregateFunction.SUM:
             return _rounded(sum(map(Fraction, values)), call.dtype) if values else None
-        case _:
+        case AggregateFunction.AVG:
             mean = sum(map(Fraction, values)) / len(values) if values else None
             return None if mean is None else _rounded(Fraction(mean), DataType.DOUBLE)
+        case AggregateFunction.BOOL_AND:
+            return all(values) if values else None
+        case AggregateFunction.BOOL_OR:
+            return any(values) if values else None
+        case AggregateFunction.ARRAY_AGG:
+            ordered = sorted(values, key=lambda value: sort_key((value,)))
+            return (
+                json.dumps(ordered, separators=(",", ":"), ensure_ascii=False) if values else None
+            )
+        case AggregateFunction.PERCENTILE_CONT:
+            return percentile(sorted(values), call.parameter) if values else None
+        case AggregateFunction.USER:
+            raise InternalError(f"no meaning for {call.implementation}")
+        case _:
+            return _spread(call.function, values)
+
+
+def array_text(values: list[Any]) -> str:
+    """Return values in row order as a JSON array.
+
+    Examples:
+        >>> array_text([2, 1])
+        '[1,2]'
+    """
+    ordered = sorted(values, key=lambda value: sort_key((value,)))
+    return json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
+
+
+def percentile(ordered: list[Any], fraction: float | None) -> float:
+    """Return the value at a fraction of an ordered list, between neighbours in doubles.
+
+    Examples:
+        >>> percentile([1, 2, 4], 0.75)
+        3.0
+    """
+    place = (len(ordered) - 1) * (0.5 if fraction is None else fraction)
+    below = math.floor(place)
+    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
+    return low + (high - low) * (place - below)
+
+
+def _spread(function: AggregateFunction, values: list[Any]) -> Value:
+    sample = function in (AggregateFunction.VAR_SAMP, AggregateFunction.STDDEV_SAMP)
+    freedom = len(values) - sample
+    if freedom <= 0:
+        return None
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact) / len(exact)
+    variance = _rounded(Fraction(sum((x - mean) ** 2 for x in exact)) / freedom, DataType.DOUBLE)
+    if variance is None or function in (AggregateFunction.VAR_SAMP, AggregateFunction.VAR_POP):
+        return variance
+    return math.sqrt(float(variance))
 
 
 def _best_argument(function: AggregateFunction, pairs: list[tuple[Value, Value]]) -> Value:

@@ -79,7 +79,9 @@ def windowed(window: Window, database: Database, now: int) -> list[Row]:
         case WindowKind.RANGE:
             return _in_range(window, rows, now)
         case WindowKind.ROWS:
-            return _last_rows(window, rows)
+            kept = _last_rows(window, rows)
+            since = None if window.range is None else now - window.range
+            return [row for ts, row in kept if since is None or ts > since]
 
 
 def _in_range(window: Window, rows: list[TimedRow], now: int) -> list[Row]:
@@ -90,16 +92,16 @@ def _in_range(window: Window, rows: list[TimedRow], now: int) -> list[Row]:
     return [row for ts, row in rows if boundary - size < ts <= boundary]
 
 
-def _last_rows(window: Window, rows: list[TimedRow]) -> list[Row]:
+def _last_rows(window: Window, rows: list[TimedRow]) -> list[TimedRow]:
     partitions: dict[Row, list[TimedRow]] = {}
     for ts, row in rows:
         key = tuple(row[position] for position in window.partition)
         partitions.setdefault(key, []).append((ts, row))
     size = window.size or 0
-    kept: list[Row] = []
+    kept: list[TimedRow] = []
     for members in partitions.values():
         members.sort(key=_time_then_row)
-        kept.extend(row for _, row in members[-size:])
+        kept.extend(members[-size:])
     return kept
 
 

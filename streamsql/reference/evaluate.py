@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateSelection,
+    AsOfJoin,
     Best,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
     JoinKind,
     Plan,
@@ -16,6 +18,9 @@ from streamsql.algebra.operators import (
     RecursiveReference,
     RemoteSource,
     Scan,
+    SessionWindow,
+    SetOperation,
+    TopN,
     UnionAll,
     Values,
     Window,
@@ -25,9 +30,12 @@ from streamsql.algebra.operators import (
 from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
 from streamsql.data.delta import Delta, expand, from_rows, sort_key
 from streamsql.data.types import Row
-from streamsql.errors import InternalError, RecursionLimitError
+from streamsql.errors import RecursionLimitError
 from streamsql.reference.aggregates import aggregate
 from streamsql.reference.database import Database, contents, windowed
+from streamsql.reference.ordering import as_of, top
+from streamsql.reference.sets import combined
+from streamsql.reference.time_windows import hops, sessions
 
 Relations = Mapping[str, list[Row]]
 MAX_ROUNDS = 10_000  # a negative cycle under MIN improves for ever without growing
@@ -64,16 +72,8 @@ class _Evaluation:
     def rows(self, plan: Plan, recursive: Relations) -> list[Row]:
         """Return the bag of rows of a plan; `recursive` holds the relations being defined."""
         match plan:
-            case Scan():
-                return [row for _, row in contents(plan, self.database, self.now)]
-            case Window():
-                return windowed(plan, self.database, self.now)
-            case Values(rows=rows):
-                return list(rows)
-            case RemoteSource(fragment=fragment):
-                return list(self.remote[fragment])
-            case RecursiveReference(name=name):
-                return recursive[name]
+            case Scan() | Window() | Values() | RemoteSource() | RecursiveReference():
+                return self._leaf(plan, recursive)
             case Filter(input=child, predicate=predicate):
                 holds = compile_predicate(predicate)
                 return [row for row in self.rows(child, recursive) if holds(row)]
@@ -88,27 +88,68 @@ class _Evaluation:
                 return list(dict.fromkeys(self.rows(child, recursive)))
             case UnionAll(branches=branches):
                 return [row for branch in branches for row in self.rows(branch, recursive)]
+            case AsOfJoin() | SetOperation():
+                both = (self.rows(plan.left, recursive), self.rows(plan.right, recursive))
+                return as_of(plan, *both) if isinstance(plan, AsOfJoin) else combined(plan, *both)
+            case TopN() | HopWindow() | SessionWindow():
+                return self._timed_or_ordered(plan, self.rows(plan.input, recursive))
             case Fixpoint():
                 return self._fixpoint(plan, recursive)
-        raise InternalError(f"no meaning for {type(plan).__name__}")
+
+    def _leaf(
+        self,
+        plan: Scan | Window | Values | RemoteSource | RecursiveReference,
+        recursive: Relations,
+    ) -> list[Row]:
+        match plan:
+            case Scan():
+                return [row for _, row in contents(plan, self.database, self.now)]
+            case Window():
+                return windowed(plan, self.database, self.now)
+            case Values(rows=rows):
+                return list(rows)
+            case RemoteSource(fragment=fragment):
+                return list(self.remote[fragment])
+            case RecursiveReference(name=name):
+                return recursive[name]
+
+    @staticmethod
+    def _timed_or_ordered(plan: TopN | HopWindow | SessionWindow, rows: list[Row]) -> list[Row]:
+        match plan:
+            case TopN():
+                return top(plan, rows)
+            case HopWindow():
+                return hops(plan, rows)
+            case SessionWindow():
+                return sessions(plan, rows)
 
     def _join(self, join: Join, recursive: Relations) -> list[Row]:
         left_key = key_of(tuple(left for left, _ in join.keys))
         right_key = key_of(tuple(right for _, right in join.keys))
-        by_key: dict[Row, list[Row]] = {}
-        for row in self.rows(join.right, recursive):
-            by_key.setdefault(right_key(row), []).append(row)
+        by_key: dict[Row, list[tuple[int, Row]]] = {}
+        right_rows = self.rows(join.right, recursive)
+        for number, row in enumerate(right_rows):
+            by_key.setdefault(right_key(row), []).append((number, row))
         holds = compile_predicate(join.residual) if join.residual is not None else None
         padding = (None,) * len(join.right.schema)
         result: list[Row] = []
+        matched: set[int] = set()
         for row in self.rows(join.left, recursive):
             key = left_key(row)
-            partners = [] if None in key else by_key.get(key, [])
-            pairs = [row + partner for partner in partners]
-            matches = pairs if holds is None else [pair for pair in pairs if holds(pair)]
-            result.extend(matches)
-            if join.kind == JoinKind.LEFT and not matches:
+            found = [] if None in key else by_key.get(key, [])
+            pairs = [(n, row + other) for n, other in found if holds is None or holds(row + other)]
+            matched.update(number for number, _ in pairs)
+            if join.kind.is_filter:
+                if bool(pairs) == (join.kind == JoinKind.SEMI):
+                    result.append(row)
+                continue
+            result.extend(pair for _, pair in pairs)
+            if join.kind != JoinKind.INNER and not pairs:
                 result.append(row + padding)
+        if join.kind == JoinKind.FULL:
+            nothing = (None,) * len(join.left.schema)
+            lonely = (row for n, row in enumerate(right_rows) if n not in matched)
+            result.extend(nothing + row for row in lonely)
         return result
 
     def _aggregate(self, plan: Aggregate, recursive: Relations) -> list[Row]:

@@ -1,0 +1,57 @@
+"""What a recursion keeps and how it is maintained: aggregate selection, and the choice of a way."""
+
+import msgspec
+
+
+class Best(msgspec.Struct, frozen=True):
+    """One MIN or MAX of an aggregate selection.
+
+    Attributes:
+        value: Position of the aggregated column in the recursive relation.
+        minimum: True for MIN, False for MAX.
+    """
+
+    value: int
+    minimum: bool = True
+
+
+class AggregateSelection(msgspec.Struct, frozen=True):
+    """MIN and MAX pushed into a recursion: per group only the best rows (all ties) count.
+
+    With several aggregates a row counts when it is best for any of them (multi-aggregate
+    selection). A row whose value is NULL is not best for that aggregate.
+
+    Attributes:
+        group: Positions of the group columns in the recursive relation.
+        bests: The aggregates; at least one.
+    """
+
+    group: tuple[int, ...]
+    bests: tuple[Best, ...]
+
+
+class RecursionChoice(msgspec.Struct, frozen=True):
+    """How a recursion is to be maintained; the answer is the same whatever is chosen.
+
+    Written `WITH (strategy = '…', ship = '…', …)` behind a query. "auto" leaves the choice to the
+    optimizer, and after it to the engine.
+
+    Attributes:
+        strategy: "auto", "kernel", "ranked", "absorption", "relative", "dred", "set" or
+            "recompute".
+        way: With several sites: "auto", "centre", "flood", "annotations" or "witness".
+        ship: When alternative derivations go to other sites: "auto", "lazy", "eager", "witness",
+            "ship-all", or an interval in microseconds as digits.
+        order: Variable order of decision diagrams: "auto", "dfs", "arrival" or "rebuild".
+        annotations: Encoding of provenance: "auto", "dnf" or "bdd".
+        compiled: Whether kernels may be compiled: "auto", "yes" or "no".
+        width: Most supports of an annotation, in units of its encoding; 0 for the default.
+    """
+
+    strategy: str = "auto"
+    way: str = "auto"
+    ship: str = "auto"
+    order: str = "auto"
+    annotations: str = "auto"
+    compiled: str = "auto"
+    width: int = 0

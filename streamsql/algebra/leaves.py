@@ -1,0 +1,158 @@
+"""The leaves of plans: sources, other fragments, the relation being defined, constants, windows."""
+
+import enum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from streamsql.data.schema import Schema
+from streamsql.errors import InternalError
+
+if TYPE_CHECKING:
+    from streamsql.algebra.operators import Plan
+
+
+def require(condition: bool, message: str) -> None:
+    """Refuse an ill-formed plan.
+
+    Raises:
+        InternalError: The condition does not hold.
+    """
+    if not condition:
+        raise InternalError(message)
+
+
+class SourceKind(enum.StrEnum):
+    """What stands behind a scan."""
+
+    STREAM = "stream"
+    LINK = "link"
+    TABLE = "table"
+
+
+class WindowKind(enum.StrEnum):
+    """CQL windows."""
+
+    RANGE = "RANGE"
+    ROWS = "ROWS"
+    NOW = "NOW"
+    UNBOUNDED = "UNBOUNDED"
+
+
+class Scan(msgspec.Struct, frozen=True, tag="scan"):
+    """The current contents of a source or table.
+
+    A keyed stream keeps the newest row per key (an older one that arrives late is ignored); a row
+    leaves `ttl` microseconds after its event time. Without key and ttl a stream is the bag of all
+    its rows.
+
+    Attributes:
+        time_column: Position of the event time, or None when rows are stamped on arrival.
+        ttl: Lifetime in microseconds, or None.
+        key: Positions of the upsert key; empty for a bag.
+    """
+
+    source: str
+    kind: SourceKind
+    columns: Schema
+    key: tuple[int, ...] = ()
+    time_column: int | None = None
+    ttl: int | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The declared columns."""
+        return self.columns
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """Nothing: a leaf."""
+        return ()
+
+
+class RemoteSource(msgspec.Struct, frozen=True, tag="remote"):
+    """What another fragment sends here."""
+
+    fragment: str
+    columns: Schema
+
+    @property
+    def schema(self) -> Schema:
+        """The other fragment's output columns."""
+        return self.columns
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """Nothing: a leaf."""
+        return ()
+
+
+class RecursiveReference(msgspec.Struct, frozen=True, tag="recursive"):
+    """The relation that the enclosing fixpoint defines."""
+
+    name: str
+    columns: Schema
+
+    @property
+    def schema(self) -> Schema:
+        """The recursive relation's columns."""
+        return self.columns
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """Nothing: a leaf."""
+        return ()
+
+
+class Values(msgspec.Struct, frozen=True, tag="values"):
+    """Constant rows."""
+
+    rows: tuple[tuple[bool | int | float | str | None, ...], ...]
+    columns: Schema
+
+    @property
+    def schema(self) -> Schema:
+        """The rows' columns."""
+        return self.columns
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """Nothing: a leaf."""
+        return ()
+
+
+class Window(msgspec.Struct, frozen=True, tag="window"):
+    """The part of a source that a CQL window holds at time `now`.
+
+    RANGE: event time > now - size (with slide: now rounded down to a multiple of the slide).
+    ROWS: the last `size` rows by event time, ties by row value; per partition if there is one. With
+    `range` those of them with event time > now - range.
+    NOW: the rows of the current second of event time.
+    UNBOUNDED: all rows so far; the source's own ttl still holds.
+
+    Windows stand directly on scans only, never on derived relations.
+    """
+
+    input: Scan
+    kind: WindowKind
+    size: int | None = None
+    slide: int | None = None
+    partition: tuple[int, ...] = ()
+    range: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that make no sense."""
+        require(self.range is None or (self.range > 0 and self.kind == WindowKind.ROWS), "range")
+        sized = self.kind in (WindowKind.RANGE, WindowKind.ROWS)
+        require(sized == (self.size is not None and self.size > 0), "window size")
+        require(self.slide is None or self.slide > 0, "window slide")
+
+    @property
+    def schema(self) -> Schema:
+        """The source's columns."""
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """The scan."""
+        return (self.input,)

@@ -1,0 +1,78 @@
+"""What needs an order: ORDER BY with LIMIT, and as-of joins."""
+
+from functools import cmp_to_key
+
+from streamsql.algebra.operators import AsOfJoin, JoinKind, SortKey, TopN
+from streamsql.algebra.scalar import key_of
+from streamsql.data.delta import sort_key
+from streamsql.data.types import Row
+
+
+def top(plan: TopN, rows: list[Row]) -> list[Row]:
+    """Return the first rows of every partition.
+
+    Examples:
+        >>> from streamsql.algebra.operators import Values
+        >>> from streamsql.data.schema import Schema
+        >>> from streamsql.data.types import DataType
+        >>> two = Values(((1,), (2,)), Schema.of(("n", DataType.INTEGER)))
+        >>> top(TopN(two, (SortKey(0, descending=True),), 1), [(1,), (2,)])
+        [(2,)]
+    """
+    key = key_of(plan.partition)
+    partitions: dict[Row, list[Row]] = {}
+    for row in rows:
+        partitions.setdefault(key(row), []).append(row)
+    end = None if plan.limit is None else plan.offset + plan.limit
+
+    def compare(a: Row, b: Row) -> int:
+        return _compare(plan.order, a, b)
+
+    order = cmp_to_key(compare)
+    ordered = (sorted(members, key=order) for members in partitions.values())
+    return [row for members in ordered for row in members[plan.offset : end]]
+
+
+def _compare(order: tuple[SortKey, ...], a: Row, b: Row) -> int:
+    for key in order:
+        left, right = a[key.position], b[key.position]
+        if (left is None) != (right is None):
+            return -1 if (left is None) == key.nulls_first else 1
+        if left != right:
+            first = sort_key((left,)) < sort_key((right,))
+            return -1 if first != key.descending else 1
+    left_row, right_row = sort_key(a), sort_key(b)
+    return -1 if left_row < right_row else int(left_row > right_row)
+
+
+def as_of(plan: AsOfJoin, left: list[Row], right: list[Row]) -> list[Row]:
+    """Return each left row with the right row that was current at its time."""
+    left_key = key_of(tuple(a for a, _ in plan.keys))
+    right_key = key_of(tuple(b for _, b in plan.keys))
+    padding = (None,) * len(plan.right.schema)
+    result = []
+
+    def newest(other: Row) -> tuple[object, object]:
+        return (sort_key((other[plan.right_time],)), sort_key(other))
+
+    for row in left:
+        time = row[plan.left_time]
+        current = [
+            other
+            for other in right
+            if time is not None
+            and other[plan.right_time] is not None
+            and None not in left_key(row)
+            and left_key(row) == right_key(other)
+            and _not_after(other[plan.right_time], time, strict=plan.strict)
+        ]
+        if current:
+            result.append(row + max(current, key=newest))
+        elif plan.kind == JoinKind.LEFT:
+            result.append(row + padding)
+    return result
+
+
+def _not_after(value: object, time: object, *, strict: bool) -> bool:
+    a, b = sort_key((value,)), sort_key((time,))  # type: ignore[arg-type]
+    return a < b if strict else a <= b
