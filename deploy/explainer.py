@@ -1,4 +1,4 @@
-"""The stream engine as what explains rows, for coordinators and local sessions."""
+"""The stream engine as what explains rows and plans, for coordinators and local sessions."""
 
 from collections.abc import Callable
 
@@ -13,12 +13,17 @@ from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from stream_engine.explanation.confidences import confidences
 from stream_engine.explanation.what_if import what_if_deleted
 from stream_engine.explanation.why import why
-from streamsql.algebra.operators import Plan
+from stream_engine.recursion.foreseen import foreseen
+from streamsql.algebra.operators import Fixpoint, Plan
 from streamsql.data.types import Row
 
 
 class EngineExplainer:
     """Implements `RowExplainer`."""
+
+    def foresee(self, node: Fixpoint, sites: tuple[str, ...]) -> str:
+        """See `RowExplainer`."""
+        return foreseen(node, sites)
 
     def why(
         self, plan: Plan, contents: Contents, row: Row, *, limit: int, chance: Chance | None

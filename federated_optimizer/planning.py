@@ -4,6 +4,7 @@ from typing import Protocol
 
 from federated_optimizer.placement import (
     NOTHING_KNOWN,
+    Foresee,
     Statistics,
     Topology,
     group_joins,
@@ -53,6 +54,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     version: int = 1,
     text: str = "",
     statistics: Statistics = NOTHING_KNOWN,
+    foresee: Foresee | None = None,
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
@@ -63,9 +65,12 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
         version: Of the bundle.
         text: The statement, for people.
         statistics: What is known of sources and recursions that run.
+        foresee: Tells how the engine will maintain a recursion; without it EXPLAIN does not say,
+            and a strategy that does not fit is refused where it would run.
 
     Raises:
-        UnsupportedError: A recursion's strategy and way do not go together.
+        UnsupportedError: A recursion's strategy and way do not go together, or the strategy does
+            not fit the recursion.
     """
     ready = normalize(bound.plan, topology)
     return place(
@@ -76,4 +81,5 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
         text=text,
         emit=bound.emit,
         statistics=statistics,
+        foresee=foresee,
     )

@@ -10,6 +10,7 @@ from deploy.session.engines import QUERY, local_topology
 from deploy.session.result import Result
 from federated_optimizer import plan as place_plan
 from federated_optimizer.placement import explain_bundle
+from stream_engine.recursion.foreseen import foreseen
 from streamsql.algebra.explain import explain_plan
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog, is_library
@@ -95,7 +96,8 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
     if statement.type == "logical":
         text = explain_plan(bound.plan)
         return _text(statement, text, {"plan": text.splitlines()}, bound.warnings)
-    bundle = place_plan(bound, local_topology(sites, catalog), query=QUERY)
+    topology = local_topology(sites, catalog)
+    bundle = place_plan(bound, topology, query=QUERY, foresee=foreseen)
     shown = explain_bundle(bundle, statement.format)
     return _text(statement, str(shown), shown, bound.warnings)
 

@@ -8,6 +8,7 @@ from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
 from static_engine.executor import StaticExecutor
+from stream_engine.recursion.foreseen import foreseen
 from stream_engine.site import SiteEngine
 from streamsql.algebra.operators import (
     Plan,
@@ -77,7 +78,8 @@ class StreamExecutor:
 
     def answer(self, bound: BoundQuery, history: History, catalog: Catalog) -> Delta:
         """See `Executor`."""
-        bundle = place_plan(bound, local_topology(self.sites, catalog), query=QUERY)
+        topology = local_topology(self.sites, catalog)
+        bundle = place_plan(bound, topology, query=QUERY, foresee=foreseen)
         sites = tuple(f"site-{number}" for number in range(1, self.sites + 1))
         run = _Run(bundle, sites, catalog)
         run.settle(0)

@@ -106,7 +106,8 @@ def explain_running(query: RunningQuery) -> StatementResult:
     data = bundle_data(query.bundle)
     work = running_recursions(query)
     for plan, described in zip(query.bundle.recursions, data["recursions"], strict=True):
-        lines.extend(recursion_lines(plan))
+        told = plan.name in work  # the sites say themselves how they keep it
+        lines.extend(recursion_lines(msgspec.structs.replace(plan, kept="") if told else plan))
         described["sites_work"] = work.get(plan.name, {})
         lines.extend(work_lines(work.get(plan.name, {})))
     lines.extend(traffic_lines(query.flows.traffic()))

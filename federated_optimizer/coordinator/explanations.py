@@ -1,4 +1,4 @@
-"""What explains rows: the interface of an engine that is handed in from outside.
+"""What explains rows and plans: the interface of an engine that is handed in from outside.
 
 The coordinator asks gateways for base rows and shows the answer; the reasoning is an engine's,
 which this package does not import.
@@ -7,7 +7,7 @@ which this package does not import.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from streamsql.algebra.operators import Plan, Scan, Window
+from streamsql.algebra.operators import Fixpoint, Plan, Scan, Window
 from streamsql.data.types import Row
 
 Leaf = Scan | Window
@@ -116,7 +116,14 @@ class ConfidencesAnswer(Protocol):
 
 
 class RowExplainer(Protocol):
-    """An engine that explains rows; it computes, without waiting for anything."""
+    """An engine that explains itself and its rows; it computes, without waiting for anything."""
+
+    def foresee(self, node: Fixpoint, sites: tuple[str, ...]) -> str:
+        """Return how sites will maintain a recursion, in words.
+
+        Raises:
+            UnsupportedError: The strategy that the query asks for does not fit it.
+        """
 
     def why(
         self, plan: Plan, contents: Contents, row: Row, *, limit: int, chance: Chance | None

@@ -8,7 +8,7 @@ from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.measured import recursion_facts, source_facts
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.running import RunningQuery
-from federated_optimizer.placement import Placed, Statistics, Topology, colocation_of
+from federated_optimizer.placement import Foresee, Placed, Statistics, Topology, colocation_of
 from federated_optimizer.planning import plan
 from streamsql.algebra.operators import Fixpoint, Scan, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query
@@ -43,6 +43,7 @@ class Planner:
         links: The links that gateways have published.
         clock: Wall-clock microseconds.
         patience: Seconds for which a gateway may be away and still be counted on.
+        foresee: Tells how the engine will maintain a recursion, or refuses it.
     """
 
     def __init__(  # noqa: PLR0913  (what plans rest on)
@@ -55,6 +56,7 @@ class Planner:
         links: LinkTable,
         clock: Callable[[], int],
         patience: float,
+        foresee: Foresee | None = None,
     ) -> None:
         self._catalog = catalog
         self._membership = membership
@@ -63,6 +65,7 @@ class Planner:
         self._links = links
         self._clock = clock
         self._patience = int(patience * 1_000_000)
+        self._foresee = foresee
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._remembered: dict[str, set[str]] = {}
 
@@ -131,7 +134,8 @@ class Planner:
         """Return the bundle of a bound query.
 
         Raises:
-            UnsupportedError: A recursion's strategy and way do not go together.
+            UnsupportedError: A recursion's strategy and way do not go together, or the strategy
+                does not fit the recursion.
         """
         return plan(
             bound,
@@ -140,6 +144,7 @@ class Planner:
             version=version,
             text=text,
             statistics=self.statistics(current),
+            foresee=self._foresee,
         )
 
     def planned(

@@ -63,7 +63,8 @@ class Coordinator:
         client: Makes the (not yet started) message client from the will that announces our loss;
             or such a client itself, whose loss nobody then announces.
         clock: Wall-clock microseconds.
-        explainer: The engine that answers questions about rows; without it they are refused.
+        explainer: The engine that answers questions about rows, which are refused without it, and
+            foresees how recursions will be kept.
 
     Attributes:
         rows: Answers questions about rows; see `RowQuestions`.
@@ -122,6 +123,7 @@ class Coordinator:
             links=self._links,
             clock=self._clock,
             patience=self._settings.patience,
+            foresee=None if self._explainer is None else self._explainer.foresee,
         )
         self._queries = Queries(
             self._settings, self._deployment, self._planner, self._membership, self._clock
@@ -261,11 +263,18 @@ class Coordinator:
     def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
         """Send a command to a site, e.g. simulate; nobody answers here.
 
+        Commands are not retained: one to a site that does not listen is lost.
+
         Raises:
-            DeploymentError: The site is not online.
+            DeploymentError: The site is not online, or not heard from since the broker was away.
         """
-        if not any(info.site == site and info.online for info in self.sites()):
+        if not self._membership.is_online(site):
             raise DeploymentError(f"site {site} is not online", hint="see the gateways page")
+        if not self._membership.is_in_touch(site):
+            raise DeploymentError(
+                f"site {site} was not heard from since the broker was away",
+                hint="give it a few seconds to come back, then try again",
+            )
         self._deployment.command(check_id(site, "site"), verb, Command(arguments=arguments))
 
     @property
@@ -304,6 +313,8 @@ class Coordinator:
         self._deployment.tables(self._catalog.tables, self._settings.static)
 
     def _on_connection(self, connected: bool) -> None:
+        self._membership.lost_touch(elapsed())
+        self._queries.lost_touch()
         if not connected or self._taken_over:
             return
         self._owes_greeting = True
@@ -387,6 +398,9 @@ class Coordinator:
         self._queries.refresh_all()
         self._look_at_plans()  # a gateway may have been away for too long by now
         if self._client.connected:
+            for site in self._membership.give_up(elapsed(), self._clock()):
+                log.warning("site %s was not heard from since the broker was away", site)
+                self._sites_changed()
             self._announce()
             self._queries.request_missing()
             self._repairs.look(self._queries.all(), elapsed())

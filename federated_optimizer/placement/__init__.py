@@ -1,8 +1,11 @@
 """Placement: cut a plan into fragments, each where its data is, with reasons in words."""
 
+import msgspec
+
 from federated_optimizer.placement.bundling import Bundler
 from federated_optimizer.placement.explain import explain_bundle
 from federated_optimizer.placement.partition import Cutter
+from federated_optimizer.placement.recursions import Foresee
 from federated_optimizer.placement.search import group_joins
 from federated_optimizer.placement.statistics import (
     NOTHING_KNOWN,
@@ -13,11 +16,12 @@ from federated_optimizer.placement.statistics import (
     Statistics,
 )
 from federated_optimizer.placement.topology import Topology, colocation_of
-from streamsql.algebra.operators import Plan, Scan, SourceKind, walk_plan
-from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.algebra.operators import Fixpoint, Plan, Scan, SourceKind, walk_plan
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
 __all__ = [
     "NOTHING_KNOWN",
+    "Foresee",
     "Homes",
     "Placed",
     "RecursionFacts",
@@ -41,6 +45,7 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     text: str = "",
     emit: str = "relation",
     statistics: Statistics = NOTHING_KNOWN,
+    foresee: Foresee | None = None,
 ) -> FragmentBundle:
     """Cut a normalized plan into fragments; the result is gathered at the first base site.
 
@@ -52,15 +57,31 @@ def place(  # noqa: PLR0913 - what a bundle consists of
         text: The statement, for people.
         emit: What the reader gets: "relation", "istream" or "dstream".
         statistics: What is known, for the prices of recursions.
+        foresee: Tells how the engine will maintain a recursion.
 
     Raises:
-        UnsupportedError: A recursion's strategy and way do not go together.
+        UnsupportedError: A recursion's strategy and way do not go together, or the strategy does
+            not fit the recursion, which only `foresee` can tell.
     """
     cutter = Cutter(topology, statistics)
     top = cutter.gathered(cutter.piece(plan))
     fragments = Bundler(topology, cutter).fragments(top)
     recursions = tuple(dict.fromkeys(cutter.recursions))
+    if foresee is not None:
+        recursions = tuple(_foreseen(r, fragments, foresee) for r in recursions)
     return FragmentBundle(query, version, fragments, plan.schema, text, emit, recursions)
+
+
+def _foreseen(
+    recursion: RecursionPlan, fragments: tuple[Fragment, ...], foresee: Foresee
+) -> RecursionPlan:
+    """Return a recursion with how its sites will maintain it."""
+    for fragment in fragments:
+        for node in walk_plan(fragment.plan):
+            if isinstance(node, Fixpoint) and node.name == recursion.name:
+                kept = foresee(node, fragment.sites)
+                return msgspec.structs.replace(recursion, kept=kept)
+    return recursion
 
 
 def direct_scans(bundle: FragmentBundle) -> dict[str, tuple[str, ...]]:

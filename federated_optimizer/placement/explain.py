@@ -64,6 +64,8 @@ def recursion_lines(recursion: RecursionPlan) -> list[str]:
             f"  {price.way:<12}{price.bytes_per_second:>14,.1f}{price.milliseconds:>8.1f}"
             f"  {price.where}{mark}"
         )
+    if recursion.kept:
+        lines.append(f"  kept by {recursion.kept}")
     if recursion.without:
         lines.append(f"  without {', '.join(recursion.without)}: away for too long")
     if recursion.measured:

@@ -6,6 +6,7 @@ work: without other wishes they compute it together, each a part.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -39,6 +40,10 @@ AT_ONE_PLACE = ("kernel", "ranked", "recompute")
 
 BASELINES = ("dred", "set")
 """Strategies that can ship derived rows, but do so only when asked: for comparison."""
+
+Foresee = Callable[[Fixpoint, tuple[str, ...]], str]
+"""Tells, of a fixpoint as sites get it, how an engine will maintain it, or refuses it with
+`UnsupportedError`. It is handed in, because this package does not know the engine."""
 
 MAX_SITES = 256
 """Sites that tokens can tell apart (`stream_engine.provenance.tokens`)."""

@@ -74,6 +74,7 @@ class RecursionPlan(msgspec.Struct, frozen=True):
         assumed: What the prices rest on that nobody has counted, in words.
         measured: Whether they rest on what a running query has counted.
         without: Gateways that own some of what it reads and have been away for too long.
+        kept: How the sites will maintain it, in words; empty where nobody was there to tell.
     """
 
     name: str
@@ -86,6 +87,7 @@ class RecursionPlan(msgspec.Struct, frozen=True):
     assumed: tuple[str, ...] = ()
     measured: bool = False
     without: tuple[str, ...] = ()
+    kept: str = ""
 
 
 class FragmentBundle(msgspec.Struct, frozen=True):

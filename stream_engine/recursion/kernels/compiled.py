@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from stream_engine.recursion.kernels.rows_view import KernelView
 
 
+def is_compilable(problem: GraphProblem) -> bool:
+    """Return whether there is compiled code for a problem."""
+    return problem.kind in (Kind.REACH, Kind.COST) and not problem.payload
+
+
 def can_be_compiled(problem: GraphProblem, choice: str) -> bool:
     """Return whether a problem is solved by compiled code.
 
@@ -26,7 +31,7 @@ def can_be_compiled(problem: GraphProblem, choice: str) -> bool:
     Raises:
         UnsupportedError: It is asked for, and the compiler is not installed.
     """
-    fits = problem.kind in (Kind.REACH, Kind.COST) and not problem.payload
+    fits = is_compilable(problem)
     if choice == "yes" and importlib.util.find_spec("numba") is None:
         raise UnsupportedError(
             "compiled kernels need the package numba, which is not installed here",

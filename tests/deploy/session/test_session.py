@@ -245,3 +245,18 @@ def test_fragments_run_on_every_site() -> None:
         session.run("CREATE SOURCE s (k TEXT)")
         text = last(session, "EXPLAIN (TYPE FEDERATED) SELECT k FROM s").text
     assert all(f"site-{number}" in text for number in (1, 2, 3))
+
+
+PAIRS = """WITH RECURSIVE pairs (src, dst) AS (SELECT src, dst FROM link
+  UNION SELECT a.src, b.dst FROM pairs a JOIN pairs b ON a.dst = b.src) SELECT * FROM pairs"""
+
+
+def test_explain_names_what_keeps_a_recursion_and_refuses_what_cannot() -> None:
+    with contextlib.closing(LocalSession("stream")) as session:
+        session.run("CREATE LINK SOURCE link (src TEXT, dst TEXT, KEY (src, dst))")
+        text = last(session, "EXPLAIN (TYPE FEDERATED) SELECT * FROM reachable").text
+        assert "kept by kernel: reachable (python)" in text
+        assert "kept by ranked" in last(session, f"EXPLAIN (TYPE FEDERATED) {PAIRS}").text
+        forced = f"{PAIRS} WITH (strategy = 'kernel')"
+        for statement in (forced, f"EXPLAIN (TYPE FEDERATED) {forced}"):
+            assert "reads the relation more than once" in refusal(session, statement)
