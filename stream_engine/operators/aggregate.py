@@ -1,12 +1,14 @@
 """Grouping and aggregation."""
 
+from collections.abc import Callable
 from typing import Any
 
 from stream_engine.operators.accumulators import Changes, accumulator_for
+from stream_engine.operators.lone_rows import lone_row_function
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.scalar import compile_row
-from streamsql.data.delta import Delta
+from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row
 
 
@@ -33,7 +35,10 @@ class AggregateOperator:
     A group's output row is a function of its slots: a changed group retracts its old row and
     inserts the new one, if they differ. Groups vanish with their last row.
 
-    State: a few numbers a group, and for MIN, MAX, ARG_* and DISTINCT each distinct value.
+    A group of one row without NULLs is kept as that row where its aggregates are values of the row
+    (`lone_rows`); with the second row it gets slots, which it keeps until it vanishes.
+
+    State: a row or a few numbers a group, and for MIN, MAX, ARG_* and DISTINCT each distinct value.
     Work: O(1) a changed row and aggregate (O(log values) where values are ordered) plus one output
     row per touched group.
 
@@ -52,6 +57,8 @@ class AggregateOperator:
             position += len(call.arguments)
         self._accumulators = accumulators
         self._groups: dict[Row, _Group] = {}
+        self._output_of = lone_row_function(group, aggregates) if group else None
+        self._lone: dict[Row, Row] = {}
 
     def initial(self) -> Delta:
         """Return the row of a scalar aggregate over nothing."""
@@ -63,27 +70,71 @@ class AggregateOperator:
 
     def apply(self, _port: int, delta: Delta) -> Delta:
         """Return the rows of the touched groups, old and new."""
-        groups = self._groups
         result: Delta = {}
+        if self._output_of is not None:
+            delta = self._replace_lone(delta, self._output_of, result)
+        if delta:
+            self._change_groups(delta, result)
+        return result
+
+    def _replace_lone(self, delta: Delta, output_of: Callable[[Row], Row], result: Delta) -> Delta:
+        """Take and put the only rows of groups; return the changes that are not of this kind.
+
+        What leaves is looked at first, so that a row that takes another one's place meets no group.
+        """
+        lone, groups, key_of = self._lone, self._groups, self._key_of
+        rest: Delta = {}
+        for row, weight in delta.items():
+            if weight < 0:
+                key = key_of(row)
+                if weight == -1 and lone.get(key) == row:
+                    del lone[key]
+                    result[output_of(row)] = -1
+                else:
+                    rest[row] = weight
+        for row, weight in delta.items():
+            if weight > 0:
+                key = key_of(row)
+                if weight > 1 or key in lone or key in groups or None in row:
+                    rest[row] = weight
+                    continue
+                lone[key] = row
+                output = output_of(row)
+                if output in result:
+                    del result[output]
+                else:
+                    result[output] = 1
+        return rest
+
+    def _change_groups(self, delta: Delta, result: Delta) -> None:
+        """Bring the slots of groups up to date; add their old and new rows to the output."""
+        groups, lone = self._groups, self._lone
         for key, changes in self._by_group(delta).items():
             group = groups.get(key)
             if group is None:
                 group = groups[key] = self._new_group()
+                if key in lone:
+                    self._grow(lone.pop(key), group, changes)
             new = self._update(key, group, changes)
             old = group.output
             if new != old:
                 group.output = new
                 if old is not None:
-                    result[old] = -1
+                    add(result, old, -1)
                 if new is not None:
-                    result[new] = 1
+                    add(result, new, 1)
             if new is None and not group.weight:
                 del groups[key]
-        return result
+
+    def _grow(self, row: Row, group: _Group, changes: Changes) -> None:
+        """Let a group of one row have slots; the row counts as a change of the empty slots."""
+        changes.append((self._arguments_of(row), 1))
+        if self._output_of is not None:
+            group.output = self._output_of(row)
 
     def state_rows(self) -> int:
-        """Return groups plus values remembered one by one."""
-        total = len(self._groups)
+        """Return groups plus values remembered one by one; a lone row is its group."""
+        total = len(self._groups) + len(self._lone)
         for group in self._groups.values():
             for accumulator, slot in zip(self._accumulators, group.slots, strict=True):
                 total += accumulator.rows(slot)
