@@ -200,9 +200,7 @@ class Session:
             return fleet.info(query).settled and fleet.rows(query) == wanted
 
         await fleet.until(
-            lambda: (
-                sum(s.online for s in fleet.coordinator.sites()) >= len(fleet.sites) and right()
-            ),
+            lambda: fleet.all_live() and right(),
             f"right after {name}",
             SECONDS,
         )

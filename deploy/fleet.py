@@ -147,11 +147,16 @@ class Fleet:
             process.start()
         await self.coordinator.start()
         await self.coordinator.execute(LINK_SOURCE)
-        count = len(self.sites)
-        await self.until(lambda: self._online() == count, f"{count} sites are online", seconds)
+        await self.until(self.all_live, f"{len(self.sites)} sites are online", seconds)
 
-    def _online(self) -> int:
-        return sum(s.online and s.site in self.sites for s in self.coordinator.sites())
+    def live(self) -> set[str]:
+        """Return the sites that are online, and were heard since the broker was away, if it was."""
+        known = {site.site for site in self.coordinator.sites() if site.freshness == "live"}
+        return known & self.sites.keys()
+
+    def all_live(self) -> bool:
+        """Whether all sites are."""
+        return self.live() == self.sites.keys()
 
     async def stop(self) -> None:
         """Stop everything that was started."""

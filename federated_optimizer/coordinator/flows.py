@@ -21,11 +21,18 @@ class FlowReports:
 
     Attributes:
         later: Sites that run a later version than the query's: they know it from another catalog.
+        outdated: Sites that have not reported since the connection to the broker was lost. What
+            they have sent or taken in meanwhile is not known.
     """
 
     def __init__(self) -> None:
         self._reports: dict[str, FlowReport] = {}
         self.later: set[str] = set()
+        self.outdated: set[str] = set()
+
+    def lost_touch(self) -> None:
+        """Take in that the broker is away: no report counts until the next one of its site."""
+        self.outdated = set(self._reports)
 
     def hear(self, site: str, report: FlowReport, bundle: FragmentBundle) -> bool:
         """Take in a report of a site of the bundle; return whether it was of use."""
@@ -40,12 +47,14 @@ class FlowReports:
         if known is not None and report.epoch < known.epoch:
             return False
         self._reports[site] = report
+        self.outdated.discard(site)
         return True
 
     def clear(self) -> None:
         """Forget all reports, after a redeployment."""
         self._reports = {}
         self.later = set()
+        self.outdated = set()
 
     def heard_from(self) -> frozenset[str]:
         """Return the sites that have reported."""

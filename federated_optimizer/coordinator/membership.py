@@ -2,25 +2,44 @@
 
 By the rules of the wire: births and states are retained; a state with an epoch older than the
 newest one heard is ignored, above all a late will. Sites are never forgotten while they are only
-away; an emptied birth or state topic is how one is removed for good.
+away; an emptied birth or state topic is how one is removed for good. What the broker has only
+retained is believed for a while: a broker that fell has sent no wills.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from federated_optimizer.coordinator.model import SiteInfo
 from streamsql.wire.messages import Birth, SiteState, WrapperState
 
 MAX_SITES = 1_000
+CONFIRM_MICROSECONDS = 25_000_000
+"""Two heartbeats of a site and a half: one not heard live for so long counts as offline."""
 
 
 @dataclass(slots=True)
 class _Site:
+    """One site.
+
+    Attributes:
+        unconfirmed_since: Since when what is known rests on what the broker has retained, or on
+            what was heard before the broker was away, as `elapsed` tells; None once heard live.
+        out_of_touch: Not heard live since the broker was away.
+    """
+
     role: str
     epoch: int = -1
     since: int = 0
     state: SiteState | None = None
     birth: Birth | None = None
+    unconfirmed_since: int | None = None
+    out_of_touch: bool = False
+
+    def confirm(self) -> None:
+        """Take in that it was heard live."""
+        self.unconfirmed_since, self.out_of_touch = None, False
 
 
 class Membership:
@@ -29,8 +48,17 @@ class Membership:
     def __init__(self) -> None:
         self._sites: dict[str, _Site] = {}
 
-    def hear_state(self, site: str, state: SiteState, now: int) -> bool:
-        """Take in a state; return whether it changed what is known."""
+    def hear_state(
+        self, site: str, state: SiteState, now: int, *, retained_at: int | None = None
+    ) -> bool:
+        """Take in a state; return whether it changed what is known.
+
+        Args:
+            site: Its id.
+            state: What it, or the broker in its place, says.
+            now: Wall-clock microseconds.
+            retained_at: The moment, as `elapsed` tells, if the broker has only retained it.
+        """
         known = self._known(site, state.role)
         if known is None or state.epoch < known.epoch:
             return False
@@ -39,7 +67,45 @@ class Membership:
             known.since = now
         known.state, known.epoch = state, state.epoch
         known.role = state.role
+        if retained_at is None:
+            known.confirm()
+        elif before is None:
+            known.unconfirmed_since = retained_at
         return before != state
+
+    def hear_live(self, site: str, epoch: int) -> None:
+        """Take in that a site's present life has sent something else than a state."""
+        known = self._sites.get(site)
+        if known is not None and epoch >= known.epoch:
+            known.confirm()
+
+    def lost_touch(self, moment: int) -> None:
+        """Doubt everybody: the broker was away, and who fell meanwhile has left no will.
+
+        Args:
+            moment: Now, as `elapsed` tells.
+        """
+        for site in self._sites.values():
+            site.unconfirmed_since, site.out_of_touch = moment, True
+
+    def give_up(self, moment: int, now: int) -> tuple[str, ...]:
+        """Count as offline, and return, the sites that were not heard live for too long.
+
+        Args:
+            moment: Now, as `elapsed` tells.
+            now: Wall-clock microseconds.
+        """
+        given_up = []
+        for name, site in self._sites.items():
+            since = site.unconfirmed_since
+            if since is None or moment - since < CONFIRM_MICROSECONDS:
+                continue
+            site.unconfirmed_since = None
+            if site.state is not None and site.state.online:
+                site.state = msgspec.structs.replace(site.state, online=False, reason="lost")
+                site.since = now
+                given_up.append(name)
+        return tuple(given_up)
 
     def hear_birth(self, birth: Birth) -> bool:
         """Take in a birth; return whether it changed what is known."""
@@ -64,6 +130,10 @@ class Membership:
         """Whether a site is known to be online."""
         known = self._sites.get(site)
         return known is not None and known.state is not None and known.state.online
+
+    def is_in_touch(self, site: str) -> bool:
+        """Whether a site is online, and was heard live since the broker was away, if it was."""
+        return self.is_online(site) and not self._sites[site].out_of_touch
 
     def is_offline(self, site: str) -> bool:
         """Whether a site was heard of and is away."""
@@ -150,8 +220,11 @@ class Membership:
 def _info(name: str, site: _Site) -> SiteInfo:
     state, birth = site.state, site.birth
     online = state is not None and state.online
-    freshness = "unknown" if state is None else ("live" if online else "stale")
+    live = online and not site.out_of_touch
+    freshness = "unknown" if state is None else ("live" if live else "stale")
     detail = state.detail if state is not None else ""
+    if online and site.out_of_touch and not detail:
+        detail = "not heard from since the broker was away"
     if state is not None and not online and not detail:
         detail = "stopped" if state.reason == "stopped" else "connection lost"
     return SiteInfo(

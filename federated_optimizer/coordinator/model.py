@@ -82,7 +82,8 @@ class SiteInfo:
     """A gateway, base site, static engine or the coordinator itself.
 
     Attributes:
-        freshness: "live", "stale" (offline, within or after the grace time) or "unknown".
+        freshness: "live", "stale" (offline, within or after the grace time, or not heard from since
+            the connection to the broker was lost) or "unknown".
     """
 
     site: str
@@ -303,6 +304,6 @@ class CoordinatorApi(Protocol):
         """Send a command to a site, e.g. simulate; nobody answers here.
 
         Raises:
-            DeploymentError: The site is not online.
+            DeploymentError: The site is not online, or not heard from since the broker was away.
         """
         ...

@@ -153,6 +153,11 @@ class Queries:
                 changed.append((query, planned))
         return changed
 
+    def lost_touch(self) -> None:
+        """Take in that the broker is away: no answer is known to be settled any more."""
+        for query in self.all():
+            query.flows.lost_touch()
+
     def publish_all(self) -> None:
         """Owe the sites every bundle, and ask for every result, after the broker was away."""
         self._owed = dict.fromkeys(self._running)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 
+from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.queries import Queries
@@ -94,7 +95,9 @@ class Receiver:
             case ["q", query, "out", site]:
                 self._queries.hear_output(query, site, decode_packed(message.payload, DeltaBatch))
             case ["q", query, "flow", site]:
-                self._queries.hear_flow(query, site, decode_packed(message.payload, FlowReport))
+                report = decode_packed(message.payload, FlowReport)
+                self._membership.hear_live(site, report.epoch)
+                self._queries.hear_flow(query, site, report)
             case ["q", query, "error", site]:
                 self._problem(query, site, message.payload)
             case ["q", query, "frag", site]:
@@ -103,7 +106,7 @@ class Receiver:
             case ["gw", gateway, "link", source, target]:
                 self._link(gateway, source, target, message.payload)
             case ["gw" | "host", site, "state"]:
-                self._state(site, message.payload)
+                self._state(site, message.payload, retained=message.retain)
             case ["gw", site, "birth"]:
                 self._birth(site, message.payload)
             case _:
@@ -119,7 +122,7 @@ class Receiver:
         elif not self._links.put(gateway, source, target, decode_json(payload, LinkMessage)):
             raise WireError("there are more links than the coordinator keeps")
 
-    def _state(self, site: str, payload: bytes) -> None:
+    def _state(self, site: str, payload: bytes, *, retained: bool) -> None:
         if not payload:
             self._removed(site)
             return
@@ -128,7 +131,8 @@ class Receiver:
             self._on_own_state(state)
             return
         before = self._membership.epoch(site)
-        if self._membership.hear_state(site, state, self._clock()):
+        at = elapsed() if retained else None
+        if self._membership.hear_state(site, state, self._clock(), retained_at=at):
             if -1 < before < state.epoch:
                 self._queries.site_restarted(site)
             self._on_sites()

@@ -122,7 +122,8 @@ class Repairs:
         sites = [s for s in sites_of(query.bundle) if self._membership.is_online(s)]
         incomplete = bool(flows.without_input(sites))
         for site in sites:
-            if site in heard and (incomplete or not flows.is_idle(site)):
+            unsettled = incomplete or site in flows.outdated or not flows.is_idle(site)
+            if site in heard and unsettled:
                 yield ((query.id, version, site, REPORT), flows.batches(site))
             elif site not in heard and site not in query.problems:
                 yield ((query.id, version, site, None), (0, 0))

@@ -53,6 +53,8 @@ class RunningQuery:
         """Whether nothing is on its way between sites or to here."""
         if not self.result.is_synchronised:
             return False
+        if not all(map(membership.is_offline, self.flows.outdated)):
+            return False
         # The rows of stored tables stay when their engine goes: its last counts remain true.
         away = frozenset(
             site

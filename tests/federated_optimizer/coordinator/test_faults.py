@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from federated_optimizer.coordinator import membership
 from federated_optimizer.coordinator.model import QueryStatus
 from messaging import QueueFull
 from messaging.in_memory import Faults
+from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import QueryProblem
 
@@ -153,5 +155,64 @@ def test_a_query_that_cannot_be_sent_is_not_kept(
         await coordinator.close()
         again = await federation.coordinator()
         assert again.queries() == ()
+
+    harness.run(scenario)
+
+
+def test_what_was_known_before_the_broker_was_away_is_not_taken_for_present(harness: Any) -> None:
+    """No answer is called settled, and no command sent, on the word of a broker that fell."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, ROOMS)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until_rows(coordinator, query, [("r1", "open")])
+        await harness.until(lambda: coordinator.query(query).settled)
+        gateway = federation.sites["gw-1"].client
+        federation.broker.stop(forget=True)
+        assert not coordinator.query(query).settled
+        federation.sites["gw-1"].put("roomsensor", ("r1", "shut"))
+        federation.broker._clients.remove(gateway)  # it is the last to come back
+        federation.broker.start()
+        for name in ("base", "gw-2"):
+            await harness.until(lambda name=name: freshness(coordinator, name) == "live")
+        await federation.broker.settle()
+        assert freshness(coordinator, "gw-1") == "stale"
+        with pytest.raises(DeploymentError, match="not heard from since the broker was away"):
+            coordinator.command("gw-1", "ping", {})
+        assert coordinator.relation(query) == (("r1", "open"),)
+        assert not coordinator.query(query).settled
+        federation.broker.admit(gateway)
+        await harness.until(lambda: coordinator.query(query).settled)
+        assert coordinator.relation(query) == (("r1", "shut"),)
+        coordinator.command("gw-1", "ping", {})
+
+    harness.run(scenario)
+
+
+def freshness(coordinator: Any, name: str) -> str:
+    return next(str(s.freshness) for s in coordinator.sites() if s.site == name)
+
+
+def test_a_gateway_that_fell_while_the_broker_was_away_goes_offline(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although the broker has retained that it is online, and sends no will."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, ROOMS)
+        await harness.until(lambda: coordinator.query(query).settled)
+        federation.broker.stop()
+        await federation.sites["gw-2"].stop()
+        federation.broker.start()
+        await harness.until(lambda: freshness(coordinator, "gw-1") == "live")
+        monkeypatch.setattr(membership, "CONFIRM_MICROSECONDS", 100_000)
+        await harness.until_status(coordinator, query, QueryStatus.DEGRADED)
+        assert coordinator.query(query).waiting_for == ("gw-2",)
+        with pytest.raises(DeploymentError, match="gw-2 is not online"):
+            coordinator.command("gw-2", "ping", {})
+        await federation.site("gw-2", epoch=2)
+        await harness.until_status(coordinator, query, QueryStatus.RUNNING)
 
     harness.run(scenario)

@@ -99,6 +99,20 @@ def test_later_versions_are_noted() -> None:
     assert flows.later == set()
 
 
+def test_after_the_broker_was_away_every_report_is_outdated_until_the_next() -> None:
+    flows = heard(base=BASE, gw_1=FlowReport(3, 2, {"base": 2}, {}))
+    flows.lost_touch()
+    assert flows.outdated == {"base", "gw-1"}
+    flows.hear("base", BASE, BUNDLE)
+    flows.hear("gw-1", GATEWAY, BUNDLE)  # of an earlier life
+    assert flows.outdated == {"gw-1"}
+    flows.hear("gw-1", FlowReport(3, 2, {"base": 2}, {}), BUNDLE)
+    assert flows.outdated == set()
+    flows.lost_touch()
+    flows.clear()
+    assert flows.outdated == set()
+
+
 def test_strangers_and_older_lives_do_not_count() -> None:
     flows = heard(gw_1=FlowReport(3, 2, {"base": 2}, {}))
     assert not flows.hear("gw-1", GATEWAY, BUNDLE)

@@ -1,6 +1,10 @@
 """Membership: what states and births, in any order, say about a site."""
 
-from federated_optimizer.coordinator.membership import MAX_SITES, Membership
+from federated_optimizer.coordinator.membership import (
+    CONFIRM_MICROSECONDS,
+    MAX_SITES,
+    Membership,
+)
 from streamsql.wire.messages import Birth, SiteState
 
 
@@ -47,6 +51,48 @@ def test_roles_and_removal() -> None:
     assert known.forget("base-2")
     assert not known.forget("base-2")
     assert known.with_role("base") == ("base",)
+
+
+def test_nobody_is_taken_for_live_by_what_was_known_before_the_broker_was_away() -> None:
+    known = Membership()
+    for site in ("gw-1", "gw-2"):
+        known.hear_state(site, state(2, online=True), now=0)
+    known.lost_touch(100)
+    assert [info.freshness for info in known.infos()] == ["stale", "stale"]
+    assert known.is_online("gw-1")
+    known.hear_state("gw-1", state(2, online=True), now=0, retained_at=200)
+    known.hear_live("gw-2", epoch=1)  # by an earlier life
+    assert not known.is_in_touch("gw-1")
+    assert not known.is_in_touch("gw-2")
+    known.hear_state("gw-1", state(2, online=True), now=0)
+    known.hear_live("gw-2", epoch=2)
+    known.hear_live("gw-3", epoch=1)
+    assert known.is_in_touch("gw-1")
+    assert known.is_in_touch("gw-2")
+    assert not known.is_in_touch("gw-3")
+    assert known.give_up(100 + CONFIRM_MICROSECONDS, now=0) == ()
+
+
+def test_who_fell_while_the_broker_was_away_is_given_up_and_may_come_back() -> None:
+    known = Membership()
+    known.hear_state("gw-1", state(1, online=True), now=0)
+    known.hear_state("gw-2", state(1, online=False), now=0)
+    known.lost_touch(100)
+    assert known.give_up(99 + CONFIRM_MICROSECONDS, now=7) == ()
+    assert known.give_up(100 + CONFIRM_MICROSECONDS, now=7) == ("gw-1",)
+    assert known.give_up(100 + CONFIRM_MICROSECONDS, now=8) == ()
+    assert known.offline_since("gw-1") == 7
+    known.hear_state("gw-1", state(1, online=True), now=9)
+    assert known.is_in_touch("gw-1")
+
+
+def test_what_the_broker_has_retained_is_believed_for_a_while() -> None:
+    known = Membership()
+    known.hear_state("gw-1", state(1, online=True), now=0, retained_at=50)
+    assert known.is_in_touch("gw-1")
+    assert known.infos()[0].freshness == "live"
+    assert known.give_up(50 + CONFIRM_MICROSECONDS, now=7) == ("gw-1",)
+    assert known.is_offline("gw-1")
 
 
 def test_no_more_sites_than_fit() -> None:
