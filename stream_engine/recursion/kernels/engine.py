@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from stream_engine.recursion.kernels.carried import CarriedCosts, OtherWeightsError, carries
 from stream_engine.recursion.kernels.compiled import can_be_compiled, compiled_view
 from stream_engine.recursion.kernels.input import GiveUpError, GraphInput, TooLargeError
 from stream_engine.recursion.kernels.payload import PayloadView
@@ -55,13 +56,16 @@ class KernelEngine:
         self._leaves: tuple[dict[Row, None], ...] = tuple({} for _ in program.uses)
         self._other: LocalEngine | None = None
         self._why = ""
+        self._carries = carries(problem)
         self._start()
 
     def _start(self) -> None:
         problem = self._problem
         self._input = GraphInput(problem, len(self._program.uses))
         self._view: KernelView
-        if problem.payload:
+        if problem.payload and self._carries:
+            self._view = CarriedCosts(self._program, problem, self._input, self._options.elastic)
+        elif problem.payload:
             self._view = PayloadView(self._program, problem, self._input, self._options.elastic)
         elif self._how == "compiled":
             self._view = compiled_view(problem, self._input)
@@ -91,6 +95,9 @@ class KernelEngine:
         except GiveUpError as error:
             self._why = str(error)
             return self._replaced(self._by_another)
+        except OtherWeightsError:
+            self._carries = False
+            return self._replaced(self._changed)
         except TooLargeError as error:
             self._how = f"python: {error}"
             return self._replaced(self._changed)

@@ -83,6 +83,10 @@ def _full_assembler(problem: GraphProblem) -> Callable[[Part, Part, Any, Row], R
     value = () if problem.value is None else (problem.value,)
     pick = _picker(problem.group + problem.node + value + problem.payload)
     lone_group, lone_node = len(problem.group) == 1, len(problem.node) == 1
+    if lone_node and lone_group:
+        return lambda g, k, v, y: pick((g, k, v, *y))
+    if lone_node and not problem.group:
+        return lambda _g, k, v, y: pick((k, v, *y))
 
     def assemble(g: Part, k: Part, v: Any, y: Row) -> Row:
         parts: Row = (g,) if lone_group else g

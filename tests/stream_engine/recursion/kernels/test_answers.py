@@ -78,6 +78,17 @@ VIEWS = {
     "nearest by hops, named": f"""WITH RECURSIVE w (machine, room, v) AS (
         SELECT machine, room, 0 FROM free UNION SELECT w.machine, l.src, w.v + 1 {TO_ROOM})
         SELECT room, MIN(v), ARG_MIN(machine, v) FROM w GROUP BY room""",
+    "nearest in whole numbers, named": f"""WITH RECURSIVE w (machine, room, v) AS (
+        SELECT machine, room, CAST(2 * penalty AS INTEGER) FROM free
+        UNION SELECT w.machine, l.src, l.n + 1 + w.v {TO_ROOM})
+        SELECT room, MIN(v), ARG_MIN(machine, v) FROM w GROUP BY room""",
+    "dearest in whole numbers, named": f"""WITH RECURSIVE w (machine, room, v) AS (
+        SELECT machine, room, CAST(2 * penalty AS INTEGER) FROM free
+        UNION SELECT w.machine, l.src, w.v - (l.n + 1) {TO_ROOM})
+        SELECT room, MAX(v), ARG_MAX(machine, v) FROM w GROUP BY room""",
+    "nearest by weights that may be zero, named": f"""WITH RECURSIVE w (machine, room, v) AS (
+        SELECT machine, room, 0 FROM free UNION SELECT w.machine, l.src, l.n + w.v {TO_ROOM})
+        SELECT room, MIN(v), ARG_MIN(machine, v) FROM w GROUP BY room""",
     "least label, named": f"""WITH RECURSIVE w (machine, room, v) AS (
         SELECT machine, room, penalty FROM free UNION SELECT w.machine, l.src, w.v {TO_ROOM})
         SELECT room, MIN(v), ARG_MIN(machine, v) FROM w GROUP BY room""",
@@ -109,7 +120,7 @@ ROWS = {
     "triggered": SENSORS,
     "sensors": SENSORS,
     "region_seed": st.tuples(st.sampled_from("RS"), st.sampled_from("stuvwx")),
-    "free": st.tuples(st.sampled_from("MN"), NODES, st.sampled_from([0.0, 0.5, 1.0])),
+    "free": st.tuples(st.sampled_from("MNO"), NODES, st.sampled_from([0.0, 0.5, 1.0])),
 }
 WAYS = {
     "repairs": RecursionOptions(compiled="no"),

@@ -1,0 +1,253 @@
+"""Least sums with rows that tie, where each step carries the payload along as it is.
+
+"Every point with its nearest machines": one search from all sources, whose payload (the machine)
+passes unchanged along the edges on which a key rests. Keys and payloads are repaired together in
+one sweep in order of keys: when a node's turn comes, the keys and payloads of all its tight
+predecessors (those whose key plus the weight is the node's) are final. That holds while every
+weight is a positive integer, so that a predecessor's key is truly smaller; `payload` takes over
+when other weights come, and has groups and computed payloads.
+"""
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import Any
+
+from stream_engine.recursion.kernels.graph import Change
+from stream_engine.recursion.kernels.input import GraphInput, InputChange
+from stream_engine.recursion.kernels.problem import GraphProblem, Kind
+from stream_engine.recursion.kernels.search import SourceChange, most_repaired
+from stream_engine.recursion.kernels.shapes import RowShape
+from stream_engine.recursion.kernels.transfer import Transfer
+from stream_engine.recursion.program import Program
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+
+Payloads = frozenset[Row]
+Before = dict[int, tuple[Any, Payloads]]
+"""Nodes whose key or payloads changed or may have, with the old ones; key None: not reached."""
+
+_NONE: Payloads = frozenset()
+_ONLY_GROUP: Any = ()
+_CHECK_EVERY = 4_096
+"""Nodes between two looks at bounds and interruptions."""
+
+
+class OtherWeightsError(Exception):
+    """A weight or start is not a (positive) integer; nothing is changed yet."""
+
+
+def carries(problem: GraphProblem) -> bool:
+    """Return whether a problem is of this form, its weights apart."""
+    return (
+        problem.kind is Kind.COST
+        and not problem.group
+        and all(rule.expressions is None for rule in problem.payload_rules)
+    )
+
+
+class CarriedCosts:
+    """The keys and payloads of all nodes, and the rows they make.
+
+    State: a key and a set of payloads per node; sets that are handed on are one object. Work per
+    change: the edges at nodes whose key, tight edges or payloads change.
+
+    Args:
+        program: Whose bounds hold.
+        problem: One for which `carries` is true.
+        source: Its graph and sources.
+        elastic: Share of the nodes above which all is searched again.
+
+    Attributes:
+        size: Number of rows.
+        touched: Nodes that were looked at again because of changes, since the start.
+    """
+
+    def __init__(
+        self, program: Program, problem: GraphProblem, source: GraphInput, elastic: float
+    ) -> None:
+        self.size = 0
+        self.touched = 0
+        self._program = program
+        self._row_of = RowShape(problem).full_row_of
+        self._values = source.nodes.values
+        self._out, self._inn = source.graph.out, source.graph.inn
+        self._elastic = elastic
+        self._negated = problem.negated
+        self._transfer = Transfer(problem, source.nodes.values)
+        self._sources: dict[int, Any] = {}
+        self._keys: dict[int, Any] = {}
+        self._payloads: dict[int, Payloads] = {}
+
+    def change(self, change: InputChange) -> Delta:
+        """Bring the view up to date after the graph and its sources changed.
+
+        Raises:
+            OtherWeightsError: See there.
+            RecursionLimitError: The view grows past the limit.
+        """
+        _check_weights(change)
+        self._transfer.count(change)
+        d, payloads = self._keys, self._payloads
+        started = self._change_sources(change.sources)
+        changed = [node for _, node, key, _, _ in change.source_rows if d.get(node) == key]
+        changed += [b for a, b, w in change.gone if d.get(a, inf) + w == d.get(b)]
+        before: Before = {}
+        standing = self._drop(changed, before)
+        if standing is None:
+            everything = {node: (key, payloads[node]) for node, key in d.items()}
+            before = {**everything, **before}
+            d.clear()
+            payloads.clear()
+            self.size = 0
+            heap = [(key, node) for node, key in self._sources.items()]
+        else:
+            heap = self._offers(before, standing, started, change.come)
+        heapify(heap)
+        self._settle(heap, before)
+        self.touched += len(before)
+        return self._changes(before)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of the view."""
+        for node, key in self._keys.items():
+            value = -key if self._negated else key
+            for payload in self._payloads[node]:
+                yield self._row_of(_ONLY_GROUP, self._values[node], value, payload)
+
+    def _change_sources(self, changes: list[SourceChange]) -> list[int]:
+        """Take in new best start keys; return the nodes that have one."""
+        sources = self._sources
+        for _, node, _, new in changes:
+            if new is None:
+                del sources[node]
+            else:
+                sources[node] = new
+        return [node for _, node, _, new in changes if new is not None]
+
+    def _drop(self, changed: list[int], before: Before) -> list[int] | None:
+        """Drop the nodes that have lost their last support, and what rested on them.
+
+        Args:
+            changed: Nodes that have lost an edge or start on which they rested. Taken apart.
+            before: Gets the nodes that are dropped.
+
+        Returns:
+            Nodes that stand, but may have lost payloads (some of them may be dropped after all);
+            None when too many are dropped to be repaired.
+        """
+        inn, out, sources, payloads = self._inn, self._out, self._sources, self._payloads
+        d = self._keys
+        get = d.get
+        most = most_repaired(self._elastic, len(d))
+        standing: list[int] = []
+        while changed:
+            b = changed.pop()
+            x = get(b)
+            if x is None:
+                continue
+            if sources.get(b) == x:
+                standing.append(b)
+                continue
+            for a, w in inn[b].items():
+                if get(a, inf) + w == x:
+                    standing.append(b)
+                    break
+            else:
+                del d[b]
+                had = payloads.pop(b)
+                before[b] = (x, had)
+                self.size -= len(had)
+                if len(before) > most:
+                    return None
+                for c, w in out[b].items():
+                    if x + w == get(c):
+                        changed.append(c)
+        return standing
+
+    def _offers(
+        self, dropped: Before, standing: list[int], started: list[int], come: list[Change]
+    ) -> list[tuple[Any, int]]:
+        """Return nodes to look at, with the keys that they have or may get."""
+        inn, sources, get = self._inn, self._sources, self._keys.get
+        offers: list[tuple[Any, int]] = []
+        for b in dropped:
+            best = sources.get(b, inf)
+            for a, w in inn[b].items():
+                x = get(a, inf) + w
+                if x < best:  # noqa: PLR1730  (min is slower)
+                    best = x
+            if best < inf:
+                offers.append((best, b))
+        offers.extend((x, b) for b in standing if (x := get(b)) is not None)
+        offers.extend((sources[b], b) for b in started if sources[b] <= get(b, inf))
+        for a, b, w in come:
+            x = get(a, inf) + w
+            if x < inf and x <= get(b, inf):
+                offers.append((x, b))
+        return offers
+
+    def _settle(self, heap: list[tuple[Any, int]], before: Before) -> None:
+        """Give nodes their keys and payloads, least keys first; each has its turn once."""
+        inn, out, sources, payloads = self._inn, self._out, self._sources, self._payloads
+        d = self._keys
+        get = d.get
+        done: set[int] = set()
+        while heap:
+            x, b = heappop(heap)
+            if b in done:
+                continue
+            done.add(b)
+            if not len(done) % _CHECK_EVERY:
+                self._program.check_size(self.size)
+            found = self._transfer.starts(_ONLY_GROUP, b, x) if sources.get(b) == x else _NONE
+            for a, w in inn[b].items():
+                if get(a, inf) + w == x:
+                    arriving = payloads[a]
+                    if not found:
+                        found = arriving
+                    elif found is not arriving:
+                        found |= arriving
+            key = get(b)
+            had = payloads.get(b, _NONE)
+            if key == x and found == had:
+                continue
+            if b not in before:
+                before[b] = (key, had)
+            d[b] = x
+            payloads[b] = found
+            self.size += len(found) - len(had)
+            for c, w in out[b].items():
+                z = x + w
+                if z <= get(c, inf):
+                    heappush(heap, (z, c))
+
+    def _changes(self, before: Before) -> Delta:
+        """Return the rows that differ from those of the old keys and payloads."""
+        delta: Delta = {}
+        row_of, values, get, payloads = self._row_of, self._values, self._keys.get, self._payloads
+        sign = -1 if self._negated else 1
+        for node, (key, had) in before.items():
+            now: Any = get(node)
+            has = payloads.get(node, _NONE)
+            if key != now:
+                gone, come = had, has
+            elif had is has:
+                continue
+            else:
+                gone, come = had - has, has - had
+            name = values[node]
+            for payload in gone:
+                delta[row_of(_ONLY_GROUP, name, sign * key, payload)] = -1
+            for payload in come:
+                delta[row_of(_ONLY_GROUP, name, sign * now, payload)] = 1
+        return delta
+
+
+def _check_weights(change: InputChange) -> None:
+    for _, _, weight in change.come:
+        if type(weight) is not int or weight <= 0:
+            raise OtherWeightsError(f"weight {weight}")
+    for _, _, _, key in change.sources:
+        if key is not None and type(key) is not int:
+            raise OtherWeightsError(f"start {key}")
