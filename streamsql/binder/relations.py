@@ -17,10 +17,11 @@ from streamsql.algebra.operators import (
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.scope import Scope
 from streamsql.binder.shape import only
+from streamsql.binder.table_functions import bind_time_window
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.errors import BindingError, QueryError
 from streamsql.syntax.cursor import nearest
-from streamsql.syntax.dialect import StreamWindow
+from streamsql.syntax.dialect import StreamWindow, TimeWindow
 from streamsql.syntax.parse import parse_statement
 from streamsql.syntax.statements import Query
 
@@ -60,7 +61,7 @@ def bind_relation(
     """
     match node:
         case exp.Table():
-            return _table(node, environment, bind_view)
+            return _table(node, environment, bind, bind_view)
         case exp.Subquery():
             return _derived(node, environment, bind)
         case exp.Lateral() | exp.Unnest():
@@ -126,8 +127,30 @@ def with_names(
     return Project(plan, identity_columns(plan.schema), tuple(names))
 
 
-def _table(node: exp.Table, environment: Environment, bind_view: ViewBinder) -> Relation:
+def _time_window(
+    node: exp.Table, environment: Environment, bind: QueryBinder, bind_view: ViewBinder
+) -> Relation:
+    alias = node.args.get("alias")
+    for written in (node, alias):
+        if written is not None and written.args.get("stream_window") is not None:
+            raise environment.error(
+                written.args["stream_window"],
+                f"{node.this.args['kind']} takes no window behind it",
+                hint="put it behind the stream inside the parentheses",
+            )
+    inner = bind_relation(node.this.this, environment, bind, bind_view)
+    plan = bind_time_window(node.this, inner.plan, inner.scope(0), environment)
+    own = alias.this if alias is not None else None
+    shown = inner.alias if own is None else identifier_text(own)
+    return Relation(renamed(plan, alias, environment), shown, node)
+
+
+def _table(
+    node: exp.Table, environment: Environment, bind: QueryBinder, bind_view: ViewBinder
+) -> Relation:
     only(node, environment, "this", "alias", "stream_window", "joins")
+    if isinstance(node.this, TimeWindow):
+        return _time_window(node, environment, bind, bind_view)
     if not isinstance(node.this, exp.Identifier):
         raise _function_in_from(node, environment)
     name = identifier_text(node.this)
@@ -147,10 +170,6 @@ def _function_in_from(node: exp.Table, environment: Environment) -> Exception:
             node,
             f"{name} cannot stand in FROM",
             hint=f"{name}(SELECT …) stands around the whole query",
-        )
-    if name in ("TUMBLE", "HOP", "SESSION"):
-        return environment.unsupported(
-            node, f"{name} is not supported", hint="write s [RANGE 10 MINUTES SLIDE 1 MINUTE]"
         )
     return environment.unsupported(
         node, "a function cannot stand in FROM", hint="name a source, table or view"
@@ -290,7 +309,8 @@ def _windowed(plan: Plan, name: str, window: StreamWindow, environment: Environm
         Scope.of(name, plan.schema).resolve(column, environment).position
         for column in _partition_columns(window, environment)
     )
-    return Window(plan, kind, window.args.get("size"), window.args.get("slide"), partition)
+    size, slide, within = (window.args.get(name) for name in ("size", "slide", "range"))
+    return Window(plan, kind, size, slide, partition, within)
 
 
 def _partition_columns(window: StreamWindow, environment: Environment) -> list[exp.Column]:

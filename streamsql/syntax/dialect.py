@@ -3,6 +3,7 @@
 Adds to the PostgreSQL-flavoured base:
 
     FROM s [RANGE 10 MINUTES SLIDE 1 MINUTE] | [PARTITION BY k ROWS 5] | [NOW] | [UNBOUNDED]
+    FROM TUMBLE(s, ts, INTERVAL '1 minute') | HOP(s, ts, hop, size) | SESSION(s, ts, gap, key, ...)
     WITH RECURSIVE (LIMIT 1000) r(a, b) AS (...)
 
 A window stands before or after the alias. Every node carries the offsets of the text it came from
@@ -28,15 +29,26 @@ MAX_NODES = 200_000
 class StreamWindow(exp.Expression):
     """A CQL window: kind RANGE, ROWS, NOW or UNBOUNDED.
 
-    `size` and `slide` are literals in microseconds (RANGE) or rows (ROWS).
+    `size` and `slide` are literals in microseconds (RANGE) or rows (ROWS); `range` behind ROWS is
+    in microseconds.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "kind": True,
         "size": False,
         "slide": False,
+        "range": False,
         "partition_by": False,
     }
+
+
+class TimeWindow(exp.Expression):
+    """TUMBLE, HOP or SESSION in FROM: `kind`, the relation as `this`, and further arguments."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "expressions": True}
+
+
+_TIME_WINDOWS = ("TUMBLE", "HOP", "SESSION")
 
 
 class PlacedParseError(ParseError):
@@ -90,6 +102,9 @@ class StreamSqlParser(parser.Parser):
         return result
 
     def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
+        if self._at_time_window():
+            # The fast path is for plain names; it comes back here without `fast`.
+            return None if kwargs.get("fast") else self._parse_time_window()
         table = super()._parse_table_parts(*args, **kwargs)
         # The fast path gives up before a bracket and comes back here without `fast`.
         if isinstance(table, exp.Table) and not kwargs.get("fast"):
@@ -114,6 +129,32 @@ class StreamSqlParser(parser.Parser):
         if self._curr and self._curr.token_type == TokenType.L_BRACKET:
             node.set("stream_window", self._parse_stream_window())
 
+    def _at_time_window(self) -> bool:
+        token, following = self._curr, self._next
+        return (
+            bool(token and following)
+            and token.token_type != TokenType.IDENTIFIER
+            and token.text.upper() in _TIME_WINDOWS
+            and following.token_type == TokenType.L_PAREN
+        )
+
+    def _parse_time_window(self) -> exp.Table:
+        """Parse `TUMBLE(relation, argument, …)`; the relation is anything that stands in FROM."""
+        opening = self._curr
+        self._advance(2)
+        relation = self._parse_table()
+        arguments = []
+        while self._match(TokenType.COMMA):
+            arguments.append(self._parse_disjunction())
+        if not self._match(TokenType.R_PAREN):
+            self.raise_error(f"Expected ) to close {opening.text.upper()}")
+        window = TimeWindow(kind=opening.text.upper(), this=relation, expressions=arguments)
+        table = exp.Table(this=window)
+        for node in (window, table):
+            node.meta["start"], node.meta["end"] = opening.start, self._prev.end
+        self._attach_window(table)  # the binder says where it belongs
+        return table
+
     def _parse_stream_window(self) -> StreamWindow:
         opening = self._curr
         self._advance()
@@ -121,9 +162,14 @@ class StreamSqlParser(parser.Parser):
         if self._match(TokenType.PARTITION_BY) or self._match_text_seq("PARTITION", "BY"):
             partition = self._parse_csv(self._parse_column)
         kind, size, slide = self._window_extent()
+        within = None
+        if kind == "ROWS" and self._match_text_seq("RANGE"):
+            within = self._window_duration()
         if not self._match(TokenType.R_BRACKET):
             self.raise_error("Expected ] to close the window")
-        window = StreamWindow(kind=kind, size=size, slide=slide, partition_by=partition or None)
+        window = StreamWindow(
+            kind=kind, size=size, slide=slide, range=within, partition_by=partition or None
+        )
         window.meta["start"], window.meta["end"] = opening.start, self._prev.end
         return window
 

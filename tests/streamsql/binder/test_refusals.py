@@ -216,7 +216,6 @@ UNSUPPORTED = [
     ("SELECT now()", 1, 8, "now", "current time", "RANGE"),
     ("SELECT desk[1] FROM seat", 1, 8, "desk[1]", "not arrays", ""),
     ("SELECT DISTINCT ON (room) room FROM seat", 1, 21, "room", "DISTINCT ON", "GROUP BY"),
-    ("SELECT 1 FROM HOP(seat, 1, 2)", 1, 15, "HOP(seat, 1, 2)", "HOP", "SLIDE"),
     ("SELECT 1 FROM ISTREAM(seat)", 1, 15, "ISTREAM(seat)", "cannot stand in FROM", "around"),
     ("SELECT 1 FROM a.seat", 1, 15, "a", "no schemas", "without a dot"),
     ("SELECT 1 FROM seat [PARTITION BY room RANGE 5 SECONDS]", 1, 34, "room", "ROWS only", ""),
