@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from streamsql.errors import FederationError
@@ -10,8 +11,12 @@ from streamsql.errors import FederationError
 BENCHMARKS = Path(__file__).resolve().parent.parent.parent / "benchmarks"
 
 
-def run_benchmark(name: str, *, quick: bool, as_json: bool) -> int:
+def run_benchmark(name: str, arguments: Sequence[str]) -> int:
     """Run a benchmark and return its exit status; "list" prints what there is.
+
+    Args:
+        name: Of a file in `benchmarks/`.
+        arguments: Given to it as they are; it refuses what it does not know.
 
     Raises:
         FederationError: There is none of that name, or the sources are not here.
@@ -26,8 +31,7 @@ def run_benchmark(name: str, *, quick: bool, as_json: bool) -> int:
         return 0
     if name not in known:
         raise FederationError(f"there is no benchmark {name!r}", hint=f"one of: {', '.join(known)}")
-    flags = ["--quick"] * quick + ["--json"] * as_json
-    command = [sys.executable, "-m", f"benchmarks.{name}", *flags]
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
     return subprocess.run(command, check=False, cwd=BENCHMARKS.parent).returncode  # noqa: S603
 
 

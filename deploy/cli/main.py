@@ -187,22 +187,40 @@ def finding_object(finding: object) -> dict[str, str]:
     return {name: getattr(finding, name) for name in names}
 
 
-@app.command()
+@app.command(
+    # A benchmark has options of its own, and help for them.
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    }
+)
 def bench(
-    name: Annotated[str, typer.Argument(help="Benchmark, e.g. recursive; 'list' lists them")],
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Benchmark, e.g. recursive; 'list' lists them")] = "",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller, for a first look")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+    wants_help: Annotated[
+        bool, typer.Option("--help", help="This, or behind a benchmark its own options")
+    ] = False,
 ) -> None:
     """Run a benchmark beside its baselines and print ratios.
 
     Examples:
       pando bench list
       pando bench recursive --quick
+      pando bench recursive_soak --help
+      pando bench recursive_soak --updates 50000
     """
     from deploy.cli.bench import run_benchmark  # noqa: PLC0415
 
+    if not name or (wants_help and name == "list"):
+        typer.echo(context.get_help())
+        raise typer.Exit(0 if wants_help else 2)
     with guarded():
-        status = run_benchmark(name, quick=quick, as_json=as_json)
+        flags = [f for f, on in (("--quick", quick), ("--json", as_json)) if on]
+        flags += ["--help"] if wants_help else context.args
+        status = run_benchmark(name, flags)
     raise typer.Exit(status)
 
 

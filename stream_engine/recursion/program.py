@@ -7,6 +7,11 @@ from stream_engine.recursion.rules import LeafUse, Rule, narrowed, rules_of
 from streamsql.algebra.operators import AggregateSelection, Fixpoint, Plan
 from streamsql.errors import RecursionInterruptedError, RecursionLimitError
 
+_FREE_CYCLE = (
+    "where a cycle costs nothing, rows of equal cost go round it for ever while another column, "
+    "such as a path, grows: leave out what costs 0 (WHERE cost > 0) or read no such column"
+)
+
 
 def never() -> bool:
     """Return False: nothing interrupts."""
@@ -47,6 +52,14 @@ class Program:
         """The group columns of the aggregate selection; None without one."""
         return None if self.selection is None else self.selection.group
 
+    @property
+    def _carries_more(self) -> bool:
+        """Whether best rows have columns beside the group and what is best, such as a path."""
+        if self.selection is None:
+            return False
+        chosen = {*self.selection.group, *(best.value for best in self.selection.bests)}
+        return len(chosen) < self.width
+
     def check_size(self, rows: int, candidates: int = 0) -> None:
         """Stop a view that has grown too large, or that nobody wants any more.
 
@@ -65,7 +78,8 @@ class Program:
             what = self.limit if rows > self.limit else f"{2 * self.limit} candidate"
             raise RecursionLimitError(
                 f"recursion {self.name} has more than {what} rows",
-                hint="bound it (hops < 12) or raise it: WITH RECURSIVE (LIMIT n)",
+                hint=(f"{_FREE_CYCLE}; else " if self._carries_more else "")
+                + "bound it (hops < 12) or raise it: WITH RECURSIVE (LIMIT n)",
             )
 
     def check_wanted(self) -> None:
@@ -100,7 +114,9 @@ class Program:
         if self.selection is not None and rounds > groups + 1_000:
             raise RecursionLimitError(
                 f"recursion {self.name} still changes after {rounds} rounds",
-                hint="is there a cycle of negative cost?",
+                hint=f"is there a cycle of negative cost? {_FREE_CYCLE}"
+                if self._carries_more
+                else "is there a cycle of negative cost?",
             )
 
 

@@ -97,6 +97,8 @@ def may_better(expression: Expression, *, minimum: bool) -> bool:
 def directions(expression: Expression) -> frozenset[int]:
     """Return the signs of what a step may add to a value; data that is added counts as positive.
 
+    (Zeros among the data do no harm unless another column grows: see `selection`.)
+
     Where several values of the relation are added up, each counts as data for the others.
 
     Args:

@@ -16,7 +16,8 @@ every step branch:
 3. c does not get better by itself: for MIN no branch adds a negative constant, subtracts or takes
    the LEAST of c and something else, for MAX none adds or takes the GREATEST. Otherwise a best row
    could rest on a worse one of its own group, which it displaces. Costs read from data are taken
-   to be non-negative, and the row limit of the fixpoint ends it when that is wrong;
+   to be non-negative, and positive where another column grows (rows of equal cost would go round
+   a cycle that costs nothing); the limits of the fixpoint end it when that is wrong;
 4. columns of g come from a finite set;
 5. other columns are read by ARG_MIN(x, c) only; with GREATEST/LEAST, where best rows may rest on
    worse ones of the same final c, ARG_MIN is not allowed and no other column may grow; the same

@@ -87,3 +87,21 @@ def test_benchmarks_are_listed_and_unknown_ones_refused(
     assert unknown.exit_code == 2
     assert "there is no benchmark 'nonsense'" in unknown.stderr
     assert capfd.readouterr().out == ""
+
+
+def test_help_behind_a_benchmark_is_that_benchmarks(capfd: pytest.CaptureFixture[str]) -> None:
+    done = pando("bench", "recursive_soak", "--help")
+    assert done.exit_code == 0
+    shown = capfd.readouterr().out
+    assert "usage: recursive_soak.py" in shown
+    assert "--updates" in shown
+    refused = pando("bench", "recursive_soak", "--nonsense")
+    assert refused.exit_code == 2
+    assert "unrecognized arguments: --nonsense" in capfd.readouterr().err
+
+
+def test_without_a_benchmark_help_lists_the_command() -> None:
+    asked, bare = pando("bench", "--help"), pando("bench")
+    assert (asked.exit_code, bare.exit_code) == (0, 2)
+    for done in (asked, bare):
+        assert "Run a benchmark beside its baselines" in done.stdout

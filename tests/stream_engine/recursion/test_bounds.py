@@ -7,11 +7,15 @@ import pytest
 from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
 from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.recursion.testing import Ensemble, cheapest_path, reachable
-from streamsql.algebra.operators import Fixpoint
+from streamsql.algebra.operators import Fixpoint, walk_plan
+from streamsql.binder import bind_query, define
+from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row, Value
 from streamsql.errors import RecursionLimitError, UnsupportedError
+from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
 
 RING: Delta = {(f"n{i}", f"n{(i + 1) % 20}", 1): 1 for i in range(20)}
 
@@ -139,3 +143,40 @@ def test_unknown_strategy() -> None:
         RecursionOptions(strategy="guessing")
     with pytest.raises(UnsupportedError, match="counting cannot maintain a recursion"):
         RecursionOptions(strategy="counting")
+
+
+FREE_CYCLE: Delta = {("a", "b", 0): 1, ("b", "a", 0): 1, ("b", "c", 1): 1}
+
+
+@pytest.mark.parametrize("strategy", ["auto", "ranked", "absorption", "dred", "recompute", "set"])
+def test_a_cycle_that_costs_nothing_while_a_path_grows_is_named_as_the_cause(strategy: str) -> None:
+    text = """WITH RECURSIVE (LIMIT 2000) p (src, dst, cost, nodes) AS (
+      SELECT src, dst, cost, src || dst FROM link
+      UNION SELECT l.src, p.dst, l.cost + p.cost, l.src || p.nodes
+      FROM link l JOIN p ON l.dst = p.src)
+    SELECT src, dst, MIN(cost) AS cost, ARG_MIN(nodes, cost) AS nodes FROM p GROUP BY src, dst"""
+    statement = parse_statement(text)
+    (source,) = parse_script("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost INTEGER)")
+    assert isinstance(statement, Query)
+    assert isinstance(source, CreateSource)
+    plan = bind_query(statement, Catalog((define(source, Catalog()),))).plan
+    (node,) = (n for n in walk_plan(plan) if isinstance(n, Fixpoint))
+    options = RecursionOptions(strategy=strategy)
+    operator = recursive_operator(node, site="s", sites=("s",), epoch=1, options=options)
+    operator.apply(0, FREE_CYCLE)
+    with pytest.raises(RecursionLimitError, match="recursion p") as stopped:
+        operator.settle()
+    assert "a cycle costs nothing" in stopped.value.hint
+    assert "WHERE cost > 0" in stopped.value.hint
+
+
+@pytest.mark.parametrize("strategy", ["ranked", "absorption", "recompute"])
+def test_it_is_not_where_no_other_column_can_grow(strategy: str) -> None:
+    options = RecursionOptions(strategy=strategy)
+    operator = recursive_operator(
+        reachable(limit=10), site="s", sites=("s",), epoch=1, options=options
+    )
+    operator.apply(0, RING)
+    with pytest.raises(RecursionLimitError) as stopped:
+        operator.settle()
+    assert "costs nothing" not in stopped.value.hint
