@@ -1,12 +1,21 @@
 """For tests: Hypothesis strategies of plans over the small federation of `testing`."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import msgspec
 from hypothesis import strategies as st
 
 from federated_optimizer.testing import NAMES, NOW, NUMBERS, STREAMS, TABLES
-from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from federated_optimizer.testing_operators import (
+    as_of_join_of,
+    column,
+    key_pairs,
+    set_operation_of,
+    top_of,
+    windows_of,
+)
+from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -62,13 +71,13 @@ def with_way(plan: Plan, way: str) -> Plan:
 def decisions(draw: st.DrawFn) -> Plan:
     """Return small plans of streams that gateways can do or not, depending on the columns."""
     left = draw(_narrow_leaf())
-    shape = draw(st.sampled_from(["distinct", "aggregate", "join", "aggregate join"]))
-    if shape == "distinct":
-        return Distinct(left)
-    if shape == "aggregate":
-        return _counted(draw, left)
+    shape = draw(st.sampled_from([*_ALONE, "join", "aggregate join", "as of", "set"]))
+    if shape in _ALONE:
+        return _ALONE[shape](draw, left)
     right = draw(_narrow_leaf())
-    pairs = _key_pairs(left, right)
+    if shape in ("as of", "set"):
+        return (as_of_join_of if shape == "as of" else set_operation_of)(draw, left, right)
+    pairs = key_pairs(left, right)
     if not pairs:
         return Distinct(left)
     keys = tuple(draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=2, unique=True)))
@@ -81,7 +90,7 @@ def _narrow_leaf(draw: st.DrawFn) -> Plan:
     scan: Scan = draw(st.sampled_from(STREAMS))
     everything = list(range(len(scan.schema)))
     kept = draw(st.lists(st.sampled_from(everything), min_size=1, unique=True))
-    columns = tuple(_column(scan, i) for i in sorted(kept))
+    columns = tuple(column(scan, i) for i in sorted(kept))
     return Project(scan, columns, tuple(c.name for c in columns))
 
 
@@ -89,15 +98,6 @@ def _counted(draw: st.DrawFn, plan: Plan) -> Plan:
     group = draw(st.lists(st.sampled_from(range(len(plan.schema))), min_size=1, unique=True))
     calls = (AggregateCall(AggregateFunction.COUNT_ALL, (), "n"),)
     return Aggregate(plan, tuple(group[:2]), calls)
-
-
-def _key_pairs(left: Plan, right: Plan) -> list[tuple[int, int]]:
-    return [
-        (i, j)
-        for i, a in enumerate(left.schema.fields)
-        for j, b in enumerate(right.schema.fields)
-        if a.dtype == b.dtype
-    ]
 
 
 @st.composite
@@ -111,8 +111,9 @@ def _shapes(depth: int) -> st.SearchStrategy[Plan]:
     """Return the plans of a depth; made once, because making strategies costs more than using."""
     if depth == 0:
         return _leaf()
-    joins = [_join(depth), _join(depth)]
+    joins = [_join(depth), _join(depth), _two_sided(depth)]
     others = [_aggregate(depth), _distinct(depth), _union(depth), _fixpoint(depth)]
+    others += [_one_sided(depth)]
     return st.one_of(_leaf(), _filter(depth), _project(depth), *joins, *others)
 
 
@@ -135,11 +136,6 @@ def _leaf(draw: st.DrawFn) -> Plan:
             return Window(scan, kind)
 
 
-def _column(plan: Plan, position: int) -> Column:
-    field = plan.schema.fields[position]
-    return Column(position, field.name, field.dtype)
-
-
 @st.composite
 def _predicate(draw: st.DrawFn, plan: Plan) -> Expression:
     count = draw(st.integers(1, 2))
@@ -151,12 +147,12 @@ def _predicate(draw: st.DrawFn, plan: Plan) -> Expression:
 
 @st.composite
 def _comparison(draw: st.DrawFn, plan: Plan) -> Expression:
-    left = _column(plan, draw(st.integers(0, len(plan.schema) - 1)))
+    left = column(plan, draw(st.integers(0, len(plan.schema) - 1)))
     same = [i for i, f in enumerate(plan.schema.fields) if f.dtype == left.dtype]
     shape = draw(st.sampled_from(["literal", "column", "null", "constant"]))
     match shape:
         case "column":
-            right: Expression = _column(plan, draw(st.sampled_from(same)))
+            right: Expression = column(plan, draw(st.sampled_from(same)))
             return Call(draw(st.sampled_from(["=", "=", "<"])), (left, right), BOOLEAN)
         case "null":
             return Call(draw(st.sampled_from(["IS NULL", "IS NOT NULL"])), (left,), BOOLEAN)
@@ -182,11 +178,11 @@ def _project(draw: st.DrawFn, depth: int) -> Plan:
     positions = draw(st.lists(st.integers(0, len(child.schema) - 1), min_size=1, max_size=4))
     expressions: list[Expression] = []
     for position in positions:
-        column = _column(child, position)
-        if column.dtype == INTEGER and draw(st.booleans()):
-            expressions.append(Call("+", (column, Literal(1, INTEGER)), INTEGER))
+        read = column(child, position)
+        if read.dtype == INTEGER and draw(st.booleans()):
+            expressions.append(Call("+", (read, Literal(1, INTEGER)), INTEGER))
         else:
-            expressions.append(column)
+            expressions.append(read)
     names = tuple(f"c{i}" for i in range(len(expressions)))
     return Project(child, tuple(expressions), names)
 
@@ -196,13 +192,30 @@ def _join(draw: st.DrawFn, depth: int) -> Plan:
     left, right = draw(_plan(depth - 1)), draw(_plan(depth - 1))
     if len(left.schema) + len(right.schema) > 12:
         return left
-    pairs = _key_pairs(left, right)
+    pairs = key_pairs(left, right)
     keys = tuple(draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))) if pairs else ()
-    kind = draw(st.sampled_from([JoinKind.INNER, JoinKind.INNER, JoinKind.LEFT]))
+    kind = draw(st.sampled_from([JoinKind.INNER, JoinKind.INNER, *JoinKind]))
     join = Join(left, right, kind, keys)
     if draw(st.booleans()):
-        return Join(left, right, kind, keys, draw(_predicate(join)))
+        both = Join(left, right, JoinKind.INNER)  # what the residual reads, whatever the kind
+        return Join(left, right, kind, keys, draw(_predicate(both)))
     return Filter(join, draw(_predicate(join))) if draw(st.booleans()) else join
+
+
+@st.composite
+def _two_sided(draw: st.DrawFn, depth: int) -> Plan:
+    left, right = draw(_plan(depth - 1)), draw(_plan(depth - 1))
+    if len(left.schema) + len(right.schema) > 12:
+        return left
+    make = draw(st.sampled_from([as_of_join_of, set_operation_of]))
+    return make(draw, left, right)
+
+
+@st.composite
+def _one_sided(draw: st.DrawFn, depth: int) -> Plan:
+    make = draw(st.sampled_from([top_of, windows_of]))
+    plan = make(draw, draw(_plan(depth - 1)))
+    return Filter(plan, draw(_predicate(plan))) if draw(st.booleans()) else plan
 
 
 @st.composite
@@ -213,7 +226,7 @@ def _aggregate(draw: st.DrawFn, depth: int) -> Plan:
     calls = [AggregateCall(AggregateFunction.COUNT_ALL, (), "n")]
     numbers = [i for i, f in enumerate(child.schema.fields) if f.dtype == INTEGER]
     if numbers:
-        argument = _column(child, draw(st.sampled_from(numbers)))
+        argument = column(child, draw(st.sampled_from(numbers)))
         function = draw(st.sampled_from([AggregateFunction.SUM, AggregateFunction.MIN]))
         calls.append(AggregateCall(function, (argument,), "v"))
     return Aggregate(child, group, tuple(calls))
@@ -225,6 +238,15 @@ def _filtered(draw: st.DrawFn, plan: Plan) -> Plan:
 
 def _distinct_of(_draw: st.DrawFn, plan: Plan) -> Plan:
     return Distinct(plan)
+
+
+_ALONE: dict[str, Callable[[st.DrawFn, Plan], Plan]] = {
+    "distinct": _distinct_of,
+    "aggregate": _counted,
+    "top": top_of,
+    "windows": windows_of,
+}
+"""What gateways can do with one stream or not."""
 
 
 @st.composite
@@ -250,7 +272,7 @@ def _union(draw: st.DrawFn, depth: int) -> Plan:
         for f in child.schema.fields
     ]
     expressions = tuple(
-        Literal(None, f.dtype) if p is None else _column(other, p)
+        Literal(None, f.dtype) if p is None else column(other, p)
         for p, f in zip(picked, child.schema.fields, strict=True)
     )
     return UnionAll((child, Project(other, expressions, child.schema.names)))
@@ -263,10 +285,10 @@ def _fixpoint(draw: st.DrawFn, depth: int) -> Plan:
     texts = [i for i, f in enumerate(child.schema.fields) if f.dtype == TEXT]
     if not texts:
         return child
-    ends = (_column(child, texts[0]), _column(child, texts[-1]))
+    ends = (column(child, texts[0]), column(child, texts[-1]))
     edges = Project(child, ends, ("src", "dst"))
     columns = edges.schema
     reached = RecursiveReference("reach", columns)
     step = Join(edges, reached, JoinKind.INNER, ((1, 0),))
-    made = Project(step, (_column(step, 0), _column(step, 3)), ("src", "dst"))
+    made = Project(step, (column(step, 0), column(step, 3)), ("src", "dst"))
     return Fixpoint("reach", columns, (edges,), (made,))

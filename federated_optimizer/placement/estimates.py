@@ -11,14 +11,19 @@ from streamsql.algebra.explain import duration_text
 from streamsql.algebra.expressions import Call, Expression, conjuncts
 from streamsql.algebra.operators import (
     Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
     Plan,
     Project,
     Scan,
+    SessionWindow,
+    SetOperation,
     SourceKind,
+    TopN,
     UnionAll,
     Values,
     Window,
@@ -97,6 +102,14 @@ def estimate(plan: Plan, statistics: Statistics) -> Estimate:
             return estimate(child, statistics).scaled(selectivity(predicate))
         case Project(input=child) | Distinct(input=child) | Aggregate(input=child):
             return estimate(child, statistics)
+        case SessionWindow(input=child) | AsOfJoin(left=child) | SetOperation(left=child):
+            return estimate(child, statistics)
+        case HopWindow(input=child, size=size, hop=hop):
+            return estimate(child, statistics).scaled(size / hop)
+        case TopN():
+            return _top(estimate(plan.input, statistics), plan)
+        case Join(kind=kind, left=child) if kind.is_filter:
+            return estimate(child, statistics)
         case Join():
             return _join(estimate(plan.left, statistics), estimate(plan.right, statistics), plan)
         case UnionAll(branches=branches):
@@ -148,6 +161,13 @@ def _window(window: Window, below: Estimate) -> Estimate:
         return below
     rows = max(below.inserts * window.size / MICROSECONDS, 1.0)
     return Estimate(rows, below.inserts, below.inserts, below.assumed)
+
+
+def _top(below: Estimate, top: TopN) -> Estimate:
+    """Return the first rows: at most as many as asked for, of at least one partition."""
+    if top.limit is None or top.partition or below.rows <= top.limit:
+        return below
+    return below.scaled(top.limit / below.rows)
 
 
 def _join(left: Estimate, right: Estimate, join: Join) -> Estimate:

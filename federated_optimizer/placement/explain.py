@@ -7,12 +7,15 @@ import msgspec
 from streamsql.algebra.explain import describe, plan_lines
 from streamsql.algebra.expressions import conjuncts, expression_text
 from streamsql.algebra.operators import (
-    Aggregate,
-    Distinct,
     Filter,
-    Join,
+    Fixpoint,
     Plan,
-    Window,
+    Project,
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    UnionAll,
+    Values,
     walk_plan,
 )
 from streamsql.errors import UnsupportedError
@@ -99,10 +102,12 @@ def _pushed_parts(plan: Plan) -> list[str]:
     match plan:
         case Filter(predicate=predicate):
             return [f"[{expression_text(p)}]" for p in conjuncts(predicate)]
-        case Join() | Aggregate() | Distinct() | Window():
-            return [describe(plan)]
-        case _:
+        case Scan() | RemoteSource() | RecursiveReference() | Values() | Project() | UnionAll():
             return []
+        case Fixpoint():
+            return []
+        case _:
+            return [describe(plan)]
 
 
 def _heading(fragment: Fragment) -> str:

@@ -8,20 +8,31 @@ import msgspec
 
 from federated_optimizer.placement.fragment import Colocation, GatewayPiece
 from federated_optimizer.placement.topology import Topology
-from streamsql.algebra.expressions import Column, expression_text
+from federated_optimizer.placement.words import join_words
+from streamsql.algebra.explain import describe
+from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
+    HopWindow,
     Join,
     JoinKind,
     Plan,
     Project,
     Scan,
+    SessionWindow,
+    SetKind,
+    SetOperation,
+    TopN,
     UnionAll,
     Window,
     WindowKind,
+    with_inputs,
 )
+
+TwoSided = Join | AsOfJoin | SetOperation
 
 
 def scan_piece(scan: Scan, topology: Topology) -> GatewayPiece:
@@ -86,6 +97,32 @@ def distinct_piece(below: GatewayPiece) -> GatewayPiece | str:
     )
 
 
+def hop_piece(plan: HopWindow, below: GatewayPiece) -> GatewayPiece:
+    """Return hopping windows at the gateways: they look at one row at a time."""
+    return with_plan(below, with_inputs(plan, (below.plan,)))
+
+
+def partitioned_piece(plan: TopN | SessionWindow, below: GatewayPiece) -> GatewayPiece | str:
+    """Return an operator by partitions at the gateways when none has rows of two of them."""
+    if len(below.sites) <= 1 or (plan.partition and _covered(below, plan.partition)):
+        return with_plan(below, with_inputs(plan, (below.plan,)))
+    together = "one order" if isinstance(plan, TopN) else "one session"
+    return (
+        f"{describe(plan)} over {_words(below)} because: "
+        f"rows of {together} may come from several gateways"
+    )
+
+
+def shortened(plan: TopN, below: Plan) -> Plan:
+    """Return the rows of a part that the first rows of the whole may be among.
+
+    What is not among the first `offset + limit` rows of its part is not among those of the whole.
+    """
+    if plan.limit is None:
+        return below
+    return TopN(below, plan.order, plan.limit + plan.offset, 0, plan.partition)
+
+
 def aggregate_piece(plan: Aggregate, below: GatewayPiece) -> GatewayPiece | str:
     """Return an aggregate at the gateways when no group has rows of two gateways."""
     if not plan.group:
@@ -127,49 +164,63 @@ def union_piece(pieces: list[GatewayPiece]) -> GatewayPiece | str:
     )
 
 
-def join_piece(join: Join, left: GatewayPiece, right: GatewayPiece) -> GatewayPiece | str:
-    """Return the join in the network, or why it is not done there."""
-    refused = _join_refused(join, left, right)
+def join_piece(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> GatewayPiece | str:
+    """Return a join or set operation in the network, or why it is not done there."""
+    refused = _join_refused(plan, left, right)
     if refused:
-        return f"{join_words(join)} because: {refused}"
-    inner = join.kind == JoinKind.INNER
-    sites = tuple(s for s in left.sites if s in right.sites) if inner else left.sites
+        return f"{join_words(plan)} because: {refused}"
     offset = len(left.plan.schema)
-    # Padding puts NULL into the right columns at any gateway, so only the left ones tell of it.
     moved = tuple(
         Colocation(c.group, tuple(p + offset for p in c.columns)) for c in right.colocations
     )
+    # Padding puts NULL into the padded columns at any gateway, so they do not tell of it.
+    colocations = () if plan.kind == JoinKind.FULL else left.colocations
     return GatewayPiece(
-        msgspec.structs.replace(join, left=left.plan, right=right.plan),
-        sites,
+        msgspec.structs.replace(plan, left=left.plan, right=right.plan),
+        left.sites if _keeps_lonely(plan) else tuple(s for s in left.sites if s in right.sites),
         tuple(dict.fromkeys(left.sources + right.sources)),
-        left.colocations + (moved if inner else ()),
+        colocations + (moved if plan.kind == JoinKind.INNER else ()),
         1,
     )
 
 
-def _join_refused(join: Join, left: GatewayPiece, right: GatewayPiece) -> str:
+def pairs_of(plan: TwoSided) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of columns in which rows that meet agree."""
+    if isinstance(plan, SetOperation):
+        return tuple((c, c) for c in range(len(plan.schema)))
+    return plan.keys
+
+
+def _keeps_lonely(plan: TwoSided) -> bool:
+    """Whether left rows that meet no right row may be in the result."""
+    return plan.kind in (JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI, SetKind.EXCEPT)
+
+
+def _join_refused(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> str:
     """Return why two gateway pieces are not joined in the network, or an empty string."""
-    if not join.keys:
+    if not pairs_of(plan):
         return "products and joins without an equality never run in the network"
     if left.joins + right.joins:
         return "at most one join runs in the network per fragment"
     alone = len(left.sites) == 1 and left.sites == right.sites
-    if not alone and not meet_at_one_gateway(join, left, right):
+    if not alone and not meet_at_one_gateway(plan, left, right):
         return (
             f"partners from {_words(left)} and {_words(right)} may be at different gateways, "
             "the join columns are not co-located"
         )
-    if join.kind == JoinKind.INNER:
+    if not _keeps_lonely(plan):
         shared = set(left.sites) & set(right.sites)
         return "" if shared else "no gateway has both sides"
     missing = set(left.sites) - set(right.sites)
-    return f"{', '.join(sorted(missing))} has no {_words(right)}" if missing else ""
+    if missing:
+        return f"{', '.join(sorted(missing))} has no {_words(right)}"
+    beyond = set(right.sites) - set(left.sites) if plan.kind == JoinKind.FULL else set()
+    return f"{', '.join(sorted(beyond))} has no {_words(left)}" if beyond else ""
 
 
-def meet_at_one_gateway(join: Join, left: GatewayPiece, right: GatewayPiece) -> bool:
-    """Whether rows that agree on the join keys always come from one gateway."""
-    keys = set(join.keys)
+def meet_at_one_gateway(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> bool:
+    """Whether rows that meet always come from one gateway."""
+    keys = set(pairs_of(plan))
     return any(
         a.group == b.group
         and len(a.columns) == len(b.columns)
@@ -177,15 +228,6 @@ def meet_at_one_gateway(join: Join, left: GatewayPiece, right: GatewayPiece) -> 
         for a in left.colocations
         for b in right.colocations
     )
-
-
-def join_words(join: Join) -> str:
-    """Return a join as reasons name it."""
-    left, right = join.left.schema.names, join.right.schema.names
-    keys = " AND ".join(f"{left[a]} = {right[b]}" for a, b in join.keys)
-    if not keys and join.residual is not None:
-        keys = expression_text(join.residual)
-    return f"{join.kind.capitalize()}Join [{keys or 'product'}]"
 
 
 def _covered(piece: GatewayPiece, columns: tuple[int, ...]) -> bool:

@@ -2,12 +2,14 @@
 
 Gateway and static pieces grow as long as their engine can do the next operator by itself; the
 first operator that cannot becomes a base piece over cuts. With several base sites, base pieces
-are cut again wherever rows must be re-partitioned: joins by key, aggregates by group, Distinct and
-the leaves of a recursion by whole row. A recursion that gateways compute together reads what is
-theirs where it is; the rest of its leaves is cut.
+are cut again wherever rows must be re-partitioned: joins by key, aggregates by group, sessions and
+TopN by partition, Distinct, set operations and the leaves of a recursion by whole row. A TopN whose
+rows lie in several parts is taken of every part first. A recursion that gateways compute together
+reads what is theirs where it is; the rest of its leaves is cut.
 """
 
-from collections.abc import Callable, Iterable
+import dataclasses
+from collections.abc import Callable
 
 import msgspec
 
@@ -24,33 +26,51 @@ from federated_optimizer.placement.fragment import (
     StaticPiece,
 )
 from federated_optimizer.placement.gateway_pieces import (
+    TwoSided,
     aggregate_piece,
     distinct_piece,
     filter_piece,
+    hop_piece,
     join_piece,
-    join_words,
+    pairs_of,
+    partitioned_piece,
     project_piece,
     scan_piece,
+    shortened,
     union_piece,
     window_piece,
 )
 from federated_optimizer.placement.recursions import Chosen, choose
+from federated_optimizer.placement.spreads import fits, projected, regrouped
 from federated_optimizer.placement.statistics import NOTHING_KNOWN, Statistics
 from federated_optimizer.placement.topology import Topology
+from federated_optimizer.placement.words import (
+    different_places,
+    filter_reason,
+    join_words,
+    names_text,
+    network_reason,
+)
 from streamsql.algebra.explain import describe
-from streamsql.algebra.expressions import Column, expression_text
+from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import (
     Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
+    JoinKind,
     Plan,
     Project,
     RecursiveReference,
     RemoteSource,
     Scan,
+    SessionWindow,
+    SetOperation,
     SourceKind,
+    TopN,
     UnionAll,
     Values,
     Window,
@@ -59,6 +79,8 @@ from streamsql.algebra.operators import (
 )
 from streamsql.errors import InternalError
 from streamsql.wire.fragments import RecursionPlan
+
+OneSided = Filter | Project | Distinct | Aggregate | TopN | HopWindow | SessionWindow
 
 
 class Cutter:
@@ -95,9 +117,9 @@ class Cutter:
                 return self._unary(plan, self.piece(plan.input, shown * selectivity(predicate)))
             case Project():
                 return self._unary(plan, self.piece(plan.input, shown))
-            case Distinct() | Aggregate():
+            case Distinct() | Aggregate() | TopN() | HopWindow() | SessionWindow():
                 return self._unary(plan, self.piece(plan.input))
-            case Join():
+            case Join() | AsOfJoin() | SetOperation():
                 return self._join(plan, self.piece(plan.left), self.piece(plan.right))
             case UnionAll():
                 return self._union(plan)
@@ -120,7 +142,7 @@ class Cutter:
         placed = window_piece(plan, self.topology)
         return BasePiece(plan, SINGLE, (placed,)) if isinstance(placed, str) else placed
 
-    def _unary(self, plan: Filter | Project | Distinct | Aggregate, below: Piece) -> Piece:
+    def _unary(self, plan: OneSided, below: Piece) -> Piece:
         match below:
             case StaticPiece():
                 return StaticPiece(with_inputs(plan, (below.plan,)), below.tables)
@@ -129,47 +151,47 @@ class Cutter:
                 if not isinstance(placed, str):
                     return placed
                 return self._unary_at_base(plan, below, (placed,))
-            case NetworkPiece() if isinstance(plan, Filter | Project):
+            case NetworkPiece() if isinstance(plan, Filter | Project | HopWindow):
                 # Every row of the relation is shown by one of its sites.
                 made = with_inputs(plan, (below.plan,))
                 return NetworkPiece(made, below.sites, below.reasons, below.homes)
             case NetworkPiece():
-                return self._unary_at_base(plan, below, (_network_reason(plan),))
+                return self._unary_at_base(plan, below, (network_reason(plan),))
             case BasePiece():
                 return self._unary_at_base(plan, below, ())
 
-    def _unary_at_base(
-        self, plan: Filter | Project | Distinct | Aggregate, below: Piece, reasons: tuple[str, ...]
-    ) -> BasePiece:
+    def _unary_at_base(self, plan: OneSided, below: Piece, reasons: tuple[str, ...]) -> BasePiece:
         base = self._input_at_base(plan, below)
         spread = base.spread
         match plan:
             case Filter(predicate=predicate):
-                reasons += (_filter_reason(expression_text(predicate)),)
+                reasons += (filter_reason(expression_text(predicate)),)
             case Project():
-                spread = _projected(spread, plan)
+                spread = projected(spread, plan)
             case Aggregate(group=group):
-                spread = _regrouped(spread, group)
-            case Distinct():
-                pass
+                spread = regrouped(spread, group)
+            case Distinct() | TopN() | HopWindow() | SessionWindow():
+                pass  # rows stay where they are
         made = with_inputs(plan, (base.plan,))
         return BasePiece(made, spread, base.reasons + reasons)
 
-    def _input_at_base(
-        self, plan: Filter | Project | Distinct | Aggregate, below: Piece
-    ) -> BasePiece:
+    def _input_at_base(self, plan: OneSided, below: Piece) -> BasePiece:
         match plan:
-            case Filter() | Project():
+            case Filter() | Project() | HopWindow():
                 return self._at_base(below, SOMEHOW)
             case Distinct():
                 return self._hashed(below, tuple(range(len(plan.schema))), subset=True)
             case Aggregate(group=group):
                 return self._hashed(below, group, subset=True)
+            case TopN(partition=partition):
+                return self._hashed(_first_of_each(plan, below), partition, subset=True)
+            case SessionWindow(partition=partition):
+                return self._hashed(below, partition, subset=True)
 
-    def _join(self, plan: Join, left: Piece, right: Piece) -> Piece:
-        reason = f"{join_words(plan)} because: {_different_places(left, right)}"
+    def _join(self, plan: TwoSided, left: Piece, right: Piece) -> Piece:
+        reason = f"{join_words(plan)} because: {different_places(left, right)}"
         if isinstance(left, StaticPiece) and isinstance(right, StaticPiece):
-            if plan.keys or plan.residual is not None:
+            if not _is_product(plan):
                 joined = with_inputs(plan, (left.plan, right.plan))
                 tables = tuple(dict.fromkeys(left.tables + right.tables))
                 return StaticPiece(joined, tables)
@@ -183,14 +205,16 @@ class Cutter:
         return self._join_at_base(plan, left, right, reasons)
 
     def _join_at_base(
-        self, plan: Join, left: Piece, right: Piece, reasons: tuple[str, ...]
+        self, plan: TwoSided, left: Piece, right: Piece, reasons: tuple[str, ...]
     ) -> BasePiece:
-        left_keys = tuple(a for a, _ in plan.keys)
-        right_keys = tuple(b for _, b in plan.keys)
-        at_left = self._hashed(left, left_keys)
-        at_right = self._hashed(right, right_keys)
+        pairs = pairs_of(plan)
+        at_left = self._hashed(left, tuple(a for a, _ in pairs))
+        at_right = self._hashed(right, tuple(b for _, b in pairs))
         joined = with_inputs(plan, (at_left.plan, at_right.plan))
-        return BasePiece(joined, at_left.spread, at_left.reasons + at_right.reasons + reasons)
+        spread = at_left.spread
+        if plan.kind == JoinKind.FULL and not spread.single:
+            spread = SOMEHOW  # a right row without partner is where its own key is
+        return BasePiece(joined, spread, at_left.reasons + at_right.reasons + reasons)
 
     def _union(self, plan: UnionAll) -> Piece:
         pieces = [self.piece(branch) for branch in plan.branches]
@@ -249,7 +273,7 @@ class Cutter:
                 if set(placed.sites) - self.topology.absent == set(chosen.sites):
                     return placed.plan
                 missing = ", ".join(sorted(set(chosen.sites) - set(placed.sites)))
-                reasons.append(f"{_names(placed.sources)} because: {missing} has none of it")
+                reasons.append(f"{names_text(placed.sources)} because: {missing} has none of it")
             if isinstance(placed.plan, RemoteSource):
                 placed = self.cuts[placed.plan.fragment].piece  # sent there directly
             columns = tuple(range(len(part.schema)))
@@ -279,7 +303,7 @@ class Cutter:
 
     def _at_base(self, piece: Piece, spread: Spread, *, move: bool = False) -> BasePiece:
         """Return the piece as part of a base fragment, cutting it off where needed."""
-        if isinstance(piece, BasePiece) and not move and _fits(piece.spread, spread):
+        if isinstance(piece, BasePiece) and not move and fits(piece.spread, spread):
             return piece
         if len(self.topology.bases) == 1:
             spread = SINGLE
@@ -299,9 +323,7 @@ class Cutter:
         return self._numbers[cut]
 
 
-def _unary_at_gateways(
-    plan: Filter | Project | Distinct | Aggregate, below: GatewayPiece
-) -> GatewayPiece | str:
+def _unary_at_gateways(plan: OneSided, below: GatewayPiece) -> GatewayPiece | str:
     match plan:
         case Filter():
             return filter_piece(plan, below)
@@ -311,6 +333,28 @@ def _unary_at_gateways(
             return distinct_piece(below)
         case Aggregate():
             return aggregate_piece(plan, below)
+        case HopWindow():
+            return hop_piece(plan, below)
+        case TopN() | SessionWindow():
+            return partitioned_piece(plan, below)
+
+
+def _first_of_each(plan: TopN, piece: Piece) -> Piece:
+    """Return a piece whose parts send only rows that may be among the first ones."""
+    parted = set(plan.partition)
+    match piece:
+        case BasePiece(spread=spread) if spread.single or (
+            spread.columns and set(spread.columns) <= parted
+        ):
+            return piece
+        case _:
+            return dataclasses.replace(piece, plan=shortened(plan, piece.plan))
+
+
+def _is_product(plan: TwoSided) -> bool:
+    if not isinstance(plan, Join) or plan.kind.is_filter:
+        return False
+    return not plan.keys and plan.residual is None
 
 
 def _with_leaves(branch: Plan, leaf: Callable[[Plan], Plan]) -> Plan:
@@ -340,59 +384,5 @@ def _agreed(plan: Fixpoint, chosen: Chosen) -> Fixpoint:
     return msgspec.structs.replace(plan, choice=choice)
 
 
-def _network_reason(plan: Plan) -> str:
-    return f"{describe(plan)} because: it combines rows that different gateways show"
-
-
-def _fits(have: Spread, wanted: Spread) -> bool:
-    return wanted == SOMEHOW or have.single == wanted.single
-
-
-def _filter_reason(predicate: str) -> str:
-    return f"[{predicate}] because: what it reads is known only after the operators below it"
-
-
-def _projected(spread: Spread, plan: Project) -> Spread:
-    where: dict[int, int] = {}
-    for new, expression in enumerate(plan.expressions):
-        if isinstance(expression, Column):
-            where.setdefault(expression.position, new)
-    return _mapped(spread, where)
-
-
-def _regrouped(spread: Spread, group: tuple[int, ...]) -> Spread:
-    return _mapped(spread, {old: new for new, old in enumerate(group)})
-
-
-def _mapped(spread: Spread, where: dict[int, int]) -> Spread:
-    if spread.single or not all(c in where for c in spread.columns):
-        return spread if spread.single else SOMEHOW
-    return Spread(single=False, columns=tuple(where[c] for c in spread.columns))
-
-
 def _both_base(left: Piece, right: Piece) -> bool:
     return isinstance(left, BasePiece) and isinstance(right, BasePiece)
-
-
-def _different_places(left: Piece, right: Piece) -> str:
-    return f"{_place_words(left)}, {_place_words(right)}"
-
-
-def _place_words(piece: Piece) -> str:
-    match piece:
-        case GatewayPiece(sources=sources):
-            return f"{_names(sources)} {_verb(sources)} at gateways"
-        case StaticPiece(tables=tables):
-            return f"{_names(tables)} {_verb(tables)} stored at the static engine"
-        case NetworkPiece():
-            return "one side is a recursion that gateways compute together"
-        case BasePiece():
-            return "one side is put together at the base"
-
-
-def _names(names: Iterable[str]) -> str:
-    return " and ".join(names)
-
-
-def _verb(names: tuple[str, ...]) -> str:
-    return "is" if len(names) == 1 else "are"

@@ -3,8 +3,8 @@
 Precondition: filters are merged and pushed, so what stands on an inner join reads both sides.
 
 Sound because an inner join keeps exactly the pairs that agree on the keys and satisfy the residual;
-a key that is NULL matches nothing, as `=` with NULL is not TRUE. In a left join only equalities of
-the ON part may become keys: they decide who matches, a filter above decides who stays.
+a key that is NULL matches nothing, as `=` with NULL is not TRUE. In the other joins only equalities
+of the ON part may become keys: they decide who matches, a filter above decides who stays.
 
 Example: `Filter a.k = b.k` over `InnerJoin [theta]` becomes `InnerJoin [k = k]`.
 """

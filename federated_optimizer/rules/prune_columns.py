@@ -2,12 +2,18 @@
 
 Precondition: filters are pushed and keys extracted, so that what an operator reads is visible.
 
-A projection to the needed columns is put on every input of a join, aggregate or union; unneeded
-expressions and aggregates are dropped. Nothing is pruned below Distinct (fewer columns would merge
-rows that differ), no group column is dropped (groups would merge), the columns of a recursion stay
-(its rows are a set), and no projection is put between a join and a recursive reference. A leaf of
-a recursion may lose columns: that only gives equal rows, and a set counts them once. At least one
-column stays everywhere, because engines disagree about rows without columns.
+A projection to the needed columns is put on every input of a join, aggregate, union, TopN or time
+window; unneeded expressions and aggregates are dropped. Of the right side of a semi or anti join
+only keys and residual are needed. Nothing is pruned below Distinct and set operations (fewer
+columns would merge rows that differ), no group column is dropped (groups would merge), the columns
+of a recursion stay (its rows are a set), and no projection is put between a join and a recursive
+reference. A leaf of a recursion may lose columns: that only gives equal rows, and a set counts them
+once. At least one column stays everywhere, because engines disagree about rows without columns.
+
+TopN and the right side of an as-of join order equal rows as whole rows, column by column. So what
+is dropped there stands behind every needed column: an order by more columns only refines the order
+by the first ones, and the rows chosen agree in those. Columns that are equal among the rows to be
+told apart (keys, partition) decide nothing and are kept wherever they stand.
 
 Sound because a projection keeps duplicates and what is left out is read by nobody.
 
@@ -23,13 +29,18 @@ from federated_optimizer.rules.rule import Rule
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
 from streamsql.algebra.operators import (
     Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
     Plan,
     Project,
     RecursiveReference,
+    SessionWindow,
+    SetOperation,
+    TopN,
     UnionAll,
     walk_plan,
     with_inputs,
@@ -109,7 +120,13 @@ def _prune(plan: Plan, needed: frozenset[int]) -> _Pruned:
             columns = tuple(sorted(needed))
             parts = tuple(_exactly(b, columns, force=True).plan for b in branches)
             return _Pruned(UnionAll(parts), {c: i for i, c in enumerate(columns)})
-        case Distinct() | Fixpoint():
+        case AsOfJoin():
+            return _prune_as_of_join(plan, needed)
+        case TopN():
+            return _prune_top(plan, needed)
+        case HopWindow() | SessionWindow():
+            return _prune_time_window(plan, needed)
+        case Distinct() | SetOperation() | Fixpoint():
             inputs = tuple(
                 _exactly(child, range(len(child.schema)), force=True).plan for child in plan.inputs
             )
@@ -142,9 +159,7 @@ def _prune_join(join: Join, needed: frozenset[int]) -> _Pruned:
     right = _exactly(
         join.right, {c - width for c in read if c >= width} | {b for _, b in join.keys}
     )
-    offset = len(left.plan.schema)
-    position = dict(left.position)
-    position.update({old + width: new + offset for old, new in right.position.items()})
+    position = _joined(left, right, width)
     both = _Pruned(join, position)
     narrowed = msgspec.structs.replace(
         join,
@@ -153,7 +168,67 @@ def _prune_join(join: Join, needed: frozenset[int]) -> _Pruned:
         keys=tuple((left.position[a], right.position[b]) for a, b in join.keys),
         residual=both.rewrite(join.residual) if join.residual is not None else None,
     )
-    return _Pruned(narrowed, position)
+    return _Pruned(narrowed, left.position if join.kind.is_filter else position)
+
+
+def _joined(left: _Pruned, right: _Pruned, width: int) -> dict[int, int]:
+    """Return where the columns of both sides are; the left side had `width` columns."""
+    offset = len(left.plan.schema)
+    position = dict(left.position)
+    position.update({old + width: new + offset for old, new in right.position.items()})
+    return position
+
+
+def _prune_as_of_join(join: AsOfJoin, needed: frozenset[int]) -> _Pruned:
+    width = len(join.left.schema)
+    fixed = {join.right_time, *(b for _, b in join.keys)}
+    left = _exactly(
+        join.left, {c for c in needed if c < width} | {join.left_time, *(a for a, _ in join.keys)}
+    )
+    right = _exactly(join.right, _leading({c - width for c in needed if c >= width}, fixed))
+    narrowed = msgspec.structs.replace(
+        join,
+        left=left.plan,
+        right=right.plan,
+        left_time=left.position[join.left_time],
+        right_time=right.position[join.right_time],
+        keys=tuple((left.position[a], right.position[b]) for a, b in join.keys),
+    )
+    return _Pruned(narrowed, _joined(left, right, width))
+
+
+def _leading(needed: set[int], fixed: set[int]) -> set[int]:
+    """Return the columns to keep where rows that agree in `fixed` are ordered as whole rows."""
+    last = max(needed - fixed, default=-1)
+    return set(range(last + 1)) | fixed
+
+
+def _prune_top(top: TopN, needed: frozenset[int]) -> _Pruned:
+    fixed = {*(key.position for key in top.order), *top.partition}
+    below = _exactly(top.input, _leading(set(needed), fixed))
+    narrowed = msgspec.structs.replace(
+        top,
+        input=below.plan,
+        order=tuple(
+            msgspec.structs.replace(key, position=below.position[key.position]) for key in top.order
+        ),
+        partition=tuple(below.position[p] for p in top.partition),
+    )
+    return _Pruned(narrowed, below.position)
+
+
+def _prune_time_window(plan: HopWindow | SessionWindow, needed: frozenset[int]) -> _Pruned:
+    width = len(plan.input.schema)
+    partition = plan.partition if isinstance(plan, SessionWindow) else ()
+    below = _exactly(plan.input, {c for c in needed if c < width} | {plan.time, *partition})
+    time = below.position[plan.time]
+    if isinstance(plan, SessionWindow):
+        moved = tuple(below.position[p] for p in partition)
+        narrowed: Plan = SessionWindow(below.plan, time, plan.gap, moved)
+    else:
+        narrowed = msgspec.structs.replace(plan, input=below.plan, time=time)
+    bounds = {width + n: len(below.plan.schema) + n for n in range(len(plan.schema) - width)}
+    return _Pruned(narrowed, {**below.position, **bounds})
 
 
 def _prune_aggregate(aggregate: Aggregate, needed: frozenset[int]) -> _Pruned:

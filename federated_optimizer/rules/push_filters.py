@@ -6,16 +6,28 @@
 | inner Join         | those that read one side only             | a pair fails if its part fails |
 | left Join, filter  | those that read the left side only        | unmatched left rows stay or go |
 | left Join, ON part | those that read the right side only       | only decides who matches       |
+| semi, anti Join    | all (they read left columns)              | left rows stay or go           |
+| semi Join, ON part | those that read one side only             | a pair fails if its part fails |
+| anti Join, ON part | those that read the right side only       | only decides who matches       |
+| as-of Join         | those that read the left side only        | each left row by itself        |
 | UnionAll           | all, into every branch                    | bag sum, row by row            |
+| SetOperation       | all, into both sides                      | equal rows agree               |
 | Distinct           | all                                       | equal rows agree               |
+| HopWindow          | those that read no window bound           | row by row                     |
 | Aggregate          | those that read group columns only        | whole groups stay or go        |
+| SessionWindow      | those that read partition columns only    | whole partitions stay or go    |
+| TopN               | those that read partition columns only    | whole partitions stay or go    |
 
-Never: into the nullable side of a left join, below a Window (a ROWS window would count other
-rows; windows stand on scans anyway), below a Fixpoint (rows that fail may lead to rows that pass),
-below an Aggregate without groups (it has a row even of nothing).
+Never: into the nullable side of a left join or any side of a full one (rows without partner are
+padded, not dropped), from the ON part of an anti join to its left side (the row would go, not
+stay), to the right side of an as-of join (an older row would be found instead), below a Window (a
+ROWS window would count other rows; windows stand on scans anyway), below a Fixpoint (rows that
+fail may lead to rows that pass), below an Aggregate without groups (it has a row even of nothing).
 
 Example: `Filter ss.w < 5` over `InnerJoin(ss, sr)` becomes `InnerJoin(Filter ss.w < 5 (ss), sr)`.
 """
+
+from collections.abc import Iterable
 
 import msgspec
 
@@ -32,12 +44,17 @@ from streamsql.algebra.expressions import (
 )
 from streamsql.algebra.operators import (
     Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
+    HopWindow,
     Join,
     JoinKind,
     Plan,
     Project,
+    SessionWindow,
+    SetOperation,
+    TopN,
     UnionAll,
     with_inputs,
 )
@@ -58,10 +75,15 @@ def _push(plan: Plan, predicates: list[Expression]) -> Plan:
             return with_inputs(plan, (_push(child, inner),))
         case Join():
             return _push_join(plan, predicates)
-        case UnionAll(branches=branches):
-            return UnionAll(tuple(_push(branch, predicates) for branch in branches))
-        case Distinct(input=child):
-            return Distinct(_push(child, predicates))
+        case UnionAll() | Distinct() | SetOperation():
+            return with_inputs(plan, tuple(_push(child, predicates) for child in plan.inputs))
+        case AsOfJoin(left=left, right=right):
+            kept, above = _parted(predicates, frozenset(range(len(left.schema))))
+            return filtered(with_inputs(plan, (_push(left, kept), _push(right, []))), above)
+        case HopWindow(input=child):
+            return _push_unary(plan, predicates, range(len(child.schema)))
+        case TopN(partition=partition) | SessionWindow(partition=partition):
+            return _push_unary(plan, predicates, partition)
         case Aggregate():
             return _push_aggregate(plan, predicates)
         case _:
@@ -79,13 +101,14 @@ def _push_join(join: Join, predicates: list[Expression]) -> Plan:
     """Split predicates and the residual between the sides, the join and above it."""
     width = len(join.left.schema)
     inner = join.kind == JoinKind.INNER
+    outer = join.kind == JoinKind.FULL
     left: list[Expression] = []
     right: list[Expression] = []
     above: list[Expression] = []
     residual: list[Expression] = []
     for predicate in predicates:
         side = _side(predicate, width)
-        if side == "left":
+        if side == "left" and not outer:
             left.append(predicate)
         elif side == "right" and inner:
             right.append(predicate)
@@ -93,9 +116,9 @@ def _push_join(join: Join, predicates: list[Expression]) -> Plan:
             above.append(predicate)
     for predicate in conjuncts(join.residual):
         side = _side(predicate, width)
-        if side == "left" and inner:
+        if side == "left" and (inner or join.kind == JoinKind.SEMI):
             left.append(predicate)
-        elif side == "right":
+        elif side == "right" and not outer:
             right.append(predicate)
         else:
             residual.append(predicate)
@@ -118,14 +141,30 @@ def _side(predicate: Expression, width: int) -> str:
     return "right" if min(columns) >= width else "both"
 
 
-def _push_aggregate(aggregate: Aggregate, predicates: list[Expression]) -> Plan:
-    groups = len(aggregate.group)
-    names = aggregate.input.schema.fields
+def _push_unary(
+    plan: HopWindow | SessionWindow | TopN, predicates: list[Expression], columns: Iterable[int]
+) -> Plan:
+    """Push the predicates that read some of the columns and no others."""
+    below, above = _parted(predicates, frozenset(columns))
+    return filtered(with_inputs(plan, (_push(plan.input, below),)), above)
+
+
+def _parted(
+    predicates: list[Expression], columns: frozenset[int]
+) -> tuple[list[Expression], list[Expression]]:
+    """Return the predicates that read some of the columns and no others, and the rest."""
     below: list[Expression] = []
     above: list[Expression] = []
     for predicate in predicates:
-        columns = columns_of(predicate)
-        (below if columns and max(columns) < groups else above).append(predicate)
+        read = columns_of(predicate)
+        (below if read and read <= columns else above).append(predicate)
+    return (below, above)
+
+
+def _push_aggregate(aggregate: Aggregate, predicates: list[Expression]) -> Plan:
+    groups = len(aggregate.group)
+    names = aggregate.input.schema.fields
+    below, above = _parted(predicates, frozenset(range(groups)))
 
     def source(column: Column) -> Expression:
         position = aggregate.group[column.position]

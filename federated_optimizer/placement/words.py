@@ -1,0 +1,61 @@
+"""Reasons in words: why a piece was not pushed further."""
+
+from collections.abc import Iterable
+
+from federated_optimizer.placement.fragment import (
+    BasePiece,
+    GatewayPiece,
+    NetworkPiece,
+    Piece,
+    StaticPiece,
+)
+from streamsql.algebra.explain import describe
+from streamsql.algebra.expressions import expression_text
+from streamsql.algebra.operators import AsOfJoin, Join, Plan, SetOperation
+
+
+def network_reason(plan: Plan) -> str:
+    """Return why an operator is not computed by the gateways of a recursion."""
+    return f"{describe(plan)} because: it combines rows that different gateways show"
+
+
+def filter_reason(predicate: str) -> str:
+    """Return why a filter stands at the base."""
+    return f"[{predicate}] because: what it reads is known only after the operators below it"
+
+
+def different_places(left: Piece, right: Piece) -> str:
+    """Return where the two sides of an operator are."""
+    return f"{_place_words(left)}, {_place_words(right)}"
+
+
+def join_words(plan: Join | AsOfJoin | SetOperation) -> str:
+    """Return an operator over two inputs as reasons name it."""
+    if not isinstance(plan, Join):
+        return describe(plan)
+    left, right = plan.left.schema.names, plan.right.schema.names
+    keys = " AND ".join(f"{left[a]} = {right[b]}" for a, b in plan.keys)
+    if not keys and plan.residual is not None:
+        keys = expression_text(plan.residual)
+    return f"{plan.kind.capitalize()}Join [{keys or 'product'}]"
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Return `a and b`."""
+    return " and ".join(names)
+
+
+def _place_words(piece: Piece) -> str:
+    match piece:
+        case GatewayPiece(sources=sources):
+            return f"{names_text(sources)} {_verb(sources)} at gateways"
+        case StaticPiece(tables=tables):
+            return f"{names_text(tables)} {_verb(tables)} stored at the static engine"
+        case NetworkPiece():
+            return "one side is a recursion that gateways compute together"
+        case BasePiece():
+            return "one side is put together at the base"
+
+
+def _verb(names: tuple[str, ...]) -> str:
+    return "is" if len(names) == 1 else "are"
