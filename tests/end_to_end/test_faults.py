@@ -88,8 +88,9 @@ def silenced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched
             yield watched, time.monotonic()
 
 
-def everybody_is_online(up: Federation) -> bool:
-    return all(site["online"] for site in up.sites().values())
+def everybody_is_live(up: Federation) -> bool:
+    """Whether all are online, and were heard since the broker was away, if it was."""
+    return all(site["freshness"] == "live" for site in up.sites().values())
 
 
 def test_mosquitto_falls_silent(silenced: tuple[Watched, float]) -> None:
@@ -100,7 +101,7 @@ def test_mosquitto_falls_silent(silenced: tuple[Watched, float]) -> None:
 def test_a_broker_that_stops_and_returns(up: Federation, watched: Watched) -> None:
     with stopped(up.pid("broker")):
         time.sleep(SILENT_SECONDS)
-    up.until(lambda: everybody_is_online(up))
+    up.until(lambda: everybody_is_live(up))
     watched.comes_back()
     assert up.event("died") is None
 
@@ -121,7 +122,7 @@ def test_spoiled_repeated_and_shuffled_messages(up: Federation, watched: Watched
     publish(url, [(message.topic, message.payload) for message in heard for _ in range(2)])
     publish(url, [(message.topic, message.payload) for message in reversed(heard)])
     watched.comes_back()
-    up.until(lambda: everybody_is_online(up))
+    up.until(lambda: everybody_is_live(up))
     assert up.event("died") is None
     up.until(lambda: {q["status"] for q in up.http.get("/api/queries").json()} == {"running"})
 
@@ -224,6 +225,6 @@ def test_mosquitto_returns_after_a_long_silence(silenced: tuple[Watched, float])
     watched, since = silenced
     time.sleep(max(since + LONG_SILENT_SECONDS - time.monotonic(), 0.0))
     os.kill(watched.up.pid("broker"), signal.SIGCONT)
-    watched.up.until(lambda: everybody_is_online(watched.up))
+    watched.up.until(lambda: everybody_is_live(watched.up))
     watched.comes_back()
     assert watched.up.event("died") is None

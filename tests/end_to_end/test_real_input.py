@@ -84,7 +84,8 @@ def made_map(folder: Path) -> Path:
 @pytest.mark.parametrize("trace", [MADE, pytest.param(TRACE, marks=RECORDED)], ids=["made", "real"])
 def test_a_link_trace_comes_changes_and_expires(tmp_path: Path, trace: str | Path) -> None:
     path = made_trace(tmp_path) if trace == MADE else trace
-    options = ("--no-spark", "--replay", str(path), "--speed", "600")
+    # The one made here is over after 50 s: enough to be looked at on a busy machine, too.
+    options = ("--no-spark", "--replay", str(path), "--speed", "300" if trace == MADE else "600")
     with federation(tmp_path / "data", *options) as up:
         links = up.start_query("SELECT src, dst FROM Link")
         reachable = up.start_query("SELECT src, dst FROM reachable")

@@ -144,7 +144,9 @@ async def faults(world: World, broker: BrokerProcess, links: list[Link]) -> None
     # was known before, above all not the one that is slow to come.
     await fleet.until(lambda: len(fleet.live()) == len(fleet.sites) - 1, "the others are", PATIENCE)
     assert "gw-07" not in fleet.live()
-    assert not world.claims_settled()
+    (missed,) = [site for site in fleet.coordinator.sites() if site.site == "gw-07"]
+    if missed.online:  # else the others took so long that it is given up by now
+        assert not world.claims_settled()
     slow.signal(signal.SIGCONT)
     await fleet.until(fleet.all_live, "all sites are back", PATIENCE)
     fleet.change(up=links[20:24])

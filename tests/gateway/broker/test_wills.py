@@ -41,8 +41,9 @@ def test_a_silent_client_is_declared_dead_after_one_and_a_half_keep_alives(
 ) -> None:
     reader = connect("reader")
     reader.subscribe((f"{root}/state", 1))
+    started = time.monotonic()
     silent = connect("silent", keepalive=1, will=(f"{root}/state", b"silent", 1, False))
-    started = pinged = time.monotonic()
+    pinged = time.monotonic()
     pinging = connect("pinging", keepalive=1, will=(f"{root}/state", b"pinging", 1, False))
     longest = 0.0
     dead: list[bytes] = []
@@ -95,8 +96,8 @@ def test_a_delayed_will_waits_and_is_called_off(shared_broker: BrokerProcess, ro
                 will=(f"{root}/state", b"dead", 1, False),
                 will_properties=two_seconds,
             )
-            victim.vanish()
             started = time.monotonic()
+            victim.vanish()
             if comes_back:  # at once, so that it is in time on a busy machine, too
                 with RawClient(shared_broker.port, f"{root}-v", 5) as again:
                     again.open(clean=False, properties=hour)
