@@ -20,8 +20,13 @@ def accumulate(into: Delta, delta: Delta) -> None:
         >>> total
         {('b',): 2}
     """
+    get = into.get
     for row, weight in delta.items():
-        add(into, row, weight)
+        new = get(row, 0) + weight
+        if new:
+            into[row] = new
+        else:
+            into.pop(row, None)
 
 
 def add(into: Delta, row: Row, weight: int) -> None:

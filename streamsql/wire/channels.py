@@ -16,6 +16,7 @@ from streamsql.wire.messages import MAX_PAYLOAD_BYTES, MAX_ROWS_PER_BATCH, Delta
 
 CHUNK_ROWS = 20_000
 CHUNK_BYTES = MAX_PAYLOAD_BYTES // 2
+_FEW_ROWS = 1_000
 _TEXT_BYTES = 4  # most bytes a character of UTF-8 takes
 assert CHUNK_ROWS <= MAX_ROWS_PER_BATCH  # noqa: S101  (a constant of this file)
 
@@ -191,6 +192,9 @@ def row_bytes(row: Row) -> int:
 
 def _chunks(delta: Delta) -> Iterator[tuple[tuple[WeightedRow, ...], bool]]:
     """Yield parts of bounded size, at least one, and whether another one follows."""
+    if _is_small(delta):
+        yield (tuple(map(WeightedRow, delta, delta.values())), False)
+        return
     chunk: list[WeightedRow] = []
     size = 0
     for row, weight in delta.items():
@@ -201,3 +205,15 @@ def _chunks(delta: Delta) -> Iterator[tuple[tuple[WeightedRow, ...], bool]]:
         chunk.append(WeightedRow(row, weight))
         size += row_bytes(row)
     yield (tuple(chunk), False)
+
+
+def _is_small(delta: Delta) -> bool:
+    """Whether a delta surely fits one part: most do, and need not be measured row by row."""
+    if len(delta) > _FEW_ROWS:
+        return False
+    size = 0
+    for column in zip(*delta, strict=True):
+        size += 16 * len(column)
+        if str in set(map(type, column)):
+            size += _TEXT_BYTES * sum([len(v) for v in column if isinstance(v, str)])
+    return size < CHUNK_BYTES
