@@ -215,7 +215,7 @@ class Gateway:
         return state_of(
             self.settings,
             self.session,
-            problems=[self.buffer.problem, *devices.problems()],
+            problems=[self.buffer.problem, *devices.problems(), *devices.notes()],
             buffer=self.buffer.state(),
             wrappers=[device.state() for device in devices.all],
             counters={

@@ -1,6 +1,6 @@
 """Properties get more time under the profile that gives them more examples."""
 
-from types import FunctionType
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ def an_example() -> None:
 class Item:
     """What pytest hands over, as far as it is asked for."""
 
-    def __init__(self, obj: FunctionType) -> None:
+    def __init__(self, obj: Callable[..., None]) -> None:
         self.obj = obj
         self.limits: list[Any] = []
 

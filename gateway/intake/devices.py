@@ -44,6 +44,7 @@ class Device:
         self.readings = 0
         self.errors = 0
         self.last_error = ""
+        self.note = ""
         self._failed_at = float("-inf")
         self._may_log = LOG_AT_ONCE
 
@@ -57,6 +58,11 @@ class Device:
         self.errors += 1
         self.last_error = message[:MAX_ERROR]
         self._failed_at = now
+
+    def noted(self, text: str) -> None:
+        """Keep what the wrapper has come to, and log it."""
+        self.note = text[:MAX_ERROR]
+        log.info("wrapper %s: %s", self.name, self.note)
 
     @property
     def problem(self) -> str:
@@ -73,6 +79,7 @@ class Device:
             self.readings,
             self.errors,
             self.last_error,
+            self.note,
         )
 
 
@@ -129,6 +136,7 @@ class Devices:
                 emit=partial(self.emit, device),
                 problem=device.failed,
                 options=device.options,
+                note=device.noted,
             )
             try:
                 await device.wrapper.run(context)
@@ -182,6 +190,10 @@ class Devices:
     def problems(self) -> list[str]:
         """Return what is wrong at present."""
         return [device.problem for device in self.all if device.problem]
+
+    def notes(self) -> list[str]:
+        """Return what wrappers have come to."""
+        return [f"{device.name}: {device.note}" for device in self.all if device.note]
 
     def _definition(self, source: object) -> SourceDefinition:
         definition = self.definitions.get(source) if isinstance(source, str) else None

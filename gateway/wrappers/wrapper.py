@@ -28,6 +28,10 @@ class Reading:
     delete: bool = False
 
 
+def nobody_listens(_text: str) -> None:
+    """Drop a note."""
+
+
 Emit = Callable[[Sequence[Reading]], None]
 """Hand readings to the gateway; never blocks. A bad reading is counted against its wrapper."""
 
@@ -42,6 +46,7 @@ class WrapperContext:
         emit: Where readings go.
         problem: Report a fault of the device in plain words; the wrapper goes on.
         options: From the settings.
+        note: Say in plain words what the wrapper has come to, where that is no fault.
     """
 
     gateway: str
@@ -49,6 +54,7 @@ class WrapperContext:
     emit: Emit
     problem: Callable[[str], None]
     options: Mapping[str, object] = field(default_factory=dict)
+    note: Callable[[str], None] = nobody_listens
 
 
 class Wrapper(Protocol):

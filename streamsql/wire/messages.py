@@ -23,7 +23,11 @@ class BufferState(msgspec.Struct, frozen=True):
 
 
 class WrapperState(msgspec.Struct, frozen=True):
-    """A wrapper and how it is doing."""
+    """A wrapper and how it is doing.
+
+    Attributes:
+        note: What it has come to, in words, where that is no fault: "the replay is over".
+    """
 
     name: str
     kind: str
@@ -31,6 +35,7 @@ class WrapperState(msgspec.Struct, frozen=True):
     readings: int = 0
     errors: int = 0
     last_error: str = ""
+    note: str = ""
 
 
 class SiteState(msgspec.Struct, frozen=True):
@@ -127,8 +132,8 @@ class LinkMessage(msgspec.Struct, frozen=True):
     properties: dict[str, Value] = {}
 
 
-class WeightedRow(msgspec.Struct, frozen=True, array_like=True):
-    """A row of a delta."""
+class WeightedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A row of a delta; the garbage collector need not look at what holds only plain values."""
 
     row: tuple[Value, ...]
     weight: int

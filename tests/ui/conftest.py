@@ -276,6 +276,7 @@ class FakeCoordinator:
             readings=7,
             errors=1,
             last_error="odd",
+            note="the replay is over",
         )
         state = SiteState(
             online=True,

@@ -86,6 +86,7 @@ def site_object(site: SiteInfo) -> Object:
                 "readings": w.readings,
                 "errors": w.errors,
                 "last_error": w.last_error,
+                "note": w.note,
             }
             for w in site.wrappers
         ],

@@ -250,7 +250,7 @@ def gateway_show(gateway: str, form: ListFormat = "table", console: Address = No
             print_json(found)
             return
         _print_facts({k: v for k, v in found.items() if k != "wrappers"})
-        columns = ("kind", "streams", "readings", "errors", "last_error")
+        columns = ("kind", "streams", "readings", "errors", "last_error", "note")
         print_list(found["wrappers"], columns, form)
 
 

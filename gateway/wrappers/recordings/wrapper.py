@@ -48,7 +48,7 @@ class ReplayWrapper:
 
     The gateway's clock runs in the recording's time, at the chosen speed; what is already past when
     the wrapper starts is emitted at once, so a restarted gateway catches up. A bad line is reported
-    and left out. After a fault the replay goes on where it stood.
+    and left out. After a fault the replay goes on where it stood. At the end it says so.
     """
 
     kind = "replay"
@@ -82,6 +82,8 @@ class ReplayWrapper:
                 context.emit(batch)
                 self._done += len(batch)
             if ended:
+                name = Path(options.file).name
+                context.note(f"the replay of {name} is over, after {self._done} readings")
                 await asyncio.Event().wait()
             await asyncio.sleep(0 if len(batch) == MAX_BATCH else PAUSE)
 

@@ -169,3 +169,19 @@ def test_commands_for_simulated_devices_need_some(tmp_path: Path) -> None:
         assert field.devices.simulate({"action": "sit"})["done"] is False
 
     run(tmp_path, scenario)
+
+
+def test_what_a_wrapper_has_come_to_is_shown_and_logged_and_no_fault(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(field: Field, wrapper: TellingWrapper) -> None:
+        assert wrapper.context is not None
+        with caplog.at_level(logging.INFO, logger=module.__name__):
+            wrapper.context.note("the replay is over")
+        assert field.device.state().note == "the replay is over"
+        assert field.devices.notes() == ["telling: the replay is over"]
+        assert field.devices.problems() == []
+        assert field.device.errors == 0
+
+    run(tmp_path, scenario)
+    assert "wrapper telling: the replay is over" in caplog.text

@@ -173,11 +173,17 @@ class Replay:
         self.now = 0
         self.emitted: list[Reading] = []
         self.problems: list[str] = []
+        self.notes: list[str] = []
         self.fail_after: int | None = None
         self.wrapper = ReplayWrapper()
         plain = {"file": str(path), "format": "csv", "source": "s"}
         self.context = WrapperContext(
-            "gw-1", lambda: self.now, self._emit, self.problems.append, {**plain, **options}
+            "gw-1",
+            lambda: self.now,
+            self._emit,
+            self.problems.append,
+            {**plain, **options},
+            self.notes.append,
         )
 
     def _emit(self, readings: Any) -> None:
@@ -219,6 +225,21 @@ def test_readings_come_when_the_clock_reaches_them_at_any_speed(tmp_path: Path) 
         assert not task.done(), "at the end it waits to be cancelled"
 
     run(replay, scenario)
+
+
+def test_it_says_when_it_is_over(tmp_path: Path) -> None:
+    replay = Replay(numbers(tmp_path, 3))
+
+    async def scenario(_task: asyncio.Task[None]) -> None:
+        replay.now = 2 * SECOND
+        await until(lambda: len(replay.emitted) == 2)
+        assert replay.notes == []
+        replay.now = 4 * SECOND
+        await until(lambda: len(replay.notes) == 1)
+
+    run(replay, scenario)
+    assert "is over, after 3 readings" in replay.notes[0]
+    assert replay.problems == []
 
 
 def test_what_is_past_comes_at_once_in_bounded_batches(tmp_path: Path) -> None:
