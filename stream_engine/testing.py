@@ -18,11 +18,10 @@ from stream_engine.simulation.bundles import (
     joined_with_copies,
 )
 from stream_engine.state.source_relation import SourceRelation
+from stream_engine.testing_aggregates import aggregate_calls
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     Aggregate,
-    AggregateCall,
-    AggregateFunction,
     Distinct,
     Filter,
     Fixpoint,
@@ -195,27 +194,11 @@ def windows(draw: st.DrawFn, scan: Scan) -> Plan:
             return Window(scan, kind, size, slide)
         case WindowKind.ROWS:
             partition = draw(st.sampled_from(((), (0,), (1, 0))))
-            return Window(scan, kind, draw(st.integers(1, 3)), partition=partition)
+            within = draw(st.sampled_from((None, SECOND, 5 * SECOND // 2)))
+            size = draw(st.integers(1, 3))
+            return Window(scan, kind, size, partition=partition, range=within)
         case _:
             return Window(scan, kind)
-
-
-@st.composite
-def aggregate_calls(draw: st.DrawFn, schema: Schema) -> AggregateCall:
-    """Return an aggregate over the columns of a schema."""
-    function = draw(st.sampled_from(tuple(AggregateFunction)))
-    if function == AggregateFunction.COUNT_ALL:
-        return AggregateCall(function, (), "c")
-    columns: list[Column] = [Column(i, f.name, f.dtype) for i, f in enumerate(schema.fields)]
-    if function in (AggregateFunction.SUM, AggregateFunction.AVG):
-        numeric = [column for column in columns if column.dtype.is_numeric]
-        if not numeric:
-            return AggregateCall(AggregateFunction.COUNT_ALL, (), "c")
-        columns = numeric
-    first = draw(st.sampled_from(columns))
-    if function in (AggregateFunction.ARG_MIN, AggregateFunction.ARG_MAX):
-        return AggregateCall(function, (first, draw(st.sampled_from(columns))), "c")
-    return AggregateCall(function, (first,), "c", distinct=draw(st.booleans()))
 
 
 @st.composite

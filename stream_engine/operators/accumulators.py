@@ -7,11 +7,17 @@ rows of the aggregates' arguments, each at a fixed position.
 
 from typing import Any, Protocol
 
+from stream_engine.operators.array_aggregate import ArrayAggregate
+from stream_engine.operators.boolean_aggregate import BooleanAggregate
+from stream_engine.operators.percentile import Percentile
+from stream_engine.operators.variance import Variance
 from stream_engine.state.counted_order import CountedOrder
-from streamsql.algebra.operators import AggregateCall, AggregateFunction
+from streamsql.algebra.operators import AggregateCall
+from streamsql.algebra.operators import AggregateFunction as F
 from streamsql.algebra.scalar import in_range
 from streamsql.data.delta import sort_key
 from streamsql.data.types import DataType, Row, Value
+from streamsql.errors import InternalError
 
 Changes = list[tuple[Row, int]]
 """Rows of arguments and their weights."""
@@ -252,16 +258,27 @@ def accumulator_for(call: AggregateCall, position: int) -> Accumulator:
     function = call.function
     inner: Accumulator
     match function:
-        case AggregateFunction.COUNT_ALL:
+        case F.COUNT_ALL:
             return CountAll()
-        case AggregateFunction.MIN | AggregateFunction.MAX:
-            return Extremum(position, minimum=function == AggregateFunction.MIN)
-        case AggregateFunction.ARG_MIN | AggregateFunction.ARG_MAX:
-            minimum = function == AggregateFunction.ARG_MIN
+        case F.MIN | F.MAX:
+            return Extremum(position, minimum=function == F.MIN)
+        case F.ARG_MIN | F.ARG_MAX:
+            minimum = function == F.ARG_MIN
             return ArgExtremum(position, position + 1, minimum=minimum)
-        case AggregateFunction.COUNT:
+        case F.COUNT:
             inner = Count(position)
-        case _:
+        case F.VAR_SAMP | F.VAR_POP | F.STDDEV_SAMP | F.STDDEV_POP:
+            sample, root = function in (F.VAR_SAMP, F.STDDEV_SAMP), function.startswith("STDDEV")
+            inner = Variance(position, sample=sample, root=root)
+        case F.BOOL_AND | F.BOOL_OR:
+            inner = BooleanAggregate(position, every=function == F.BOOL_AND)
+        case F.PERCENTILE_CONT:
+            inner = Percentile(position, 0.5 if call.parameter is None else call.parameter)
+        case F.ARRAY_AGG:
+            inner = ArrayAggregate(position, double=call.arguments[0].dtype == DataType.DOUBLE)
+        case F.SUM | F.AVG:
             double = call.arguments[0].dtype == DataType.DOUBLE
-            inner = Sum(position, double=double, mean=function == AggregateFunction.AVG)
+            inner = Sum(position, double=double, mean=function == F.AVG)
+        case F.USER:
+            raise InternalError(f"no accumulator for {call.implementation}")
     return DistinctValues(inner, position) if call.distinct else inner

@@ -1,13 +1,17 @@
-"""Windows by count: the last n rows, per partition."""
+"""Windows by count: the last n rows, per partition, and those of them that are recent enough."""
 
 from stream_engine.state.columns import picker
+from stream_engine.state.expiry_queue import ExpiryQueue
+from stream_engine.state.row_order import Entry, comparable
 from stream_engine.state.sorted_list import SortedList
 from stream_engine.state.source_relation import TimedDelta
-from streamsql.data.delta import Delta, add, sort_key
+from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row
 
-_Entry = tuple[int, tuple[tuple[int, object], ...], Row]
+_Entry = tuple[int, Entry, Row]
 """Event time, order of the row, row: what ROWS windows sort by."""
+
+_BEGINNING = -(2**63)
 
 
 class _Partition:
@@ -27,33 +31,60 @@ class RowsWindow:
     comes back, so all rows of the source are kept. A log never loses rows: there only the window
     itself is kept (`bounded`), and a withdrawal shrinks it until the next arrival.
 
-    State: the source's rows, or `size` per partition if bounded. Work: O(log rows) a changed copy.
+    With `within` a row leaves that many microseconds after its event time as well. The oldest rows
+    leave first, so none comes back for them, and what is too old is not kept at all.
+
+    State: the source's rows (those young enough), or `size` per partition if bounded. Work: O(log
+    rows) a changed copy and for each that leaves.
 
         size    2
         input   {(1, a): 1, (2, b): 1}   {(3, c): 1}        {(3, c): -1}
         output  {a: 1, b: 1}             {a: -1, c: 1}      {c: -1, a: 1}
     """
 
-    def __init__(self, size: int, partition: tuple[int, ...], *, bounded: bool) -> None:
+    def __init__(
+        self, size: int, partition: tuple[int, ...], *, bounded: bool, within: int | None = None
+    ) -> None:
         self._size = size
         self._partition_of = picker(partition)
         self._bounded = bounded
+        self._within = within
+        self._oldest = _BEGINNING  # event times up to here are too old
         self._partitions: dict[Row, _Partition] = {}
+        self._leaving: ExpiryQueue[_Entry] = ExpiryQueue()
 
-    def advance(self, now: int) -> Delta:  # noqa: ARG002  (the protocol's signature)
-        """Return nothing: time does not move a window by count."""
-        return {}
+    def advance(self, now: int) -> Delta:
+        """Move the time; return the rows that are too old now: none without `within`."""
+        result: Delta = {}
+        if self._within is None:
+            return result
+        self._oldest = now - self._within
+        for _time, leaving in self._leaving.due(now):
+            for entry, copies in leaving.items():
+                row = entry[2]
+                add(result, row, -copies)
+                key = self._partition_of(row)
+                partition = self._partitions[key]
+                for _copy in range(copies):
+                    partition.inside.discard(entry)
+                if len(partition.inside):
+                    self._drop_old(partition)
+                else:
+                    del self._partitions[key]  # what stood before was older still
+        return result
 
     def apply_timed(self, delta: TimedDelta) -> Delta:
         """Take the change of the source."""
         partitions, partition_of = self._partitions, self._partition_of
         result: Delta = {}
         for (ts, row), weight in delta.items():
+            if ts <= self._oldest:
+                continue  # it never came in, or has left already
             key = partition_of(row)
             partition = partitions.get(key)
             if partition is None:
                 partition = partitions[key] = _Partition()
-            entry: _Entry = (ts, sort_key(row), row)
+            entry: _Entry = (ts, comparable(row), row)
             for _copy in range(weight):
                 self._insert(partition, entry, result)
             for _copy in range(-weight):
@@ -63,28 +94,34 @@ class RowsWindow:
         return result
 
     def next_wakeup(self) -> int | None:
-        """Return None."""
-        return None
+        """Return when the next row is too old, or None."""
+        return self._leaving.next_time()
 
     def state_rows(self) -> int:
         """Return the rows kept."""
         return sum(len(p.inside) + len(p.before) for p in self._partitions.values())
 
+    def _show(self, entry: _Entry, weight: int, result: Delta) -> None:
+        add(result, entry[2], weight)
+        if self._within is not None:
+            self._leaving.add(entry[0] + self._within, entry, weight)
+
     def _insert(self, partition: _Partition, entry: _Entry, result: Delta) -> None:
         inside = partition.inside
         if len(inside) < self._size:
             inside.add(entry)
-            add(result, entry[2], 1)
+            self._show(entry, 1, result)
             return
         first = inside.first()
         pushed_out = entry
         if first < entry:
             inside.discard(first)
             inside.add(entry)
-            add(result, first[2], -1)
-            add(result, entry[2], 1)
+            self._show(first, -1, result)
+            self._show(entry, 1, result)
             pushed_out = first
         if not self._bounded:
+            self._drop_old(partition)
             partition.before.add(pushed_out)
 
     def _remove(self, partition: _Partition, entry: _Entry, result: Delta) -> None:
@@ -92,9 +129,16 @@ class RowsWindow:
         if not inside.discard(entry):
             before.discard(entry)
             return
-        add(result, entry[2], -1)
+        self._show(entry, -1, result)
+        self._drop_old(partition)
         if len(before):
             back = before.last()
             before.discard(back)
             inside.add(back)
-            add(result, back[2], 1)
+            self._show(back, 1, result)
+
+    def _drop_old(self, partition: _Partition) -> None:
+        """Forget rows that are too old to come back."""
+        before, oldest = partition.before, self._oldest
+        while len(before) and before.first()[0] <= oldest:
+            before.discard(before.first())

@@ -1,6 +1,7 @@
 """A sorted list that stays fast when it is long: lists of bounded length in order."""
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -13,7 +14,8 @@ class SortedList(Generic[T]):
     """Comparable items in order, duplicates kept.
 
     State: blocks of at most 1,024 items and the last item of each. Work: two binary searches and a
-    move inside one block for `add` and `discard`; O(1) for `first` and `last`.
+    move inside one block for `add` and `discard`, the searches for `at_least`, `below` and `above`;
+    O(1) for `first` and `last`.
 
     Examples:
         >>> items = SortedList()
@@ -92,6 +94,37 @@ class SortedList(Generic[T]):
         block = self._blocks[bisect_left(self._lasts, bound)]
         item: T = block[bisect_left(block, bound)]
         return item
+
+    def below(self, bound: Any) -> T | None:
+        """Return the greatest item below a bound, or None."""
+        lasts = self._lasts
+        if not lasts:
+            return None
+        position = min(bisect_left(lasts, bound), len(lasts) - 1)
+        index = bisect_left(self._blocks[position], bound)
+        if index:
+            item: T = self._blocks[position][index - 1]
+            return item
+        return lasts[position - 1] if position else None
+
+    def above(self, bound: Any) -> T | None:
+        """Return the least item above a bound, or None."""
+        position = bisect_right(self._lasts, bound)
+        if position == len(self._lasts):
+            return None
+        block = self._blocks[position]
+        item: T = block[bisect_right(block, bound)]
+        return item
+
+    def between(self, low: Any, high: Any) -> Iterator[T]:
+        """Yield the items from one bound to another, both included, in order."""
+        for position in range(bisect_left(self._lasts, low), len(self._blocks)):
+            block = self._blocks[position]
+            start = bisect_left(block, low)
+            stop = bisect_right(block, high)
+            yield from block[start:stop]
+            if stop < len(block):
+                return
 
     def __len__(self) -> int:
         """Return the number of items."""

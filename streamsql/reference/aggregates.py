@@ -43,10 +43,7 @@ def aggregate(call: AggregateCall, rows: list[Row]) -> Value:
         case AggregateFunction.BOOL_OR:
             return any(values) if values else None
         case AggregateFunction.ARRAY_AGG:
-            ordered = sorted(values, key=lambda value: sort_key((value,)))
-            return (
-                json.dumps(ordered, separators=(",", ":"), ensure_ascii=False) if values else None
-            )
+            return array_text(values) if values else None
         case AggregateFunction.PERCENTILE_CONT:
             return percentile(sorted(values), call.parameter) if values else None
         case AggregateFunction.USER:
@@ -56,18 +53,21 @@ def aggregate(call: AggregateCall, rows: list[Row]) -> Value:
 
 
 def array_text(values: list[Any]) -> str:
-    """Return values in row order as a JSON array.
+    """Return values in row order as a JSON array; a negative zero, equal to zero, is 0.0.
 
     Examples:
-        >>> array_text([2, 1])
-        '[1,2]'
+        >>> array_text([2, 1]), array_text([-0.0])
+        ('[1,2]', '[0.0]')
     """
+    values = [value + 0.0 if isinstance(value, float) else value for value in values]
     ordered = sorted(values, key=lambda value: sort_key((value,)))
     return json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
 
 
-def percentile(ordered: list[Any], fraction: float | None) -> float:
+def percentile(ordered: list[Any], fraction: float | None) -> float | None:
     """Return the value at a fraction of an ordered list, between neighbours in doubles.
+
+    NULL where their difference is beyond the range of doubles.
 
     Examples:
         >>> percentile([1, 2, 4], 0.75)
@@ -75,8 +75,10 @@ def percentile(ordered: list[Any], fraction: float | None) -> float:
     """
     place = (len(ordered) - 1) * (0.5 if fraction is None else fraction)
     below = math.floor(place)
-    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
-    return low + (high - low) * (place - below)
+    low = float(ordered[below])
+    if place == below:
+        return low
+    return in_range(low + (float(ordered[below + 1]) - low) * (place - below))
 
 
 def _spread(function: AggregateFunction, values: list[Any]) -> Value:

@@ -1,0 +1,211 @@
+"""Orders, set operations, hopping and session windows: each delta is the change of the reference.
+
+Rows collide on purpose; values are NULL, negative zero, the smallest and nearly the greatest.
+"""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_engine.circuit.compiler import compile_plan
+from stream_engine.operators.hop_window import HopWindowOperator
+from stream_engine.operators.session_window import SessionWindowOperator
+from stream_engine.operators.set_operation import SetOperationOperator
+from stream_engine.operators.top_n import TopNOperator
+from stream_engine.state import ranked_order
+from stream_engine.testing import accumulated, alone, evaluated_over
+from streamsql.algebra.operators import (
+    Distinct,
+    HopWindow,
+    Plan,
+    RemoteSource,
+    SessionWindow,
+    SetKind,
+    SetOperation,
+    SortKey,
+    TopN,
+)
+from streamsql.data.delta import Delta, accumulate, negated
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType, Row, Value
+
+COLUMNS = Schema.of(
+    ("k", DataType.TEXT),
+    ("x", DataType.DOUBLE),
+    ("ts", DataType.TIMESTAMP),
+    ("b", DataType.BOOLEAN),
+)
+LEFT, RIGHT = RemoteSource("left", COLUMNS), RemoteSource("right", COLUMNS)
+DOMAINS: tuple[tuple[Value, ...], ...] = (
+    ("", "a", "ab", "b", None),
+    (0.0, -0.0, 5e-324, -1.7e308, 1.7e308, 0.1, None),
+    (-7, 0, 1, 2, 4, 5, 9, 11, None),
+    (True, False, None),
+)
+rows: st.SearchStrategy[Row] = st.tuples(*map(st.sampled_from, DOMAINS))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _short_blocks() -> object:
+    """Blocks of a few items, so that small lists split."""
+    before, ranked_order._LOAD = ranked_order._LOAD, 2
+    yield
+    ranked_order._LOAD = before
+
+
+@st.composite
+def relations_in_steps(draw: st.DrawFn) -> list[Delta]:
+    """Return batches; what was there often goes again, and comes back."""
+    relation: Delta = {}
+    steps = []
+    for _ in range(draw(st.integers(1, 6))):
+        delta: Delta = {}
+        known = list(relation)
+        for _row in range(draw(st.integers(0, 5))):
+            old = bool(known) and draw(st.booleans())
+            row = draw(st.sampled_from(known)) if old else draw(rows)
+            weight = max(draw(st.sampled_from((-3, -1, 1, 2))), -relation.get(row, 0))
+            if row not in delta and weight:
+                delta[row] = weight
+        accumulate(relation, delta)
+        steps.append(delta)
+    return steps
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> TopN:
+    positions = draw(st.lists(st.integers(0, 3), max_size=3, unique=True))
+    keys = tuple(SortKey(p, draw(st.booleans()), draw(st.booleans())) for p in positions)
+    limit = draw(st.sampled_from((None, 0, 1, 2, 3, 5)))
+    partition = draw(st.sampled_from(((), (0,), (3, 2))))
+    return TopN(LEFT, keys, limit, draw(st.sampled_from((0, 0, 1, 2))), partition)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    match draw(st.integers(0, 4)):
+        case 0:
+            return draw(orders())
+        case 1:
+            size, hop = draw(st.integers(1, 9)), draw(st.integers(1, 9))
+            return HopWindow(LEFT, 2, size, hop, draw(st.integers(-3, 20)))
+        case 2:
+            partition = draw(st.sampled_from(((), (0,), (3, 0))))
+            return SessionWindow(LEFT, 2, draw(st.integers(1, 5)), partition)
+        case 3:
+            kind = draw(st.sampled_from(tuple(SetKind)))
+            return SetOperation(
+                LEFT, draw(st.sampled_from((LEFT, RIGHT))), kind, draw(st.booleans())
+            )
+        case _:
+            return Distinct(LEFT)
+
+
+class Run:
+    """A circuit with its integrated inputs and output."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.circuit = compile_plan(plan, alone)
+        self.inputs: dict[str, Delta] = {"left": {}, "right": {}}
+        self.output = self.circuit.step({}, {}, 0)
+
+    def step(self, left: Delta, right: Delta) -> None:
+        accumulate(self.inputs["left"], left)
+        accumulate(self.inputs["right"], right)
+        copies = dict(left), dict(right)
+        change = self.circuit.step({}, {"left": left, "right": right}, 0)
+        assert (left, right) == copies
+        assert 0 not in change.values()
+        accumulate(self.output, change)
+
+    def state(self) -> int:
+        return sum(entry.state_rows for entry in self.circuit.statistics())
+
+
+@given(plans(), relations_in_steps(), relations_in_steps())
+def test_incremental_equals_from_scratch(
+    plan: Plan, lefts: list[Delta], rights: list[Delta]
+) -> None:
+    run = Run(plan)
+    for number in range(max(len(lefts), len(rights))):
+        run.step(
+            lefts[number] if number < len(lefts) else {},
+            rights[number] if number < len(rights) else {},
+        )
+        assert run.output == evaluated_over(plan, run.inputs)
+    run.step(negated(run.inputs["left"]), negated(run.inputs["right"]))
+    assert run.output == {}
+    assert run.state() == 0
+
+
+@given(plans(), relations_in_steps(), relations_in_steps(), st.randoms(use_true_random=False))
+def test_batching_and_order_do_not_matter(
+    plan: Plan, lefts: list[Delta], rights: list[Delta], choice: random.Random
+) -> None:
+    """Row by row in any order: what goes may go before it came."""
+    together, apart = Run(plan), Run(plan)
+    together.step(accumulated(lefts), accumulated(rights))
+    singly: list[tuple[Delta, Delta]] = [
+        ({row: w}, {}) for delta in lefts for row, w in delta.items()
+    ]
+    singly += [({}, {row: w}) for delta in rights for row, w in delta.items()]
+    choice.shuffle(singly)
+    for left, right in singly:
+        apart.step(left, right)
+    assert apart.output == together.output == evaluated_over(plan, together.inputs)
+    assert apart.state() == together.state()
+
+
+def test_the_next_row_moves_up() -> None:
+    source = RemoteSource("left", Schema.of(("n", DataType.INTEGER)))
+    top = TopNOperator(TopN(source, (SortKey(0),), 2))
+    assert top.apply(0, {(3,): 1, (5,): 1, (8,): 1}) == {(3,): 1, (5,): 1}
+    assert top.apply(0, {(1,): 1}) == {(1,): 1, (5,): -1}
+    assert top.apply(0, {(3,): -1}) == {(3,): -1, (5,): 1}
+    assert top.apply(0, {(9,): 1}) == {}
+    assert top.state_rows() == 4
+
+
+def test_an_offset_moves_rows_in_and_out_at_both_ends() -> None:
+    source = RemoteSource("left", Schema.of(("n", DataType.INTEGER)))
+    top = TopNOperator(TopN(source, (SortKey(0, descending=True),), 2, 1))
+    assert top.apply(0, {(1,): 2, (2,): 1}) == {(1,): 2}
+    assert top.apply(0, {(3,): 1}) == {(2,): 1, (1,): -1}
+    assert top.apply(0, {(3,): -1, (2,): -1}) == {(2,): -1}
+
+
+def test_a_row_between_two_sessions_merges_them() -> None:
+    source = RemoteSource("left", Schema.of(("ts", DataType.TIMESTAMP)))
+    window = SessionWindowOperator(SessionWindow(source, 0, 5))
+    assert window.apply(0, {(1,): 1, (8,): 1}) == {(1, 1, 6): 1, (8, 8, 13): 1}
+    merged: Delta = {(1, 1, 13): 1, (4, 1, 13): 1, (8, 1, 13): 1, (1, 1, 6): -1, (8, 8, 13): -1}
+    assert window.apply(0, {(4,): 1}) == merged
+    assert window.apply(0, {(4,): 1}) == {(4, 1, 13): 1}  # no bounds change, nothing else shows
+    assert window.apply(0, {(4,): -1}) == {(4, 1, 13): -1}
+    assert window.apply(0, {(4,): -1}) == negated(merged)
+
+
+def test_only_sessions_that_change_are_given_again() -> None:
+    source = RemoteSource("left", Schema.of(("ts", DataType.TIMESTAMP)))
+    window = SessionWindowOperator(SessionWindow(source, 0, 5))
+    window.apply(0, {(100 * number,): 1 for number in range(50)})
+    assert len(window.apply(0, {(1_004,): 1})) == 3
+
+
+def test_a_row_in_several_windows() -> None:
+    source = RemoteSource("left", Schema.of(("ts", DataType.TIMESTAMP), ("k", DataType.TEXT)))
+    hop = HopWindowOperator(HopWindow(source, 0, 10, 5))
+    assert hop.apply(0, {(7, "a"): 2}) == {(7, "a", 5, 15): 2, (7, "a", 0, 10): 2}
+    assert hop.apply(0, {(None, "a"): 2}) == {}
+
+
+def test_except_all_counts() -> None:
+    operator = SetOperationOperator(SetOperation(LEFT, RIGHT, SetKind.EXCEPT, all=True))
+    row: Row = ("a", 0.5, None, None)
+    assert operator.apply(0, {row: 2}) == {row: 2}
+    assert operator.apply(1, {row: 1}) == {row: -1}
+    assert operator.apply(0, {row: -1}) == {row: -1}
+    assert operator.state_rows() == 2
