@@ -1,8 +1,9 @@
-"""Inner joins."""
+"""Inner joins on equal keys."""
 
 from collections.abc import Callable
+from typing import Any
 
-from stream_engine.state.indexed_relation import IndexedRelation
+from stream_engine.state.indexed_relation import Bucket, IndexedRelation, settle
 from streamsql.algebra.expressions import Expression
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.data.delta import Delta
@@ -14,6 +15,7 @@ class JoinOperator:
 
     Bilinear: d(l * r) = dl * r + (l + dl) * dr, so each side's change meets the index of the other.
     Without keys all rows share one bucket, which makes it a nested loop. NULL keys never match.
+    A residual with a range between the two sides is better served by `BandJoinOperator`.
 
     State: both inputs, indexed by key. Work: O(1) a changed row plus one step per pair that agrees
     on the keys.
@@ -37,7 +39,7 @@ class JoinOperator:
     def apply(self, port: int, delta: Delta) -> Delta:
         """Join the change of one side with the other side and remember it."""
         own, other = self._sides[port], self._sides[1 - port]
-        result = _join(delta, own, other, from_left=port == 0)
+        result = _join_right(delta, own, other) if port else _join_left(delta, own, other)
         return result if self._holds is None else _select(result, self._holds)
 
     def state_rows(self) -> int:
@@ -45,11 +47,12 @@ class JoinOperator:
         return len(self._sides[0]) + len(self._sides[1])
 
 
-def _join(delta: Delta, own: IndexedRelation, other: IndexedRelation, *, from_left: bool) -> Delta:
-    """Pair a side's changed rows with the other side's rows; add them to their own side.
+def _join_left(delta: Delta, own: IndexedRelation, other: IndexedRelation) -> Delta:
+    """Pair the left side's changed rows with the right side's rows; add them to their own side.
 
-    Both are done in one loop because finding the key is most of the work. Widths are fixed, so
-    different pairs give different rows: the result needs no adding up.
+    Both are done in one loop because finding the key is most of the work; nothing is called in it
+    for the usual cases. Widths are fixed, so different pairs give different rows: the result needs
+    no adding up. `_join_right` is the same loop with the sides of the pair exchanged.
     """
     key_of, composite, buckets = own.key_of, own.composite, own.buckets
     find_own, find_other = buckets.get, other.buckets.get
@@ -58,22 +61,67 @@ def _join(delta: Delta, own: IndexedRelation, other: IndexedRelation, *, from_le
         key = key_of(row)
         partners = find_other(key)
         if partners is not None:
-            for partner, count in partners.items():
-                result[row + partner if from_left else partner + row] = weight * count
-        if key is None or (composite and None in key):
-            continue
+            if partners.__class__ is dict:
+                for partner, count in partners.items():
+                    result[row + partner] = weight * count
+            else:
+                result[row + partners] = weight  # type: ignore[operator]
         bucket = find_own(key)
         if bucket is None:
-            buckets[key] = {row: weight}
+            if weight == 1 and key is not None and not (composite and None in key):
+                buckets[key] = row
+                continue
+        elif bucket.__class__ is dict:
+            new = bucket.get(row, 0) + weight
+            if new:
+                bucket[row] = new
+                continue
+        elif weight == -1 and bucket == row:
+            del buckets[key]
             continue
-        new = bucket.get(row, 0) + weight
-        if new:
-            bucket[row] = new
-        else:
-            del bucket[row]
-            if not bucket:
-                del buckets[key]
+        _add_rare(own, key, row, weight, bucket)
     return result
+
+
+def _join_right(delta: Delta, own: IndexedRelation, other: IndexedRelation) -> Delta:
+    """Pair the right side's changed rows with the left side's rows; see `_join_left`."""
+    key_of, composite, buckets = own.key_of, own.composite, own.buckets
+    find_own, find_other = buckets.get, other.buckets.get
+    result: Delta = {}
+    for row, weight in delta.items():
+        key = key_of(row)
+        partners = find_other(key)
+        if partners is not None:
+            if partners.__class__ is dict:
+                for partner, count in partners.items():
+                    result[partner + row] = weight * count
+            else:
+                result[partners + row] = weight  # type: ignore[operator]
+        bucket = find_own(key)
+        if bucket is None:
+            if weight == 1 and key is not None and not (composite and None in key):
+                buckets[key] = row
+                continue
+        elif bucket.__class__ is dict:
+            new = bucket.get(row, 0) + weight
+            if new:
+                bucket[row] = new
+                continue
+        elif weight == -1 and bucket == row:
+            del buckets[key]
+            continue
+        _add_rare(own, key, row, weight, bucket)
+    return result
+
+
+def _add_rare(own: IndexedRelation, key: Any, row: Row, weight: int, bucket: Bucket | None) -> None:
+    """Add a row in the ways that the loops leave out."""
+    if bucket.__class__ is dict:
+        del bucket[row]
+        if len(bucket) <= 1:
+            settle(own.buckets, key, bucket)
+    elif key is not None and not (own.composite and None in key):
+        own.add(key, row, weight)
 
 
 def _select(delta: Delta, holds: Callable[[Row], bool]) -> Delta:

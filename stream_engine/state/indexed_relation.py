@@ -1,22 +1,27 @@
 """A relation indexed by the values of some columns: one side of a join."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from stream_engine.state.columns import key_picker
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
+Bucket = Row | dict[Row, int]
+"""The rows of one key: a row that is alone and there once, or rows with their weights."""
+
 
 class IndexedRelation:
     """Rows with their weights, by key. Rows with a NULL in the key are not kept: none can match.
 
-    With no key columns every row has the key `()`: one bucket, which makes a theta join of the
-    hash join.
+    A row that is alone with its key and there once stands for itself: a dict of one entry would
+    take 184 bytes more, and most joins find keys of one side unique. With no key columns every row
+    has the key `()`: one bucket, which makes a theta join of the hash join.
 
     State: every row once. Work: O(1) per changed row.
 
     Attributes:
-        buckets: Rows and weights by key; operators read it directly in their inner loops.
+        buckets: Rows by key; operators read it directly in their inner loops.
         key_of: The function from row to key.
         composite: Whether keys are tuples, any part of which may be NULL.
     """
@@ -24,7 +29,7 @@ class IndexedRelation:
     __slots__ = ("buckets", "composite", "key_of")
 
     def __init__(self, key: tuple[int, ...]) -> None:
-        self.buckets: dict[Any, dict[Row, int]] = {}
+        self.buckets: dict[Any, Bucket] = {}
         self.key_of = key_picker(key)
         self.composite = len(key) > 1
 
@@ -36,20 +41,53 @@ class IndexedRelation:
             if key is not None and not (composite and None in key):
                 self.add(key, row, weight)
 
-    def add(self, key: Any, row: Row, weight: int) -> None:
-        """Add copies of a row whose key has no NULL."""
-        bucket = self.buckets.get(key)
+    def add(self, key: Any, row: Row, weight: int) -> int:
+        """Add copies of a row whose key has no NULL; return its new weight."""
+        buckets = self.buckets
+        bucket = buckets.get(key)
         if bucket is None:
-            self.buckets[key] = {row: weight}
-            return
+            buckets[key] = row if weight == 1 else {row: weight}
+            return weight
+        if not isinstance(bucket, dict):
+            if bucket != row:
+                buckets[key] = {bucket: 1, row: weight}
+                return weight
+            new = weight + 1
+            if new:
+                buckets[key] = {row: new}
+            else:
+                del buckets[key]
+            return new
         new = bucket.get(row, 0) + weight
         if new:
             bucket[row] = new
-        else:
-            del bucket[row]
-            if not bucket:
-                del self.buckets[key]
+            return new
+        del bucket[row]
+        if len(bucket) <= 1:
+            settle(buckets, key, bucket)
+        return 0
+
+    def rows(self, key: Any) -> Iterable[tuple[Row, int]]:
+        """Return the rows of a key with their weights; nothing for a key with NULL."""
+        return rows_in(self.buckets.get(key))
 
     def __len__(self) -> int:
         """Return the number of distinct rows."""
-        return sum(map(len, self.buckets.values()))
+        return sum([len(b) if isinstance(b, dict) else 1 for b in self.buckets.values()])
+
+
+def rows_in(bucket: Bucket | None) -> Iterable[tuple[Row, int]]:
+    """Return the rows of a bucket with their weights."""
+    if bucket is None:
+        return ()
+    return bucket.items() if isinstance(bucket, dict) else ((bucket, 1),)
+
+
+def settle(buckets: dict[Any, Bucket], key: Any, bucket: dict[Row, int]) -> None:
+    """Put a bucket that has lost a row, and has one left at most, into its smallest form."""
+    if not bucket:
+        del buckets[key]
+        return
+    ((row, weight),) = bucket.items()
+    if weight == 1:
+        buckets[key] = row

@@ -118,12 +118,13 @@ def test_indexed_relation_holds_the_sum_without_null_keys(
     for delta in sequence:
         indexed.apply(delta)
         accumulate(total, delta)
-    held = {row: w for bucket in indexed.buckets.values() for row, w in bucket.items()}
+    held = {row: w for key in indexed.buckets for row, w in indexed.rows(key)}
     assert held == {row: w for row, w in total.items() if None not in row[: len(columns)]}
     assert all(indexed.buckets.values())
     assert len(indexed) == len(held)
     for key, bucket in indexed.buckets.items():
-        assert {key_picker(columns)(row) for row in bucket} == {key}
+        assert {key_picker(columns)(row) for row, _ in indexed.rows(key)} == {key}
+        assert not isinstance(bucket, dict) or set(bucket.values()) != {1} or len(bucket) > 1
 
 
 @given(st.lists(st.integers(0, 4), max_size=5))

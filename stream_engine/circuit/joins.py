@@ -1,0 +1,33 @@
+"""Which operator runs a join."""
+
+from stream_engine.operators.as_of_join import AsOfJoinOperator
+from stream_engine.operators.band_bounds import find_band
+from stream_engine.operators.band_join import BandJoinOperator
+from stream_engine.operators.full_join import FullJoinOperator
+from stream_engine.operators.join import JoinOperator
+from stream_engine.operators.left_join import LeftJoinOperator
+from stream_engine.operators.operator import Operator
+from stream_engine.operators.semi_join import CountedSemiJoinOperator, SemiJoinOperator
+from streamsql.algebra.operators import AsOfJoin, Join, JoinKind
+
+
+def join_operator(plan: Join | AsOfJoin) -> Operator:
+    """Return the operator of a join of two inputs."""
+    if isinstance(plan, AsOfJoin):
+        return AsOfJoinOperator(plan)
+    keys, residual = plan.keys, plan.residual
+    left, right = len(plan.left.schema), len(plan.right.schema)
+    match plan.kind:
+        case JoinKind.INNER:
+            if residual is not None and find_band(residual, left)[0] is not None:
+                return BandJoinOperator(keys, residual, left)
+            return JoinOperator(keys, residual)
+        case JoinKind.LEFT:
+            return LeftJoinOperator(keys, residual, left, right)
+        case JoinKind.FULL:
+            return FullJoinOperator(keys, residual, left, right)
+        case JoinKind.SEMI | JoinKind.ANTI as kind:
+            anti = kind == JoinKind.ANTI
+            if residual is None:
+                return SemiJoinOperator(keys, anti=anti)
+            return CountedSemiJoinOperator(keys, residual, left, anti=anti)

@@ -1,0 +1,121 @@
+"""The two ways to keep rows without partner: per key, and per row.
+
+Left and full joins share them; what is padded is all that tells them apart.
+"""
+
+from stream_engine.operators.join_state import Keys, join_sides
+from stream_engine.state.indexed_relation import IndexedRelation, rows_in
+from streamsql.algebra.expressions import Expression
+from streamsql.data.delta import Delta, add
+from streamsql.data.types import Row
+
+Paddings = tuple[Row | None, Row | None]
+"""What stands beside a lone left and a lone right row; None where lone rows are dropped."""
+
+
+class KeyedOuterJoin:
+    """An outer join on keys alone: whether a row has a partner is a matter of its key.
+
+    So nothing is counted: the padded rows of a key come and go as the last row of the other side
+    leaves and the first one comes.
+
+    State: both inputs, by key. Work: O(1) a changed row plus one step per pair that agrees on the
+    keys.
+    """
+
+    def __init__(self, keys: Keys, paddings: Paddings) -> None:
+        self._sides = tuple(IndexedRelation(tuple(pair[side] for pair in keys)) for side in (0, 1))
+        self._paddings = paddings
+        self._pairs_differ = bool(keys)
+
+    def apply(self, port: int, delta: Delta) -> Delta:
+        """Take the change of one side; return the change of the join."""
+        own, other = self._sides[port], self._sides[1 - port]
+        own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
+        buckets, find = own.buckets, other.buckets.get
+        key_of, composite, remember = own.key_of, own.composite, own.add
+        result: Delta = {}
+        for row, weight in delta.items():
+            key = key_of(row)
+            partners = find(key)
+            if partners is None:
+                if own_padding is not None:
+                    padded = own_padding + row if port else row + own_padding
+                    result[padded] = weight  # no other change has padded or paired this row
+                if key is not None and not (composite and None in key):
+                    remember(key, row, weight)
+                continue
+            had = key in buckets
+            remember(key, row, weight)
+            for partner, count in rows_in(partners):
+                pair = partner + row if port else row + partner
+                if self._pairs_differ:
+                    result[pair] = weight * count
+                else:  # a row of NULLs looks like padding when no key tells them apart
+                    add(result, pair, weight * count)
+            if other_padding is not None and had != (key in buckets):
+                for partner, count in rows_in(partners):
+                    lone = partner + other_padding if port else other_padding + partner
+                    add(result, lone, -count if not had else count)
+        return result
+
+    def state_rows(self) -> int:
+        """Return the rows of both sides that could match."""
+        return sum(map(len, self._sides))
+
+
+class CountedOuterJoin:
+    """An outer join with a residual predicate: every row that may be padded counts its partners.
+
+    State: both inputs, by key or in the order of a band, and the count of each padded side's rows
+    that have partners. Work: that of finding the partners of a changed row, plus one step each.
+    """
+
+    def __init__(
+        self, keys: Keys, residual: Expression | None, left_width: int, paddings: Paddings
+    ) -> None:
+        self._sides = join_sides(keys, residual, left_width)
+        self._paddings = paddings
+        self._partners: tuple[Delta, Delta] = ({}, {})
+
+    def apply(self, port: int, delta: Delta) -> Delta:
+        """Take the change of one side; return the change of the join."""
+        remember, matching = self._sides[port].add, self._sides[1 - port].matching
+        own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
+        own_counts, other_counts = self._partners[port], self._partners[1 - port]
+        result: Delta = {}
+        for row, weight in delta.items():
+            total = 0
+            for partner, pair, count in matching(row):
+                total += count
+                add(result, pair, weight * count)
+                if other_padding is None:
+                    continue
+                before = other_counts.get(partner, 0)
+                add(other_counts, partner, weight)
+                if not before or not before + weight:
+                    lone = partner + other_padding if port else other_padding + partner
+                    add(result, lone, -count if not before else count)
+            present = remember(row, weight)
+            if own_padding is None:
+                continue
+            if not total:
+                add(result, own_padding + row if port else row + own_padding, weight)
+            elif present:
+                own_counts[row] = total
+            else:
+                own_counts.pop(row, None)
+        return result
+
+    def state_rows(self) -> int:
+        """Return the rows of both sides that could match."""
+        return len(self._sides[0]) + len(self._sides[1])
+
+
+def outer_join(
+    keys: Keys, residual: Expression | None, left_width: int, paddings: Paddings
+) -> KeyedOuterJoin | CountedOuterJoin:
+    """Return the cheaper of the two ways that can do it."""
+    if residual is None:
+        return KeyedOuterJoin(keys, paddings)
+    return CountedOuterJoin(keys, residual, left_width, paddings)
