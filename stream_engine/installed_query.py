@@ -24,9 +24,9 @@ from streamsql.wire.messages import DeltaBatch, FlowReport, RecursionReport
 from streamsql.wire.partitioning import HomeOwner
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SourceChanges:
-    """What a query is given of the site's sources in one step.
+    """What a query is given of the site's sources in one step; it changes nothing of it.
 
     Attributes:
         deltas: Changes by scan; empty ones are left out.
@@ -84,16 +84,18 @@ class InstalledQuery:
         self.bundle = bundle
         self.epoch = epoch
         self._site = site
-        self._fragments = _producers_first(bundle, site)
+        fragments = _producers_first(bundle, site)
         self._circuits: dict[str, Circuit] = {
             fragment.id: compile_plan(
                 fragment.plan, _fixpoints_at(site, fragment, epoch, first_life, interrupted)
             )
-            for fragment in self._fragments
+            for fragment in fragments
         }
+        self._plan = [(fragment, self._circuits[fragment.id]) for fragment in fragments]
+        self._timed = [circuit for circuit in self._circuits.values() if circuit.is_timed]
         self._recursions: dict[str, PeeredFixpoint] = {
             f"{fragment.id}/{number}": fixpoint
-            for fragment in self._fragments
+            for fragment in fragments
             for number, fixpoint in enumerate(self._circuits[fragment.id].fixpoints)
             if isinstance(fixpoint, PeeredFixpoint)
         }
@@ -151,8 +153,10 @@ class InstalledQuery:
         """Whether a step would do anything."""
         if self.is_busy:
             return True
-        if any(scan in sources.deltas for scan in self.scans):
-            return True
+        deltas = sources.deltas
+        for scan in self.scans:
+            if scan in deltas:
+                return True
         return self._wakeup is not None and self._wakeup <= now
 
     @property
@@ -161,35 +165,53 @@ class InstalledQuery:
         news = self._fresh or self._recursive_news
         return news or not (self._inbox.is_empty and self._outbox.is_empty)
 
-    def step(self, sources: SourceChanges, now: int) -> Iterator[tuple[str, DeltaBatch]]:
-        """Run every fragment once, producers first; yield (destination, batch).
+    def step(self, sources: SourceChanges, now: int) -> list[tuple[str, DeltaBatch]]:
+        """Run every affected fragment once, producers first; return (destination, batch) pairs.
 
         Raises:
             RecursionLimitError: A recursion grew past its limit.
         """
-        deltas = sources.deltas
         if self._fresh:
-            deltas = {scan: sources.current(scan) for scan in self.scans}
+            sources = replace(sources, deltas={s: sources.current(s) for s in self.scans})
             self._fresh = False
         self._recursive_news = False
         arrived = self._inbox.take()
-        for fragment in self._fragments:
-            circuit = self._circuits[fragment.id]
-            remotes = {port: arrived[port] for port in circuit.remotes if port in arrived}
-            ts: int | None = None
-            for change in remotes.values():
-                ts = oldest(ts, change.ts)
-            for scan in circuit.scans:
-                if scan in deltas:
-                    ts = oldest(ts, sources.oldest.get(scan))
-            delta = circuit.step(deltas, {port: c.delta for port, c in remotes.items()}, now)
-            self._dispatch(fragment, delta, ts, arrived)
+        for fragment, circuit in self._plan:
+            self._run(fragment, circuit, sources, arrived, now)
         for port, recursion in self._recursions.items():
             for message in recursion.drain():
                 self._outbox.collect_recursive(port, message)
-        times = (circuit.next_wakeup() for circuit in self._circuits.values())
-        self._wakeup = min((time for time in times if time is not None), default=None)
-        yield from self._outbox.flush(now)
+        if self._timed:
+            times = [circuit.next_wakeup() for circuit in self._timed]
+            self._wakeup = min([time for time in times if time is not None], default=None)
+        return list(self._outbox.flush(now))
+
+    def _run(
+        self,
+        fragment: Fragment,
+        circuit: Circuit,
+        sources: SourceChanges,
+        arrived: dict[str, Arrivals],
+        now: int,
+    ) -> None:
+        """Let a fragment take what has changed, if it depends on anything that has."""
+        ts: int | None = None
+        remotes: dict[str, Delta] = {}
+        for port in circuit.remotes:
+            change = arrived.get(port)
+            if change is not None:
+                remotes[port] = change.delta
+                ts = oldest(ts, change.ts)
+        is_quiet = circuit.depends_on_inputs_only and not remotes
+        for scan in circuit.scans:
+            if scan in sources.deltas:
+                is_quiet = False
+                ts = oldest(ts, sources.oldest.get(scan))
+        if is_quiet:
+            return
+        delta = circuit.step(sources.deltas, remotes, now)
+        if delta:
+            self._dispatch(fragment, delta, ts, arrived)
 
     @property
     def repeated(self) -> frozenset[str]:
@@ -258,8 +280,6 @@ class InstalledQuery:
         self, fragment: Fragment, delta: Delta, ts: int | None, arrived: dict[str, Arrivals]
     ) -> None:
         """Hand a fragment's change to its consumer here and to the channels of the others."""
-        if not delta:
-            return
         if not fragment.consumer:
             self._outbox.collect(RESULT, fragment.id, delta, ts)
             return

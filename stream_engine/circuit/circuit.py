@@ -50,8 +50,11 @@ class Circuit:
     """
 
     def __init__(self, nodes: Sequence[Node], output: int) -> None:
-        self._nodes = nodes
-        self._output = output
+        self._nodes = tuple(nodes)
+        self._output = nodes[output].wiring
+        self._timed = [node for node in nodes if node.is_timed]
+        for node in nodes:
+            node.wiring.connect([other.wiring for other in nodes])
         self._started = False
         self.scans: tuple[Scan, ...] = tuple(
             dict.fromkeys(node.scan for node in nodes if isinstance(node, SourceNode))
@@ -76,28 +79,51 @@ class Circuit:
             RecursionLimitError: A recursion grew past its limit; the circuit is of no more use.
         """
         step = StepInput(sources, remotes, now)
-        nodes = self._nodes
+        if not self._started:
+            return self._first_step(step)
+        output = self._output
         result: Delta = {}
-        for number, node in enumerate(nodes):
-            initial = {} if self._started else node.start()
+        for node in self._nodes:
             delta = node.run(step)
-            if initial:
-                delta = combined([initial, delta])
-            if not delta:
-                continue
-            wiring = node.wiring
-            wiring.rows_out += len(delta)
-            for consumer, port in wiring.consumers:
-                nodes[consumer].wiring.pending.append((port, delta))
-            if number == self._output:
-                result = delta
+            if delta:
+                wiring = node.wiring
+                wiring.hand_on(delta)
+                if wiring is output:
+                    result = delta
+        return result
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether time alone may ever change the output."""
+        return bool(self._timed)
+
+    @property
+    def depends_on_inputs_only(self) -> bool:
+        """Whether a step now would do nothing unless an input has changed.
+
+        Not so before the first step, nor where time or messages of a recursion change something.
+        """
+        return self._started and not self._timed and not self._recursions
+
+    def _first_step(self, step: StepInput) -> Delta:
+        """Take the first changes, and add what the nodes hold over empty inputs."""
+        result: Delta = {}
+        for node in self._nodes:
+            initial = node.start()
+            delta = combined([part for part in (initial, node.run(step)) if part])
+            if delta:
+                node.wiring.hand_on(delta)
+                if node.wiring is self._output:
+                    result = delta
         self._started = True
         return result
 
     def next_wakeup(self) -> int | None:
         """Return when a step would change something although no input does, or None."""
-        times = (node.next_wakeup() for node in self._nodes)
-        return min((time for time in times if time is not None), default=None)
+        if not self._timed:
+            return None
+        times = [node.next_wakeup() for node in self._timed]
+        return min([time for time in times if time is not None], default=None)
 
     def recursion_statistics(self) -> list[RecursionStatistics]:
         """Return one entry per recursion, in the order of `fixpoints`; O(1) each."""

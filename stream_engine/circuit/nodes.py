@@ -1,6 +1,6 @@
 """The nodes of a circuit: operators with their wiring and counters."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,15 +11,18 @@ from stream_engine.operators.operator import (
     TimedRecursion,
     WorkCounters,
 )
+from stream_engine.operators.scan import ScanOperator
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan
 from streamsql.data.delta import Delta, accumulate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StepInput:
     """What a circuit is given in one step; none of it is changed by the circuit.
+
+    Not frozen only because making a frozen one takes three times as long, and every step makes one.
 
     Attributes:
         sources: Changes of sources, by scan.
@@ -70,6 +73,17 @@ class Wiring:
     pending: list[tuple[int, Delta]] = field(default_factory=list)
     rows_in: int = 0
     rows_out: int = 0
+    _targets: list[tuple["Wiring", int]] = field(default_factory=list)
+
+    def connect(self, wirings: Sequence["Wiring"]) -> None:
+        """Find the consumers' wirings, once all nodes of the circuit are made."""
+        self._targets = [(wirings[consumer], port) for consumer, port in self.consumers]
+
+    def hand_on(self, delta: Delta) -> None:
+        """Let the consumers have the output of this step."""
+        self.rows_out += len(delta)
+        for target, port in self._targets:
+            target.pending.append((port, delta))
 
     def label(self) -> str:
         """Return the operator as EXPLAIN writes it."""
@@ -77,9 +91,14 @@ class Wiring:
 
 
 class Node(Protocol):
-    """One operator in a circuit."""
+    """One operator in a circuit.
+
+    Attributes:
+        is_timed: Whether time alone may ever change the output.
+    """
 
     wiring: Wiring
+    is_timed: bool
 
     def start(self) -> Delta:
         """Return the output over empty inputs; called once."""
@@ -97,6 +116,8 @@ class Node(Protocol):
 class OperatorNode:
     """A node that depends on its inputs only."""
 
+    is_timed = False
+
     def __init__(self, plan: Plan, operator: Operator) -> None:
         self.wiring = Wiring(plan)
         self.operator = operator
@@ -108,7 +129,14 @@ class OperatorNode:
     def run(self, _step: StepInput) -> Delta:
         """Apply the pending changes port by port and add up what comes out."""
         wiring = self.wiring
-        pending, wiring.pending = wiring.pending, []
+        pending = wiring.pending
+        if not pending:
+            return {}
+        wiring.pending = []
+        if len(pending) == 1:
+            ((port, delta),) = pending
+            wiring.rows_in += len(delta)
+            return self.operator.apply(port, delta)
         results = []
         for port, delta in pending:
             wiring.rows_in += len(delta)
@@ -133,6 +161,7 @@ class SourceNode:
         self.wiring = Wiring(plan)
         self.scan = scan
         self.operator = operator
+        self.is_timed = not isinstance(operator, ScanOperator)
 
     def start(self) -> Delta:
         """Return nothing: sources come with the first step."""
@@ -140,14 +169,13 @@ class SourceNode:
 
     def run(self, step: StepInput) -> Delta:
         """Move the time, then take the change of the source."""
-        results = [moved] if (moved := self.operator.advance(step.now)) else []
+        moved = self.operator.advance(step.now) if self.is_timed else {}
         delta = step.sources.get(self.scan)
-        if delta:
-            self.wiring.rows_in += len(delta)
-            changed = self.operator.apply_timed(delta)
-            if changed:
-                results.append(changed)
-        return combined(results)
+        if not delta:
+            return moved
+        self.wiring.rows_in += len(delta)
+        changed = self.operator.apply_timed(delta)
+        return combined([moved, changed]) if moved and changed else moved or changed
 
     def next_wakeup(self) -> int | None:
         """Return when the window next moves."""
@@ -161,6 +189,8 @@ class SourceNode:
 class RemoteNode:
     """What another fragment sends."""
 
+    is_timed = False
+
     def __init__(self, plan: RemoteSource) -> None:
         self.wiring = Wiring(plan)
         self.fragment = plan.fragment
@@ -171,7 +201,9 @@ class RemoteNode:
 
     def run(self, step: StepInput) -> Delta:
         """Return the fragment's change as it came."""
-        delta = step.remotes.get(self.fragment, {})
+        delta = step.remotes.get(self.fragment)
+        if delta is None:
+            return {}
         self.wiring.rows_in += len(delta)
         return delta
 
@@ -191,6 +223,7 @@ class FixpointNode:
         self.wiring = Wiring(plan)
         self.operator = operator
         self._timed = operator if isinstance(operator, TimedRecursion) else None
+        self.is_timed = self._timed is not None
         self._name = plan.name
         self._leaf_rows = 0
         self._view_rows = 0
@@ -206,19 +239,22 @@ class FixpointNode:
         Raises:
             RecursionLimitError: The view grew past its limit.
         """
-        wiring = self.wiring
-        pending, wiring.pending = wiring.pending, []
-        for port, delta in pending:
-            wiring.rows_in += len(delta)
-            self._leaf_rows += sum(delta.values())
-            self.operator.apply(port, delta)
+        wiring, operator = self.wiring, self.operator
+        pending = wiring.pending
+        if pending:
+            wiring.pending = []
+            for port, delta in pending:
+                wiring.rows_in += len(delta)
+                self._leaf_rows += sum(delta.values())
+                operator.apply(port, delta)
         if self._timed is not None:
             self._timed.advance(step.now)
-        before = self.operator.counters.rounds
-        change = self.operator.settle()
+        before = operator.counters.rounds
+        change = operator.settle()
         if change:
             self._view_rows += sum(change.values())
-        self._most_rounds = max(self._most_rounds, self.operator.counters.rounds - before)
+        rounds = operator.counters.rounds - before
+        self._most_rounds = max(self._most_rounds, rounds)
         return change
 
     def statistics(self) -> RecursionStatistics:

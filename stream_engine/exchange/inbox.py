@@ -22,11 +22,17 @@ class Arrivals:
 
     delta: Delta = field(default_factory=dict)
     ts: int | None = None
+    _is_own: bool = False
 
     def add(self, delta: Delta, ts: int | None) -> None:
-        """Add a change."""
-        accumulate(self.delta, delta)
+        """Add a change; the first one is kept as it is, and not changed by later ones."""
         self.ts = oldest(self.ts, ts)
+        if not self.delta:
+            self.delta, self._is_own = delta, False
+            return
+        if not self._is_own:
+            self.delta, self._is_own = dict(self.delta), True
+        accumulate(self.delta, delta)
 
 
 def oldest(first: int | None, second: int | None) -> int | None:

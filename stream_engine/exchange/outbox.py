@@ -54,7 +54,11 @@ class Outbox:
 
     def collect(self, destination: str, port: str, delta: Delta, ts: int | None) -> None:
         """Add a change to the next batch of a channel and port."""
-        self._pending.setdefault(destination, {}).setdefault(port, Arrivals()).add(delta, ts)
+        changes = self._pending.setdefault(destination, {})
+        change = changes.get(port)
+        if change is None:
+            change = changes[port] = Arrivals()
+        change.add(delta, ts)
 
     def collect_recursive(self, port: str, message: PeerMessage) -> None:
         """Add a message of a recursion."""
@@ -74,9 +78,14 @@ class Outbox:
 
     def flush(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:
         """Yield what has to be sent; a snapshot takes the place of the change it includes."""
+        if self.repeated:
+            self.repeated = frozenset()
+        if self.is_empty:
+            return
         pending, self._pending = self._pending, {}
         snapshots, self._snapshots = self._snapshots, {}
-        self.repeated = frozenset(snapshots)
+        if snapshots:
+            self.repeated = frozenset(snapshots)
         messages, self._messages = self._messages, {}
         for destination, channel in self.channels.items():
             changes = pending.get(destination, {})
