@@ -3,32 +3,39 @@
 from collections.abc import Callable
 
 from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.joins import join_operator
 from stream_engine.circuit.nodes import FixpointNode, Node, OperatorNode, RemoteNode, SourceNode
 from stream_engine.operators.aggregate import AggregateOperator
 from stream_engine.operators.distinct import DistinctOperator
 from stream_engine.operators.filter import FilterOperator
-from stream_engine.operators.join import JoinOperator
-from stream_engine.operators.left_join import LeftJoinOperator
+from stream_engine.operators.hop_window import HopWindowOperator
 from stream_engine.operators.operator import Operator, RecursiveOperator, TimedOperator
 from stream_engine.operators.project import ProjectOperator
 from stream_engine.operators.rows_window import RowsWindow
 from stream_engine.operators.scan import ScanOperator
+from stream_engine.operators.session_window import SessionWindowOperator
+from stream_engine.operators.set_operation import SetOperationOperator
+from stream_engine.operators.top_n import TopNOperator
 from stream_engine.operators.union_all import UnionAllOperator
 from stream_engine.operators.values import ValuesOperator
 from stream_engine.operators.window import RangeWindow, SteppedWindow, current_second, sliding
 from streamsql.algebra.operators import (
     Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
-    JoinKind,
     Plan,
     Project,
     RecursiveReference,
     RemoteSource,
     Scan,
+    SessionWindow,
+    SetOperation,
     SourceKind,
+    TopN,
     UnionAll,
     Values,
     Window,
@@ -90,12 +97,16 @@ class _Compiler:
                 return (FixpointNode(plan, recursion), recursion.leaves)
             case RecursiveReference(name=name):
                 raise InternalError(f"recursive relation {name} is read outside its recursion")
-            case Values() | Filter() | Project() | Join() | Aggregate() | Distinct() | UnionAll():
+            case TopN() | HopWindow() | SessionWindow() | SetOperation():
+                return (OperatorNode(plan, _ordered_or_set_operator(plan)), plan.inputs)
+            case Join() | AsOfJoin():
+                return (OperatorNode(plan, join_operator(plan)), plan.inputs)
+            case Values() | Filter() | Project() | Aggregate() | Distinct() | UnionAll():
                 return (OperatorNode(plan, plain_operator(plan)), plan.inputs)
 
 
 def plain_operator(
-    plan: Values | Filter | Project | Join | Aggregate | Distinct | UnionAll,
+    plan: Values | Filter | Project | Join | AsOfJoin | Aggregate | Distinct | UnionAll,
 ) -> Operator:
     """Return the operator of a plan node that reads plain rows."""
     match plan:
@@ -105,16 +116,29 @@ def plain_operator(
             return FilterOperator(predicate)
         case Project(expressions=expressions):
             return ProjectOperator(expressions)
-        case Join(kind=JoinKind.LEFT, keys=keys, residual=residual, right=right):
-            return LeftJoinOperator(keys, residual, len(right.schema))
-        case Join(keys=keys, residual=residual):
-            return JoinOperator(keys, residual)
+        case Join() | AsOfJoin():
+            return join_operator(plan)
         case Aggregate(group=group, aggregates=aggregates):
             return AggregateOperator(group, aggregates)
         case Distinct():
             return DistinctOperator()
         case UnionAll():
             return UnionAllOperator()
+
+
+def _ordered_or_set_operator(
+    plan: TopN | HopWindow | SessionWindow | SetOperation,
+) -> Operator:
+    """Return the operator of an order, of windows over any relation, or of a set operation."""
+    match plan:
+        case TopN():
+            return TopNOperator(plan)
+        case HopWindow():
+            return HopWindowOperator(plan)
+        case SessionWindow():
+            return SessionWindowOperator(plan)
+        case SetOperation():
+            return SetOperationOperator(plan)
 
 
 def window_operator(window: Window) -> TimedOperator:
@@ -130,4 +154,4 @@ def window_operator(window: Window) -> TimedOperator:
             return SteppedWindow(sliding(size, slide)) if slide else RangeWindow(size)
         case WindowKind.ROWS:
             is_log = scan.kind == SourceKind.STREAM and not scan.key and scan.ttl is None
-            return RowsWindow(size, window.partition, bounded=is_log)
+            return RowsWindow(size, window.partition, bounded=is_log, within=window.range)
