@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from stream_engine.state.columns import picker
 from stream_engine.state.expiry_queue import ExpiryQueue
-from streamsql.algebra.operators import Scan, SourceKind
+from stream_engine.state.watermark import Judged
+from streamsql.algebra.operators import Scan, ScanPart
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
@@ -50,20 +51,43 @@ class SourceRelation:
     * Bag: every row; a withdrawal removes the copy of its event time, else the oldest alive.
     * With a ttl a row lives while `ts + ttl > now`; one that arrives too late never enters.
     * A bag of kind STREAM without ttl is a log: it is forwarded and not kept, so a query installed
-      later starts from nothing, and a withdrawal is trusted to name a row that was sent.
+      later starts from nothing, and a withdrawal is trusted to name a row that was sent. So are the
+      late events of a source.
+    * The progress of a source is one row, this site and its watermark.
 
     State: one entry per row alive (none for a log). Work per event: O(1), O(log rows) with a ttl.
     """
 
-    __slots__ = ("_alive", "_bag", "_expiry", "_key_of", "_keyed", "is_log", "scan")
+    __slots__ = ("_alive", "_bag", "_expiry", "_is_keyed", "_key_of", "_keyed", "is_log", "scan")
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
         self._key_of = picker(scan.key)
-        self.is_log = scan.kind == SourceKind.STREAM and not scan.key and scan.ttl is None
+        self._is_keyed = bool(scan.key) or scan.part == ScanPart.PROGRESS
+        self.is_log = scan.is_log
         self._keyed: dict[Row, TimedRow] = {}
         self._bag: dict[Row, dict[int, int]] = {}
         self._expiry: ExpiryQueue[Row] = ExpiryQueue()
+
+    def take(self, judged: Judged, site: str, now: int) -> TimedDelta:
+        """Take in what a site's watermark has let pass, or what it has not, or where it is."""
+        match self.scan.part:
+            case ScanPart.ROWS:
+                return self.apply(judged.accepted, now)
+            case ScanPart.LATE:
+                return self.apply(judged.late, now)
+            case ScanPart.PROGRESS:
+                return self._progress(judged.watermark, site)
+
+    def _progress(self, watermark: int | None, site: str) -> TimedDelta:
+        delta: TimedDelta = {}
+        old = self._keyed.get((site,))
+        if watermark is not None and (old is None or old[0] != watermark):
+            new = self._keyed[(site,)] = (watermark, (site, watermark))
+            delta[new] = 1
+            if old is not None:
+                delta[old] = -1
+        return delta
 
     def apply(self, events: Iterable[SourceEvent], now: int) -> TimedDelta:
         """Take in what happened; return the change, with what expired up to `now`."""
@@ -95,14 +119,14 @@ class SourceRelation:
         return self._expiry.next_time()
 
     def snapshot(self) -> TimedDelta:
-        """Return all rows that are alive as of the last `apply` or `advance`."""
-        if self.scan.key:
+        """Return all rows that are alive as of the last `take`, `apply` or `advance`."""
+        if self._is_keyed:
             return dict.fromkeys(self._keyed.values(), 1)
         return {(ts, row): count for row, times in self._bag.items() for ts, count in times.items()}
 
     def __len__(self) -> int:
         """Return the number of distinct timed rows kept."""
-        return len(self._keyed) if self.scan.key else sum(map(len, self._bag.values()))
+        return len(self._keyed) if self._is_keyed else sum(map(len, self._bag.values()))
 
     def _apply_keyed(self, events: Iterable[SourceEvent], now: int, delta: TimedDelta) -> None:
         keyed, key_of, ttl, expiry = self._keyed, self._key_of, self.scan.ttl, self._expiry

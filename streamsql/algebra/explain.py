@@ -10,12 +10,14 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
+    OnClose,
     Plan,
     Project,
     RecursionChoice,
     RecursiveReference,
     RemoteSource,
     Scan,
+    ScanPart,
     SessionWindow,
     SetOperation,
     SortKey,
@@ -87,6 +89,8 @@ def describe(plan: Plan) -> str:
             return _top_text(plan)
         case HopWindow() | SessionWindow():
             return _time_window_text(plan)
+        case OnClose(end=end):
+            return f"OnClose {plan.schema.names[end]}"
         case SetOperation(kind=kind, all=every):
             return f"{kind.capitalize()}{' all' if every else ''}"
         case UnionAll():
@@ -169,7 +173,9 @@ def _scan_text(scan: Scan) -> str:
     names = scan.schema.names
     key = f" key=({', '.join(names[k] for k in scan.key)})" if scan.key else ""
     ttl = f" ttl={duration_text(scan.ttl)}" if scan.ttl is not None else ""
-    return f"Scan {scan.kind} {scan.source}{key}{ttl}"
+    late = f" lateness={duration_text(scan.lateness)}" if scan.lateness is not None else ""
+    part = "" if scan.part == ScanPart.ROWS else f" {scan.part} of"
+    return f"Scan{part} {scan.kind} {scan.source}{key}{ttl}{late}"
 
 
 def _join_text(join: Join) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
 from streamsql.errors import InternalError
 
 if TYPE_CHECKING:
@@ -39,6 +40,21 @@ class WindowKind(enum.StrEnum):
     UNBOUNDED = "UNBOUNDED"
 
 
+class ScanPart(enum.StrEnum):
+    """What of a source is read.
+
+    ROWS: its contents. LATE: the events that came after their time had passed, as a log. PROGRESS:
+    one row per site with readings, (site, watermark): no accepted event will be older.
+    """
+
+    ROWS = "rows"
+    LATE = "late"
+    PROGRESS = "progress"
+
+
+PROGRESS_COLUMNS = Schema.of(("site", DataType.TEXT), ("watermark", DataType.TIMESTAMP))
+
+
 class Scan(msgspec.Struct, frozen=True, tag="scan"):
     """The current contents of a source or table.
 
@@ -46,10 +62,18 @@ class Scan(msgspec.Struct, frozen=True, tag="scan"):
     leaves `ttl` microseconds after its event time. Without key and ttl a stream is the bag of all
     its rows.
 
+    With a lateness every site keeps a watermark: the greatest event time it has taken in, less the
+    lateness. What arrives with an older event time is late: it is no part of the contents. A
+    withdrawal is judged in the same way.
+
     Attributes:
+        columns: As declared.
         time_column: Position of the event time, or None when rows are stamped on arrival.
         ttl: Lifetime in microseconds, or None.
         key: Positions of the upsert key; empty for a bag.
+        lateness: How far behind the newest event time one may be, in microseconds; None: no
+            event is late.
+        part: What of the source is read.
     """
 
     source: str
@@ -58,11 +82,19 @@ class Scan(msgspec.Struct, frozen=True, tag="scan"):
     key: tuple[int, ...] = ()
     time_column: int | None = None
     ttl: int | None = None
+    lateness: int | None = None
+    part: ScanPart = ScanPart.ROWS
 
     @property
     def schema(self) -> Schema:
-        """The declared columns."""
-        return self.columns
+        """The declared columns; of the progress, a site and its watermark."""
+        return PROGRESS_COLUMNS if self.part == ScanPart.PROGRESS else self.columns
+
+    @property
+    def is_log(self) -> bool:
+        """Whether what arrives is passed on and not kept."""
+        bag = self.kind == SourceKind.STREAM and not self.key and self.ttl is None
+        return self.part == ScanPart.LATE or (bag and self.part == ScanPart.ROWS)
 
     @property
     def inputs(self) -> tuple["Plan", ...]:

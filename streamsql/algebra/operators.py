@@ -15,9 +15,11 @@ from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
 from streamsql.algebra.choices import AggregateSelection, Best, RecursionChoice
 from streamsql.algebra.expressions import Column, Expression, columns_of
 from streamsql.algebra.leaves import (
+    PROGRESS_COLUMNS,
     RecursiveReference,
     RemoteSource,
     Scan,
+    ScanPart,
     SourceKind,
     Values,
     Window,
@@ -40,12 +42,14 @@ __all__ = [
     "HopWindow",
     "Join",
     "JoinKind",
+    "OnClose",
     "Plan",
     "Project",
     "RecursionChoice",
     "RecursiveReference",
     "RemoteSource",
     "Scan",
+    "ScanPart",
     "SessionWindow",
     "SetKind",
     "SetOperation",
@@ -341,6 +345,34 @@ class SessionWindow(_Unary, frozen=True, tag="session_window"):
         return self.input.schema + _WINDOW_BOUNDS
 
 
+class OnClose(_Binary, frozen=True, tag="on_close"):
+    """The groups whose window has closed: EMIT ON WINDOW CLOSE.
+
+    A window has closed when the watermark, the least of the right side's, has reached its end. From
+    then on nothing that arrives can change it, so its row is given once and never taken back, and
+    nothing has to be remembered of it. While the right side is empty nothing closes.
+
+    Attributes:
+        left: Groups, one of whose columns is the end of a window.
+        right: (site, watermark) of every site with readings: scans of `ScanPart.PROGRESS`.
+        end: Position of the window's end in the left side.
+    """
+
+    end: int
+
+    def __post_init__(self) -> None:
+        """Refuse anything but groups by a window's end."""
+        require(isinstance(self.left, Aggregate), "windows close over an aggregate")
+        grouped = len(self.left.group) if isinstance(self.left, Aggregate) else 0
+        require(0 <= self.end < grouped, "a window's end must be a group column")
+        require(self.right.schema.dtypes == PROGRESS_COLUMNS.dtypes, "progress columns")
+
+    @property
+    def schema(self) -> Schema:
+        """The left side's columns."""
+        return self.left.schema
+
+
 class SetOperation(_Binary, frozen=True, tag="set_operation"):
     """INTERSECT and EXCEPT of inputs of equal types; NULLs are equal.
 
@@ -437,6 +469,7 @@ Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)
     TopN,
     HopWindow,
     SessionWindow,
+    OnClose,
     SetOperation,
     UnionAll,
     Fixpoint,
@@ -465,7 +498,7 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
             (only,) = inputs
             require(isinstance(only, Scan), "a window stands on a scan")
             return msgspec.structs.replace(plan, input=only)
-        case Join() | AsOfJoin() | SetOperation():
+        case Join() | AsOfJoin() | SetOperation() | OnClose():
             return msgspec.structs.replace(plan, left=inputs[0], right=inputs[1])
         case UnionAll():
             return UnionAll(inputs)

@@ -39,8 +39,14 @@ class SourceDefinition(msgspec.Struct, frozen=True):
         return dict(self.options).get(name)
 
     def scan(self) -> Scan:
-        """Return the plan that reads it."""
-        return Scan(self.name, self.kind, self.schema, self.key, self.time_column, self.ttl)
+        """Return the plan that reads it.
+
+        The newest row per key is that whenever it comes: only events of a bag can be late.
+        """
+        lateness = None if self.key or self.kind != SourceKind.STREAM else self.lateness
+        return Scan(
+            self.name, self.kind, self.schema, self.key, self.time_column, self.ttl, lateness
+        )
 
 
 class ViewDefinition(msgspec.Struct, frozen=True):

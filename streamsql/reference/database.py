@@ -1,6 +1,8 @@
 """The history of all sources, and what each contains at a time."""
 
-from streamsql.algebra.operators import Scan, Window, WindowKind
+from dataclasses import dataclass, field
+
+from streamsql.algebra.operators import Scan, ScanPart, Window, WindowKind
 from streamsql.data.delta import sort_key
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS, Row
@@ -9,7 +11,7 @@ TimedRow = tuple[int, Row]
 
 
 class Database:
-    """All events of all sources, in order of arrival.
+    """All events of all sources in order of arrival, by the site that took them in.
 
     Examples:
         >>> database = Database()
@@ -19,24 +21,56 @@ class Database:
     """
 
     def __init__(self) -> None:
-        self._events: dict[str, list[SourceEvent]] = {}
+        self._events: dict[str, list[tuple[str, SourceEvent]]] = {}
 
-    def append(self, source: str, events: list[SourceEvent]) -> None:
-        """Record events of a source."""
-        self._events.setdefault(source, []).extend(events)
+    def append(self, source: str, events: list[SourceEvent], site: str = "") -> None:
+        """Record events of a source that a site has taken in."""
+        self._events.setdefault(source, []).extend((site, event) for event in events)
 
     def events(self, source: str) -> list[SourceEvent]:
         """Return a source's events in order of arrival."""
-        return self._events.get(source, [])
+        return [event for _site, event in self._events.get(source, [])]
+
+    def judged(self, scan: Scan) -> "Judged":
+        """Return which events of a scan's source count, and which came too late."""
+        judged = Judged()
+        for site, event in self._events.get(scan.source, []):
+            watermark = judged.watermarks.get(site)
+            if scan.lateness is not None and watermark is not None and event.ts < watermark:
+                judged.late.append(event)
+                continue
+            judged.accepted.append(event)
+            reached = event.ts - (scan.lateness or 0)
+            judged.watermarks[site] = reached if watermark is None else max(watermark, reached)
+        return judged
+
+
+@dataclass(slots=True)
+class Judged:
+    """The events of a source after the watermark of every site has judged them.
+
+    Attributes:
+        accepted: In order of arrival.
+        late: Likewise.
+        watermarks: By site that has taken in an event.
+    """
+
+    accepted: list[SourceEvent] = field(default_factory=list)
+    late: list[SourceEvent] = field(default_factory=list)
+    watermarks: dict[str, int] = field(default_factory=dict)
 
 
 def contents(scan: Scan, database: Database, now: int) -> list[TimedRow]:
-    """Return the rows a source holds at time `now`, with their event times.
+    """Return the rows a scan gives at time `now`, with their event times.
 
     Keyed: the newest row per key. A row with a ttl is there while ts + ttl > now.
     """
-    events = database.events(scan.source)
-    rows = _newest_per_key(scan, events) if scan.key else _bag(events)
+    judged = database.judged(scan)
+    if scan.part == ScanPart.PROGRESS:
+        return [(mark, (site, mark)) for site, mark in judged.watermarks.items()]
+    if scan.part == ScanPart.LATE:
+        return _bag(judged.late)
+    rows = _newest_per_key(scan, judged.accepted) if scan.key else _bag(judged.accepted)
     if scan.ttl is None:
         return rows
     return [(ts, row) for ts, row in rows if ts + scan.ttl > now]

@@ -13,6 +13,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    OnClose,
     Plan,
     Project,
     RecursiveReference,
@@ -35,7 +36,7 @@ from streamsql.reference.aggregates import aggregate
 from streamsql.reference.database import Database, contents, windowed
 from streamsql.reference.ordering import as_of, top
 from streamsql.reference.sets import combined
-from streamsql.reference.time_windows import hops, sessions
+from streamsql.reference.time_windows import closed, hops, sessions
 
 Relations = Mapping[str, list[Row]]
 MAX_ROUNDS = 10_000  # a negative cycle under MIN improves for ever without growing
@@ -91,6 +92,8 @@ class _Evaluation:
             case AsOfJoin() | SetOperation():
                 both = (self.rows(plan.left, recursive), self.rows(plan.right, recursive))
                 return as_of(plan, *both) if isinstance(plan, AsOfJoin) else combined(plan, *both)
+            case OnClose(left=left, right=right, end=end):
+                return closed(end, self.rows(left, recursive), self.rows(right, recursive))
             case TopN() | HopWindow() | SessionWindow():
                 return self._timed_or_ordered(plan, self.rows(plan.input, recursive))
             case Fixpoint():

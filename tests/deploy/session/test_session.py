@@ -145,7 +145,7 @@ def test_show_and_describe(session: LocalSession) -> None:
 def test_explain(session: LocalSession) -> None:
     session.run(READINGS)
     logical = last(session, "EXPLAIN SELECT k FROM r WHERE v > 2").text
-    assert logical.splitlines() == ["Project k", "└─ Filter v > 2", "   └─ Scan stream r"]
+    assert logical.splitlines() == ["Project k", "└─ Filter v > 2", "   └─ Scan stream r lateness=5 s"]
     as_json = last(session, "EXPLAIN (TYPE LOGICAL, FORMAT JSON) SELECT k FROM r").text
     assert json.loads(as_json)["plan"][0] == "Project k"
     federated = last(session, "EXPLAIN (TYPE FEDERATED) SELECT k FROM r WHERE v > 2").text
