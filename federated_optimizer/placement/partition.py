@@ -62,6 +62,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    OnClose,
     Plan,
     Project,
     RecursiveReference,
@@ -121,6 +122,8 @@ class Cutter:
                 return self._unary(plan, self.piece(plan.input))
             case Join() | AsOfJoin() | SetOperation():
                 return self._join(plan, self.piece(plan.left), self.piece(plan.right))
+            case OnClose():
+                return self._on_close(plan)
             case UnionAll():
                 return self._union(plan)
             case Fixpoint():
@@ -215,6 +218,14 @@ class Cutter:
         if plan.kind == JoinKind.FULL and not spread.single:
             spread = SOMEHOW  # a right row without partner is where its own key is
         return BasePiece(joined, spread, at_left.reasons + at_right.reasons + reasons)
+
+    def _on_close(self, plan: OnClose) -> Piece:
+        """Return windows that close where the progress of all sites is known: at one base site."""
+        (rows,) = (self.gathered(self.piece(child)) for child in plan.left.inputs)
+        progress = self.gathered(self.piece(plan.right))
+        made = with_inputs(plan, (with_inputs(plan.left, (rows.plan,)), progress.plan))
+        reason = f"{describe(plan)} because: a window closes when all sites have passed its end"
+        return BasePiece(made, SINGLE, rows.reasons + progress.reasons + (reason,))
 
     def _union(self, plan: UnionAll) -> Piece:
         pieces = [self.piece(branch) for branch in plan.branches]

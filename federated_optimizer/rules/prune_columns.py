@@ -35,6 +35,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
+    OnClose,
     Plan,
     Project,
     RecursiveReference,
@@ -126,7 +127,7 @@ def _prune(plan: Plan, needed: frozenset[int]) -> _Pruned:
             return _prune_top(plan, needed)
         case HopWindow() | SessionWindow():
             return _prune_time_window(plan, needed)
-        case Distinct() | SetOperation() | Fixpoint():
+        case Distinct() | SetOperation() | OnClose() | Fixpoint():
             inputs = tuple(
                 _exactly(child, range(len(child.schema)), force=True).plan for child in plan.inputs
             )

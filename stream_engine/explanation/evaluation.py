@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from stream_engine.circuit.compiler import plain_operator
 from stream_engine.explanation.base_rows import Contents, Leaf
 from stream_engine.explanation.budget import Budget, ExplanationLimitError
+from stream_engine.explanation.faithfulness import unexplained
 from stream_engine.operators.operator import Operator
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.program import Program, program_of
@@ -18,6 +19,7 @@ from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (
     Fixpoint,
     Join,
+    OnClose,
     Plan,
     RecursiveReference,
     RemoteSource,
@@ -116,6 +118,8 @@ class Evaluation:
                 made = Relation(plan, inputs, program=program, recursion=recursion)
             case RemoteSource() | RecursiveReference():
                 raise InternalError(f"a plan to explain reads {describe(plan)}")
+            case OnClose():
+                raise unexplained(plan)
             case _:
                 inputs = tuple(self._relation(child) for child in plan.inputs)
                 made = Relation(plan, inputs, plain_operator(plan))

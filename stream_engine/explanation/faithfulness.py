@@ -8,32 +8,41 @@ best path. So the columns whose values change that way are followed up the plan:
   all;
 - where they are dropped (`SELECT gateway … HAVING COUNT(*) > 2`), a row that comes may be equal to
   it: each support still suffices, but the row may outlive them all (*loose*);
-- where rows that come are counted, compared or looked for by another aggregate or left join, they
-  may take the row away although a support is there (*disturbed*).
+- where rows that come are counted, compared or looked for by another aggregate, outer, anti or
+  as-of join, EXCEPT or TopN, they may take the row away although a support is there (*disturbed*).
 """
 
 from dataclasses import dataclass, field
 
+from streamsql.algebra.explain import describe
 from streamsql.algebra.expressions import Column, Expression, columns_of
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateFunction,
     AggregateSelection,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
     JoinKind,
+    OnClose,
     Plan,
     Project,
     RecursiveReference,
     RemoteSource,
     Scan,
+    SessionWindow,
+    SetKind,
+    SetOperation,
+    TopN,
     UnionAll,
     Values,
     Window,
     refers_to,
 )
+from streamsql.errors import UnsupportedError
 
 _LEAST, _GREATEST, _OTHER = "least", "greatest", "other"
 
@@ -94,8 +103,17 @@ class _Analysis:
         match plan:
             case Scan() | Window() | Values() | RemoteSource() | RecursiveReference():
                 return {}
-            case Filter(input=child) | Distinct(input=child):
+            case Filter(input=child) | Distinct(input=child) | HopWindow(input=child):
                 return self.visit(child)
+            case TopN(input=child, offset=offset):
+                # What moves up tells itself apart by any column; what was skipped may move, too.
+                self.visit(child)
+                self.disturbed = self.disturbed or _brings(child) or offset > 0
+                return _all_columns(plan)
+            case AsOfJoin() | SetOperation():
+                return self._of_two(plan)
+            case SessionWindow() | OnClose():
+                raise unexplained(plan)
             case Project():
                 return self._of_project(plan)
             case Join():
@@ -117,9 +135,31 @@ class _Analysis:
             if isinstance(expression, Column) and expression.position in below
         }
 
+    def _of_two(self, plan: AsOfJoin | SetOperation) -> Changing:
+        below = {**self.visit(plan.left), **self.visit(plan.right)}
+        if isinstance(plan, SetOperation) and plan.kind == SetKind.INTERSECT:
+            return dict.fromkeys(below, _OTHER)
+        # A right row that comes takes a left row away, or is found instead of an older one.
+        self.disturbed = self.disturbed or _brings(plan.right)
+        return _all_columns(plan)
+
+    def _of_filtering_join(self, plan: Join) -> Changing:
+        left, right = self.visit(plan.left), self.visit(plan.right)
+        if plan.kind == JoinKind.ANTI:
+            self.disturbed = self.disturbed or _brings(plan.right)
+            return _all_columns(plan)
+        self.loose = self.loose or bool(right)  # another partner may come
+        return dict.fromkeys(left, _OTHER)
+
     def _of_join(self, plan: Join) -> Changing:
+        if plan.kind.is_filter:
+            return self._of_filtering_join(plan)
         left = dict.fromkeys(self.visit(plan.left), _OTHER)
         width = len(plan.left.schema)
+        if plan.kind == JoinKind.FULL:
+            self.visit(plan.right)
+            self.disturbed = self.disturbed or _brings(plan.left) or _brings(plan.right)
+            return _all_columns(plan)
         if plan.kind == JoinKind.LEFT:
             # A left row whose partners go is there with NULLs; one that gets a partner is not.
             self.disturbed = self.disturbed or _brings(plan.right)
@@ -176,12 +216,28 @@ class _Analysis:
         return {best.value: _LEAST if best.minimum else _GREATEST for best in plan.selection.bests}
 
 
+def unexplained(plan: Plan) -> UnsupportedError:
+    """Return the error that rows of an operator have no supports."""
+    return UnsupportedError(
+        f"rows of this operator cannot be explained: {describe(plan)}",
+        hint="its rows change with rows around them; ask about what it reads",
+    )
+
+
+def _all_columns(plan: Plan) -> Changing:
+    return dict.fromkeys(range(len(plan.schema)), _OTHER)
+
+
 def _brings(plan: Plan) -> bool:
     """Whether rows come into being in a plan when base rows go."""
     match plan:
+        case TopN() | AsOfJoin() | SetOperation(kind=SetKind.EXCEPT):
+            return True
         case Aggregate(aggregates=calls) if calls:
             return True
-        case Join(kind=JoinKind.LEFT) | Fixpoint(selection=AggregateSelection()):
+        case Join(kind=JoinKind.LEFT | JoinKind.FULL | JoinKind.ANTI):
+            return True
+        case Fixpoint(selection=AggregateSelection()):
             return True
         case _:
             return any(_brings(child) for child in plan.inputs)

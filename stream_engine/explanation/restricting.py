@@ -47,6 +47,8 @@ def _restrict(plan: Plan, bound: Bindings) -> Plan:
                 if isinstance(expression, Column) and position in bound
             }
             return with_inputs(plan, (_restrict(child, inner),))
+        case Join(kind=JoinKind.FULL):
+            return _filtered(plan, bound)  # who has no partner is told by all rows of both sides
         case Join():
             return _restrict_join(plan, bound)
         case UnionAll(branches=branches):

@@ -6,7 +6,12 @@
 | Filter, Project         | the row, or any of the rows, it was made of                           |
 | Distinct, UnionAll      | any of the equal rows                                                 |
 | Join                    | both parts                                                            |
-| left Join, no partner   | its left row, and that no partner is there                            |
+| outer Join, no partner  | its row, and that no partner is there                                 |
+| semi Join               | its left row, and any of its partners                                 |
+| anti Join, EXCEPT       | its left row, and that no partner is there                            |
+| INTERSECT               | any of the equal rows of each side                                    |
+| as-of Join              | both parts, and that nothing between them is there                    |
+| HopWindow, TopN         | the row it was                                                        |
 | MIN, MAX, ARG_MIN, …    | any of the rows that have the chosen value                            |
 | COUNT, SUM, AVG         | all rows that are counted or added, every copy of them                |
 | … DISTINCT              | for each value, any of the rows that have it                          |
@@ -20,19 +25,26 @@ from stream_engine.explanation.base_rows import Tokens, sources_of
 from stream_engine.explanation.budget import Budget
 from stream_engine.explanation.derivations import DerivationGraph
 from stream_engine.explanation.evaluation import Relation
+from stream_engine.explanation.faithfulness import unexplained
 from stream_engine.explanation.recursion_tracing import RecursionTracer
 from streamsql.algebra.expressions import columns_of
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
     AggregateFunction,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
     JoinKind,
+    Plan,
     Project,
     Scan,
+    SetKind,
+    SetOperation,
+    TopN,
     UnionAll,
     Values,
     Window,
@@ -40,7 +52,6 @@ from streamsql.algebra.operators import (
 from streamsql.algebra.scalar import compile_expression, compile_predicate, compile_row, key_of
 from streamsql.data.delta import sort_key
 from streamsql.data.types import Row, Value
-from streamsql.errors import InternalError
 
 _CHOOSING = (
     AggregateFunction.MIN,
@@ -109,8 +120,42 @@ class Tracer:
                 return tuple(n for child in present for n in self._copies(child, row, each=each))
             case Fixpoint():
                 return (self._recursion(relation).node(row),)
+            case TopN():
+                return self._copies(relation.inputs[0], row, each=each)
+            case HopWindow(input=child):
+                return self._copies(relation.inputs[0], row[: len(child.schema)], each=each)
+            case AsOfJoin():
+                return self._found_as_of(relation, plan, row, each=each)
+            case SetOperation():
+                return self._combined(relation, plan, row, each=each)
             case _:
-                raise InternalError(f"rows of {type(plan).__name__} cannot be traced")
+                raise unexplained(plan)
+
+    def _combined(
+        self, relation: Relation, plan: SetOperation, row: Row, *, each: bool
+    ) -> tuple[int, ...]:
+        left, right = relation.inputs
+        ours = self._copies(left, row, each=each)
+        if plan.kind == SetKind.EXCEPT:
+            self._nothing_of(plan.right)
+            return ours
+        return tuple(self._graph.all_of((node, self.node(right, row))) for node in ours)
+
+    def _found_as_of(
+        self, relation: Relation, plan: AsOfJoin, row: Row, *, each: bool
+    ) -> tuple[int, ...]:
+        left, right = relation.inputs
+        width = len(plan.left.schema)
+        ours = self._copies(left, row[:width], each=each)
+        self._nothing_of(plan.right)
+        if row[width + plan.right_time] is None:
+            return ours
+        found = self.node(right, row[width:])
+        return tuple(self._graph.all_of((node, found)) for node in ours)
+
+    def _nothing_of(self, plan: Plan) -> None:
+        sources = ", ".join(sources_of(plan))
+        self.notes[f"it also rests on there being no matching row of {sources}"] = None
 
     def _projected(
         self, relation: Relation, plan: Project, row: Row, *, each: bool
@@ -128,23 +173,47 @@ class Tracer:
         left, right = relation.inputs
         width = len(plan.left.schema)
         mine, theirs = row[:width], row[width:]
+        outer = plan.kind in (JoinKind.LEFT, JoinKind.FULL)
+        if plan.kind == JoinKind.FULL and self._is_padding(left, plan, mine, row):
+            self._nothing_of(plan.left)
+            return self._copies(right, theirs, each=each)
         ours = self._copies(left, mine, each=each)
-        if plan.kind == JoinKind.LEFT and self._is_padding(relation, plan, mine, theirs):
-            sources = ", ".join(sources_of(plan.right))
-            self.notes[f"it also rests on there being no matching row of {sources}"] = None
+        if plan.kind == JoinKind.SEMI:
+            partner = self._any(right, self._partners(relation, plan, row))
+            return tuple(self._graph.all_of((node, partner)) for node in ours)
+        if plan.kind == JoinKind.ANTI or (outer and self._is_padding(right, plan, theirs, row)):
+            self._nothing_of(plan.right)
             return ours
         others = self._copies(right, theirs, each=each)
         self._budget.spend(len(ours) * len(others), "following the derivations")
         return tuple(self._graph.all_of(pair) for pair in product(ours, others))
 
+    def _partners(self, relation: Relation, plan: Join, row: Row) -> list[Row]:
+        """Return the right rows that a left row matches."""
+        keys = tuple(theirs for _, theirs in plan.keys)
+        by_key = relation.inputs[1].index(("partners", keys), lambda: key_of(keys))
+        found = by_key.get(tuple(row[mine] for mine, _ in plan.keys), [])
+        self._budget.spend(len(found), "following the derivations")
+        if plan.residual is None:
+            return found
+        holds = compile_predicate(plan.residual)
+        return [other for other in found if holds(row + other)]
+
     @staticmethod
-    def _is_padding(relation: Relation, plan: Join, mine: Row, theirs: Row) -> bool:
-        """Whether NULLs stand for a missing partner: not for a right row that is all NULL."""
-        if any(value is not None for value in theirs):
+    def _is_padding(side: Relation, plan: Join, part: Row, row: Row) -> bool:
+        """Whether NULLs stand for a missing partner: not for a row that is all NULL.
+
+        Args:
+            side: The relation of the row that may be missing.
+            plan: The join.
+            part: What the joined row has of that side.
+            row: The joined row.
+        """
+        if any(value is not None for value in part):
             return False
-        if plan.keys or theirs not in relation.inputs[1].rows:
+        if plan.keys or part not in side.rows:
             return True  # a NULL key never matches
-        return plan.residual is not None and not compile_predicate(plan.residual)(mine + theirs)
+        return plan.residual is not None and not compile_predicate(plan.residual)(row)
 
     def _recursion(self, relation: Relation) -> RecursionTracer:
         found = self._recursions.get(relation)
