@@ -10,6 +10,9 @@ Then a stream joined with a relation and made distinct, in million rows a CPU se
 against plain loops that only insert (no weights, no deletions, nothing kept of the stream: what
 Python can do at best), and DuckDB joining every batch with a stored table, when it is installed.
 
+Last, groupings, orders, set operations and windows up to a million rows, beside DuckDB answering
+the query anew (`benchmarks/_operators/groups_orders_windows.py`).
+
 How to read it: only ratios within one run mean anything; CPU time, because machines are shared.
 Work per change is constant, but a larger state misses the processor's caches more often: a ratio of
 2 to 3 over a factor of 100 is memory.
@@ -25,6 +28,7 @@ from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
+from benchmarks._operators.groups_orders_windows import against_duckdb
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.operator import RecursiveOperator
 from stream_engine.state.source_relation import TimedDelta
@@ -266,6 +270,7 @@ def main(argv: list[str] | None = None) -> int:
     result = {
         "flatness": flatness(quick=options.quick),
         "throughput": throughput(quick=options.quick),
+        "groups, orders, windows": against_duckdb(rows=20_000 if options.quick else 1_000_000),
     }
     if options.json:
         print(json.dumps(result, indent=2))

@@ -1,0 +1,1 @@
+"""Parts of the operator benchmark: one module per family of operators."""
