@@ -252,8 +252,8 @@ def against_duckdb(
 
     Returns:
         By operator: microseconds a step that replaces one row at each size, their growth, million
-        changed rows a CPU second in large batches, DuckDB's milliseconds (where it is installed), and how many times longer
-        that is than a step.
+        changed rows a CPU second in large batches, and where DuckDB is installed its milliseconds
+        and how many times longer that is than a step.
     """
     table: dict[str, dict[str, float]] = {}
     for name in only or CASES:
