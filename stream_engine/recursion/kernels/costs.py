@@ -7,13 +7,13 @@ could hold up each other, so such edges are no proof, and their ends are searche
 summed along the path in the order of the rule, so floats equal those of an evaluation from scratch.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any
 
 from stream_engine.recursion.kernels.graph import Change, Graph
-from stream_engine.recursion.kernels.search import Keys, Old, most_repaired
+from stream_engine.recursion.kernels.search import At, Keys, Old, most_repaired
 
 
 class Costs:
@@ -28,31 +28,37 @@ class Costs:
         self._out, self._inn = graph.out, graph.inn
         self._elastic = elastic
 
-    def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
-        """Return the groups in which the end of an edge that is gone has no other support."""
-        a, b, w = edge
-        others = tuple(self._inn[b].items())
-        found = []
-        for group, d in holders.items():
-            x = d[a] + w
-            if x == d.get(b):
-                for p, weight in others:
-                    y = d.get(p, inf)
-                    if y < x and y + weight == x:
-                        break
-                else:
-                    found.append(group)
+    def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
+        """Return per group the ends of edges that are gone which have no other support."""
+        found: dict[Any, list[int]] = {}
+        for a, b, w in gone:
+            others = tuple(self._inn[b].items())
+            for group, d in at[a].items():
+                x = d[a] + w
+                if x == d.get(b):
+                    for p, weight in others:
+                        y = d.get(p, inf)
+                        if y < x and y + weight == x:
+                            break
+                    else:
+                        found.setdefault(group, []).append(b)
         return found
 
     def gaining(
         self,
-        holders: Mapping[Any, Keys],
-        already: Mapping[Any, Keys],  # noqa: ARG002  (keys are compared, not only their presence)
-        edge: Change,
-    ) -> Iterable[Any]:
-        """Return the groups in which the end of a new edge gets a smaller sum."""
-        a, b, w = edge
-        return [g for g, d in holders.items() if d[a] + w < d.get(b, inf)]
+        at: At,
+        come: list[Change],
+        *,
+        every: bool,  # noqa: ARG002  (of several new edges any may be the best)
+    ) -> dict[Any, list[Change]]:
+        """Return per group the new edges whose ends get smaller sums."""
+        found: dict[Any, list[Change]] = {}
+        for edge in come:
+            a, b, w = edge
+            for group, d in at[a].items():
+                if d[a] + w < d.get(b, inf):
+                    found.setdefault(group, []).append(edge)
+        return found
 
     def rests_on(self, key: Any, start: Any) -> bool:
         """Whether a node with that key may rest on being a source."""

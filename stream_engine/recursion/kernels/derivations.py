@@ -121,8 +121,14 @@ class Derivations:
             for number, _atom, plan in self._joins[leaf]:
                 unit = sign * self._unit[number]
                 _count(found[number], plan.run(start, self._tables.__getitem__, add), unit)
+        lone = _only_one(changed) if self._near else None
         for number, near in self._near:
-            _count(found[number], near.pairs(changed), sign * self._unit[number])
+            unit = sign * self._unit[number]
+            rows = near.rows_of_one(lone) if lone is not None and not found[number] else None
+            if rows is None:
+                _count(found[number], near.pairs(changed), unit)
+            else:
+                found[number] = dict.fromkeys(rows, unit)
 
 
 class _Mapping:
@@ -143,6 +149,12 @@ class _Mapping:
                     found[derived] = count
                 else:
                     del found[derived]
+
+
+def _only_one(changed: dict[int, list[Item]]) -> Item | None:
+    """Return the changed item if there is but one."""
+    items = [item for some in changed.values() for item in some]
+    return items[0] if len(items) == 1 else None
 
 
 def _count(

@@ -72,6 +72,8 @@ class GraphInput:
         self._problem = problem
         self._shape = RowShape(problem)
         self._steps = len(problem.edges)
+        # One rule derives a row once; without weight and payload, a row is a pair of nodes.
+        self._are_distinct = self._steps == 1 and not problem.weighted and not problem.payload
         self._derivations = Derivations(problem.edges + problem.base, leaf_count)
         width = len(problem.node)
         self._from = values_at(tuple(range(width)))
@@ -104,7 +106,8 @@ class GraphInput:
             self._read_sources(derived, change)
         self._check_sums()
         change.derivations = len(counted) + len(change.source_rows)
-        change.gone, change.come = self.graph.apply(counted)
+        apply = self.graph.apply_distinct if self._are_distinct else self.graph.apply
+        change.gone, change.come = apply(counted)
         self._change_starts(change)
         return change
 
@@ -148,12 +151,11 @@ class GraphInput:
 
     def _read_plain_edges(self, derived: Delta, counted: list[Counted]) -> None:
         """Read edges that are two single columns."""
-        number_of, touched = self.nodes.number_of, self._touched
-        for row, count in derived.items():
-            a, b = row
+        get, touched = self.nodes.number_of.get, self._touched
+        for (a, b), count in derived.items():
             if a is None:
                 continue
-            start, end = number_of.get(a), number_of.get(b)
+            start, end = get(a), get(b)
             if start is None:
                 start = self._number(a)
             if end is None:

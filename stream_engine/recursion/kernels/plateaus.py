@@ -5,12 +5,12 @@ that nodes of one level do not hold up each other: it is above that of a predece
 level, and 0 where the level begins. As in `reach`, ranks need not be least.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 from stream_engine.recursion.kernels.graph import Change, Graph
-from stream_engine.recursion.kernels.search import Keys, Old, most_repaired
+from stream_engine.recursion.kernels.search import At, Keys, Old, most_repaired
 
 
 def _raised(level: Any, weight: Any) -> Any:
@@ -35,22 +35,31 @@ class Plateaus:
         self._elastic = elastic
         self._raised: Callable[[Any, Any], Any] = _raised if weighted else _kept
 
-    def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
-        """Return the groups in which the end of an edge that is gone may have rested on it."""
-        a, b, w = edge
-        rests = self._rests
-        return [g for g, d in holders.items() if b in d and rests(d[b], d[a], w)]
+    def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
+        """Return per group the ends of edges that are gone which may have rested on them."""
+        found: dict[Any, list[int]] = {}
+        for a, b, w in gone:
+            for group, d in at[a].items():
+                if b in d and self._rests(d[b], d[a], w):
+                    found.setdefault(group, []).append(b)
+        return found
 
     def gaining(
         self,
-        holders: Mapping[Any, Keys],
-        already: Mapping[Any, Keys],  # noqa: ARG002  (keys are compared, not only their presence)
-        edge: Change,
-    ) -> Iterable[Any]:
-        """Return the groups in which the end of a new edge gets a lower level."""
-        a, b, w = edge
+        at: At,
+        come: list[Change],
+        *,
+        every: bool,  # noqa: ARG002  (of several new edges any may be the best)
+    ) -> dict[Any, list[Change]]:
+        """Return per group the new edges whose ends get lower levels."""
         raised = self._raised
-        return [g for g, d in holders.items() if b not in d or raised(d[a][0], w) < d[b][0]]
+        found: dict[Any, list[Change]] = {}
+        for edge in come:
+            a, b, w = edge
+            for group, d in at[a].items():
+                if b not in d or raised(d[a][0], w) < d[b][0]:
+                    found.setdefault(group, []).append(edge)
+        return found
 
     def rests_on(self, key: Any, start: Any) -> bool:
         """Whether a node with that key may rest on being a source."""

@@ -7,7 +7,7 @@ satisfy the condition more than one cell apart.
 import itertools
 import math
 from collections.abc import Callable
-from operator import itemgetter, le, lt
+from operator import itemgetter
 from typing import Any
 
 from stream_engine.recursion.rules import Rule
@@ -58,21 +58,22 @@ class _Condition:
     Attributes:
         predicate: The whole condition.
         places: Per atom, the columns of its row that are its coordinates.
-        within: `<` or `<=`.
         radius: In the unit of the coordinates.
+        below: The least number that a distance must not reach: the radius, or the next number
+            above it where the radius itself is allowed.
     """
 
     def __init__(
         self,
         predicate: Expression,
         places: tuple[tuple[int, ...], tuple[int, ...]],
-        within: Callable[[float, float], bool],
         radius: float,
+        below: float,
     ) -> None:
         self.predicate = predicate
         self.places = places
-        self.within = within
         self.radius = radius
+        self.below = below
 
     @staticmethod
     def of(rule: Rule, predicate: Expression) -> "_Condition | None":
@@ -94,8 +95,9 @@ class _Condition:
         if ends[0] is None or ends[1] is None or ends[0][0] == ends[1][0] or most < _LEAST_RADIUS:
             return None
         (_, first), (_, second) = sorted([ends[0], ends[1]])
-        within = lt if name in ("<", ">") else le
-        return _Condition(predicate, (first, second), within, float(most))
+        radius = float(most)
+        below = radius if name in ("<", ">") else math.nextafter(radius, math.inf)
+        return _Condition(predicate, (first, second), radius, below)
 
 
 class ProximityJoin:
@@ -107,10 +109,7 @@ class ProximityJoin:
 
     def __init__(self, rule: Rule, condition: _Condition) -> None:
         self._atoms = rule.atoms
-        self._within = condition.within
-        self._radius = condition.radius
-        dimensions = len(condition.places[0])
-        self._around = tuple(itertools.product((-1.0, 0.0, 1.0), repeat=dimensions))
+        self._below = condition.below
         rest = [p for p in rule.predicates if p != condition.predicate]
         keys = [_equality(rule, p) for p in rest]
         others = conjunction([p for p, key in zip(rest, keys, strict=True) if key is None])
@@ -166,35 +165,61 @@ class ProximityJoin:
             return [(reorder(row), count) for row, count in found]
         return found
 
+    def rows_of_one(self, item: Item) -> list[Row] | None:
+        """Return what an item derives when no other has changed, and each row in one way only.
+
+        Returns:
+            None where that is not so simple.
+        """
+        if not self._is_symmetric or self._in_order is not None:
+            return None
+        grid, below, dist = self._grids[0], self._below, math.dist
+        entry = grid.entry_of(item)
+        if entry is None:
+            return []
+        cell, point, (near, far), _ = entry
+        others = [
+            parts
+            for bucket in grid.around(cell)
+            for _, there, parts, _ in bucket.values()
+            if dist(point, there) < below
+        ]
+        rows = {near + other_far: None for _, other_far in others}
+        rows.update([(other_near + far, None) for other_near, _ in others])
+        # With itself it makes one row, with every other item two.
+        return list(rows) if len(rows) == 2 * len(others) - 1 else None
+
     def _pairs_both_ways(self, items: list[Item], found: list[tuple[Row, int]]) -> None:
-        grid, within, radius = self._grids[0], self._within, self._radius
+        grid, below = self._grids[0], self._below
         dist, append = math.dist, found.append
         for item in items:
             entry = grid.entry_of(item)
             if entry is None:
                 continue
-            _, point, (near, far) = entry
-            for other, (_, there, (other_near, other_far)) in grid.around(entry[0], self._around):
-                if within(dist(point, there), radius):
-                    count = 1 + other.sent
-                    append((near + other_far, count))
-                    append((other_near + far, count))
+            cell, point, (near, far), _ = entry
+            for bucket in grid.around(cell):
+                for _, there, (other_near, other_far), other in bucket.values():
+                    if dist(point, there) < below:
+                        count = 1 + other.sent
+                        append((near + other_far, count))
+                        append((other_near + far, count))
 
     def _pairs_from(self, atom: int, items: list[Item], found: list[tuple[Row, int]]) -> None:
         mine, theirs = self._grids[atom], self._grids[1 - atom]
-        within, radius, holds = self._within, self._radius, self._holds
+        below, holds, dist = self._below, self._holds, math.dist
         for item in items:
             entry = mine.entry_of(item)
             if entry is None:
                 continue
-            cell, point, parts = entry
-            for other, (_, there, other_parts) in theirs.around(cell, self._around):
-                if not within(math.dist(point, there), radius):
-                    continue
-                wide = item.row + other.row if atom == 0 else other.row + item.row
-                if holds is None or holds(wide):
-                    pair = (parts[0], other_parts[1]) if atom == 0 else (other_parts[0], parts[1])
-                    found.append((pair[0] + pair[1], 1 + other.sent))
+            cell, point, parts, _ = entry
+            for bucket in theirs.around(cell):
+                for _, there, other_parts, other in bucket.values():
+                    if dist(point, there) >= below:
+                        continue
+                    wide = item.row + other.row if atom == 0 else other.row + item.row
+                    if holds is None or holds(wide):
+                        pair = (parts, other_parts) if atom == 0 else (other_parts, parts)
+                        found.append((pair[0][0] + pair[1][1], 1 + other.sent))
 
     def _each_grid(self) -> list[tuple["_Grid", int]]:
         grids = list(zip(self._grids, self._atoms, strict=True))
@@ -204,8 +229,12 @@ class ProximityJoin:
 Cell = tuple[Row, Point]
 """The values that equalities compare, and the cell's position."""
 
-Entry = tuple[Cell, Point, tuple[Row, Row]]
-"""Cell, place, and what the row gives to the derived row as the first and as the second atom."""
+Entry = tuple[Cell, Point, tuple[Row, Row], Item]
+"""Cell, place, what the row gives to the derived row as the first and as the second atom, item."""
+
+Bucket = dict[Item, Entry]
+
+_REMEMBERED_CELLS = 10_000
 
 
 class _Grid:
@@ -223,7 +252,8 @@ class _Grid:
         self._parts = parts
         self._cell = cell
         self._entries: dict[Item, Entry] = {}
-        self._cells: dict[Cell, dict[Item, Entry]] = {}
+        self._cells: dict[Cell, Bucket] = {}
+        self._around: dict[Cell, list[Cell]] = {}
 
     def entry_of(self, item: Item) -> Entry | None:
         """Return where an item of this grid is, or None when it matches nothing (NULL)."""
@@ -242,7 +272,7 @@ class _Grid:
             raise GridError(f"a place {place!r:.60} is too far away to be compared by a grid")
         first, second = self._parts
         cell = (key, position)
-        entry = self._entries[item] = (cell, place, (first(row), second(row)))
+        entry = self._entries[item] = (cell, place, (first(row), second(row)), item)
         self._cells.setdefault(cell, {})[item] = entry
 
     def remove(self, item: Item) -> None:
@@ -254,16 +284,22 @@ class _Grid:
             if not bucket:
                 del self._cells[entry[0]]
 
-    def around(self, cell: Cell, offsets: tuple[Point, ...]) -> list[tuple[Item, Entry]]:
+    def around(self, cell: Cell) -> list[Bucket]:
         """Return the items in a cell and in those around it."""
-        key, position = cell
+        neighbours = self._around.get(cell)
+        if neighbours is None:
+            if len(self._around) >= _REMEMBERED_CELLS:
+                self._around = {}
+            neighbours = self._around[cell] = _neighbours(cell)
         cells = self._cells
-        found: list[tuple[Item, Entry]] = []
-        for offset in offsets:
-            bucket = cells.get((key, tuple([p + o for p, o in zip(position, offset, strict=True)])))
-            if bucket is not None:
-                found.extend(bucket.items())
-        return found
+        return [cells[other] for other in neighbours if other in cells]
+
+
+def _neighbours(cell: Cell) -> list[Cell]:
+    """Return a cell and those that touch it."""
+    key, position = cell
+    sides = [(p - 1.0, p, p + 1.0) for p in position]
+    return [(key, place) for place in itertools.product(*sides)]
 
 
 def _atoms_of(rule: Rule, expression: Expression) -> set[int]:

@@ -5,11 +5,11 @@ a proof that nodes do not hold up each other on a cycle; they need not be distan
 changes nothing, and a node that loses an edge stays when *any* predecessor of lower rank is left.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from stream_engine.recursion.kernels.graph import Change, Graph
-from stream_engine.recursion.kernels.search import Keys, Old, most_repaired
+from stream_engine.recursion.kernels.search import At, Keys, Old, most_repaired
 
 
 class Reach:
@@ -24,30 +24,38 @@ class Reach:
         self._out, self._inn = graph.out, graph.inn
         self._elastic = elastic
 
-    def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
-        """Return the groups in which the end of an edge that is gone has no other proof."""
-        a, b, _ = edge
-        others = tuple(self._inn[b])
-        found = []
-        for group, d in holders.items():
-            x = d.get(b)
-            if x is not None and d[a] < x:
+    def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
+        """Return per group the ends of edges that are gone which have no other proof."""
+        inn = self._inn
+        found: dict[Any, list[int]] = {}
+        for b in dict.fromkeys([edge[1] for edge in gone]):
+            others = inn[b]
+            for group, d in at[b].items():
+                x = d[b]
                 for p in others:
                     y = d.get(p)
                     if y is not None and y < x:
                         break
                 else:
-                    found.append(group)
+                    found.setdefault(group, []).append(b)
         return found
 
-    def gaining(
-        self,
-        holders: Mapping[Any, Keys],
-        already: Mapping[Any, Keys],
-        edge: Change,  # noqa: ARG002  (all edges are alike)
-    ) -> Iterable[Any]:
-        """Return the groups in which a new edge reaches a node."""
-        return holders.keys() - already.keys()
+    def gaining(self, at: At, come: list[Change], *, every: bool) -> dict[Any, list[Change]]:
+        """Return per group the new edges to nodes that it does not reach; one a node is enough."""
+        found: dict[Any, list[Change]] = {}
+        entered: dict[int, set[Any]] = {}
+        for edge in come:
+            holders, already = at[edge[0]].keys(), at[edge[1]].keys()
+            if holders <= already:
+                continue
+            new = holders - already
+            if not every:
+                known = entered.setdefault(edge[1], set())
+                new -= known
+                known |= new
+            for group in new:
+                found.setdefault(group, []).append(edge)
+        return found
 
     def rests_on(self, key: Any, _start: Any) -> bool:
         """Whether a node with that key may rest on being a source."""

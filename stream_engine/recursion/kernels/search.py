@@ -1,6 +1,6 @@
 """One search per group over a common graph, kept under changes of edges and sources."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from stream_engine.recursion.kernels.graph import Change, Graph
@@ -10,6 +10,9 @@ Keys = dict[int, Any]
 
 Old = dict[int, Any]
 """Nodes whose key changed or may have, with the old one; None where there was none."""
+
+At = list[dict[Any, Keys]]
+"""Per node: the groups that reach it, with their keys."""
 
 SourceChange = tuple[Any, int, Any, Any]
 """Group, node, its best start key before and now; None while it is no source."""
@@ -35,18 +38,22 @@ class Core(Protocol):
     an edge is to have the key that it gives.
     """
 
-    def losing(self, holders: Mapping[Any, Keys], edge: Change) -> list[Any]:
-        """Return the groups in which the end of an edge that is gone rested on it alone."""
-
-    def gaining(
-        self, holders: Mapping[Any, Keys], already: Mapping[Any, Keys], edge: Change
-    ) -> Iterable[Any]:
-        """Return the groups in which the end of a new edge gets a better key.
+    def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
+        """Return per group the ends of edges that are gone which may have rested on them alone.
 
         Args:
-            holders: The groups that reach its beginning.
-            already: The groups that reach its end.
-            edge: The new edge.
+            at: Per node, the groups that reach it.
+            gone: The edges.
+        """
+
+    def gaining(self, at: At, come: list[Change], *, every: bool) -> dict[Any, list[Change]]:
+        """Return per group the new edges whose ends may get better keys.
+
+        Args:
+            at: Per node, the groups that reach it.
+            come: New edges.
+            every: Whether keys may also become worse in this change, so that every edge counts and
+                not only one that is enough.
         """
 
     def rests_on(self, key: Any, start: Any) -> bool:
@@ -88,7 +95,7 @@ class GroupedSearch:
         self._graph = graph
         self._core = core
         self._sources: dict[Any, dict[int, Any]] = {}
-        self._at: list[dict[Any, Keys]] = []
+        self._at: At = []
 
     def sources(self, group: Any) -> Mapping[int, Any]:
         """Return the best start keys of a group's sources."""
@@ -114,15 +121,9 @@ class GroupedSearch:
         while len(at) < len(self._graph.out):
             at.append({})
         core = self._core
-        lost: dict[Any, list[int]] = {}
-        better: dict[Any, list[Change]] = {}
+        lost = core.losing(at, gone) if gone else {}
+        better = core.gaining(at, come, every=bool(gone or sources)) if come else {}
         started: dict[Any, list[int]] = {}
-        for edge in gone:
-            for group in core.losing(at[edge[0]], edge):
-                lost.setdefault(group, []).append(edge[1])
-        for edge in come:
-            for group in core.gaining(at[edge[0]], at[edge[1]], edge):
-                better.setdefault(group, []).append(edge)
         for group, node, old, new in sources:
             d = self.groups.get(group)
             if old is not None and d is not None and core.rests_on(d.get(node), old):
@@ -130,10 +131,11 @@ class GroupedSearch:
             self._set_source(group, node, new)
             if new is not None:
                 started.setdefault(group, []).append(node)
+        groups = self.groups
         for group in {**lost, **better, **started}:
-            d = self.groups.get(group)
+            d = groups.get(group)
             if d is None:
-                d = self.groups[group] = {}
+                d = groups[group] = {}
             touched = core.repair(
                 d,
                 self._sources.get(group, {}),
@@ -141,9 +143,11 @@ class GroupedSearch:
                 better.get(group, []),
                 started.get(group, []),
             )
-            self._note(group, d, touched)
             if touched:
+                self._note(group, d, touched)
                 yield group, d, touched
+            elif not d:
+                del groups[group]
 
     def _set_source(self, group: Any, node: int, key: Any) -> None:
         if key is not None:
