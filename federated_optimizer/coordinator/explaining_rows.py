@@ -31,7 +31,9 @@ from streamsql.binder import (
     BoundConfidence,
     BoundQuery,
     BoundWhy,
+    Deletion,
     bind_confidence,
+    bind_deletions,
     bind_what_if,
     bind_why,
 )
@@ -112,8 +114,7 @@ class RowExplanations:
             case ExplainWhy():
                 return await self._why(bind_why(question, self._catalog))
             case ExplainWhatIf():
-                bound = bind_what_if(question, self._catalog)
-                return await self._what_if(bound.chosen, [Target("", bound.query)], one=True)
+                return await self._what_if_asked(question)
             case ExplainConfidence():
                 return await self._confidence(bind_confidence(question, self._catalog))
 
@@ -147,17 +148,22 @@ class RowExplanations:
     ) -> StatementResult:
         """Return what would become of a running query, or of all, without base rows."""
         found = [deletion_of(self._catalog, source, values) for source, values in deletions]
+        chosen = self._find(query_id) if query_id is not None else None
+        return await self._what_if_running(found, chosen)
+
+    async def _what_if_running(
+        self, found: Sequence[Deletion], only: RunningQuery | None
+    ) -> StatementResult:
         names = {deletion.definition.name for deletion in found}
-        one = query_id is not None
         running = [
             query
             for query in self._queries.all()
             if query.origin == "user" and query.status != QueryStatus.FAILED
         ]
-        chosen = [self._find(query_id)] if query_id is not None else running
+        chosen = running if only is None else [only]
         targets = [Target(query.name, self._bound(query)) for query in chosen]
         reading = [t for t in targets if names & set(sources_of(t.bound.plan))]
-        if one and not reading:
+        if only is not None and not reading:
             raise BindingError(
                 f"the query does not read {', '.join(sorted(names))}",
                 hint=f"it reads {', '.join(sources_of(targets[0].bound.plan)) or 'no source'}",
@@ -166,7 +172,22 @@ class RowExplanations:
         def gone(source: str, row: Row) -> bool:
             return any(d.definition.name == source and d.matches(row) for d in found)
 
-        return await self._what_if(gone, reading, one=one)
+        return await self._what_if(gone, reading, one=only is not None)
+
+    async def _what_if_asked(self, question: ExplainWhatIf) -> StatementResult:
+        """Answer WHAT IF of a written query, of a running one by its name, or of all that run."""
+        running = self._named(question)
+        if question.inner is not None and running is None:
+            bound = bind_what_if(question, self._catalog)
+            return await self._what_if(bound.chosen, [Target("", bound.query)], one=True)
+        found = bind_deletions(question, self._catalog)
+        return await self._what_if_running(found, running)
+
+    def _named(self, question: ExplainWhatIf) -> RunningQuery | None:
+        """Return the running query behind FOR; a view of that name comes first."""
+        if question.named is None or self._catalog.find(question.named.text) is not None:
+            return None
+        return self._queries.find(question.named.text)
 
     # --- inside ------------------------------------------------------------------------------
 

@@ -183,7 +183,7 @@ class WhatIfReport:
         head = "Without " + " and ".join(self._deleted)
         lines = [head + ":", *self._lines] if self._deleted else list(self._lines)
         if not self._queries:
-            lines.append("no running query reads it")
+            lines.append("no running query reads it; FOR (query) or FOR a view asks of any")
         lines.extend(f"note: {note}" for note in notes)
         return StatementResult(ResultKind.TEXT, text="\n".join(lines), data=data)
 

@@ -2,7 +2,14 @@
 
 from federated_optimizer.coordinator.model import Diagnosis, Validation
 from federated_optimizer.coordinator.planner import query_of
-from streamsql.binder import bind_confidence, bind_query, bind_what_if, bind_why, define
+from streamsql.binder import (
+    bind_confidence,
+    bind_deletions,
+    bind_query,
+    bind_what_if,
+    bind_why,
+    define,
+)
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import (
@@ -52,7 +59,10 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple
         case ExplainWhy():
             bind_why(statement, catalog)
         case ExplainWhatIf():
-            bind_what_if(statement, catalog)
+            if statement.inner is None:
+                bind_deletions(statement, catalog)
+            elif statement.named is None or catalog.find(statement.named.text) is not None:
+                bind_what_if(statement, catalog)  # else it may be a running query's name
         case ExplainConfidence():
             bind_confidence(statement, catalog)
         case CreateSource() | CreateView():

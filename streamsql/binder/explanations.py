@@ -18,7 +18,7 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value
-from streamsql.errors import BindingError
+from streamsql.errors import BindingError, UnsupportedError
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.places import Script
 from streamsql.syntax.statements import (
@@ -112,16 +112,35 @@ def bind_why(statement: ExplainWhy, catalog: Catalog) -> BoundWhy:
 
 
 def bind_what_if(statement: ExplainWhatIf, catalog: Catalog) -> BoundWhatIf:
-    """Bind EXPLAIN WHAT IF DELETE.
+    """Bind EXPLAIN WHAT IF DELETE … FOR (query).
 
     Raises:
-        QueryError: The query is wrong, or a deletion does not fit a source that it reads.
+        QueryError: The query is wrong, there is none, or a deletion does not fit a source that it
+            reads.
     """
+    if statement.inner is None:
+        raise UnsupportedError(
+            "WHAT IF without FOR is about running queries, and there are none here",
+            span=statement.span,
+            hint="end it with FOR (query), or FOR and the name of a view",
+        )
     query = bind_query(statement.inner, catalog)
     deletions = tuple(
         _deletion(pattern, query.plan, catalog, statement.script) for pattern in statement.deletions
     )
     return BoundWhatIf(query, deletions)
+
+
+def bind_deletions(statement: ExplainWhatIf, catalog: Catalog) -> tuple[Deletion, ...]:
+    """Bind the deletions of EXPLAIN WHAT IF DELETE, whatever reads their sources.
+
+    Raises:
+        QueryError: There is no such source, or the values do not fit it.
+    """
+    return tuple(
+        _deletion_from(_known_source(pattern.source, catalog), pattern, catalog, statement.script)
+        for pattern in statement.deletions
+    )
 
 
 def bind_confidence(statement: ExplainConfidence, catalog: Catalog) -> BoundConfidence:
@@ -160,7 +179,12 @@ def bind_row(values: Sequence[exp.Expr], schema: Schema, script: Script) -> Row:
 
 
 def _deletion(pattern: RowPattern, plan: Plan, catalog: Catalog, script: Script) -> Deletion:
-    definition = _source(pattern.source, plan, catalog)
+    return _deletion_from(_source(pattern.source, plan, catalog), pattern, catalog, script)
+
+
+def _deletion_from(
+    definition: SourceDefinition, pattern: RowPattern, catalog: Catalog, script: Script
+) -> Deletion:
     schema = definition.schema
     if len(pattern.values) > len(schema):
         raise BindingError(
@@ -197,6 +221,23 @@ def _column(name: ColumnName, plan: Plan, catalog: Catalog) -> SourceColumn:
             hint=f"columns with numbers: {', '.join(numbers) or 'none'}",
         )
     return SourceColumn(definition, position)
+
+
+def _known_source(name: Name, catalog: Catalog) -> SourceDefinition:
+    """Return a source or table of the catalog."""
+    definition = catalog.find(name.text)
+    if isinstance(definition, SourceDefinition):
+        return definition
+    known = [d.name for d in (*catalog.sources, *catalog.tables)]
+    what = f"there is no source or table {name.text!r}"
+    if definition is not None:
+        what = f"{name.text!r} is a view: its rows follow from other relations"
+    close = nearest(name.text, known)
+    raise BindingError(
+        what,
+        span=name.span,
+        hint=f"did you mean {close}?" if close else "SHOW SOURCES or SHOW TABLES",
+    )
 
 
 def _source(name: Name, plan: Plan, catalog: Catalog) -> SourceDefinition:

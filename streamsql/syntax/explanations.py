@@ -1,10 +1,11 @@
 """EXPLAIN WHY, EXPLAIN WHAT IF DELETE and EXPLAIN CONFIDENCE: questions about rows.
 
     EXPLAIN [(FORMAT JSON)] WHY (query) ROW (value, …) [WITH (limit = 10, confidence = 'link.pdr')]
-    EXPLAIN [(FORMAT JSON)] WHAT IF DELETE source (value, …) [, source (value, …)] FOR (query)
+    EXPLAIN [(FORMAT JSON)] WHAT IF DELETE source (value, …) [, source (value, …)] [FOR (query)]
     EXPLAIN [(FORMAT JSON)] CONFIDENCE (query) USING source.column [LIMIT n]
 
-In place of `(query)` a view's name may stand.
+In place of `(query)` a view's name may stand; in WHAT IF also that of a running query. WHAT IF
+without FOR is about all running queries that read one of the sources.
 """
 
 import re
@@ -141,11 +142,21 @@ def _what_if(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainWhatIf:
         if len(deletions) >= MAX_PATTERNS:
             cursor.refuse(f"more than {MAX_PATTERNS} deletions at once", hint="ask twice")
         deletions.append(_pattern(cursor))
-    if not cursor.accept("ON"):
-        cursor.expect("FOR", hint=_WHAT_IF)
-    query = _relation(cursor, _WHAT_IF)
-    cursor.end(hint=_WHAT_IF)
-    return ExplainWhatIf(**common, inner=query, deletions=tuple(deletions), format=fmt)
+    query = named = None
+    if cursor.token is not None:
+        if not cursor.accept("ON"):
+            cursor.expect("FOR", hint=_WHAT_IF)
+        place = None if cursor.at("(") else cursor.here()
+        query = _relation(cursor, _WHAT_IF)
+        named = None if place is None else Name(_named(query), place)
+        cursor.end(hint=_WHAT_IF)
+    return ExplainWhatIf(**common, inner=query, deletions=tuple(deletions), format=fmt, named=named)
+
+
+def _named(query: Query) -> str:
+    """Return the name of which a query is `SELECT * FROM name`."""
+    table = query.tree.find(exp.Table)
+    return "" if table is None else table.name
 
 
 def _pattern(cursor: Cursor) -> RowPattern:

@@ -89,11 +89,13 @@ class Query(Statement):
         tree: sqlglot's tree in the StreamSQL dialect; offsets refer to `script`.
         emit: "relation", "istream", "dstream" or "rstream".
         options: `WITH (name = 'value', …)` behind it: how its recursions are maintained.
+        on_close: Where EMIT ON WINDOW CLOSE stands behind it, or None.
     """
 
     tree: exp.Expr = field(compare=False)
     emit: str = "relation"
     options: tuple[Option, ...] = ()
+    on_close: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,11 +195,18 @@ class ExplainWhy(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainWhatIf(Statement):
-    """EXPLAIN WHAT IF DELETE source(values), … FOR (query); format is "text" or "json"."""
+    """EXPLAIN WHAT IF DELETE source(values), … [FOR (query)].
 
-    inner: Query
+    Attributes:
+        inner: The query; None means all running queries that read one of the sources.
+        named: The name behind FOR, of a view or a running query; None where a query is written out.
+        format: "text" or "json".
+    """
+
+    inner: Query | None
     deletions: tuple[RowPattern, ...]
     format: str
+    named: Name | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,14 @@ from rich.console import Console
 
 from deploy.session import LocalSession
 from deploy.session.render import print_result
-from streamsql.binder import bind_confidence, bind_query, bind_what_if, bind_why, define
+from streamsql.binder import (
+    bind_confidence,
+    bind_deletions,
+    bind_query,
+    bind_what_if,
+    bind_why,
+    define,
+)
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
 from streamsql.syntax import (
@@ -52,7 +59,10 @@ def _bind(statement: Statement, catalog: Catalog) -> None:
         case ExplainWhy():
             bind_why(statement, catalog)
         case ExplainWhatIf():
-            bind_what_if(statement, catalog)
+            if statement.inner is None:
+                bind_deletions(statement, catalog)
+            else:
+                bind_what_if(statement, catalog)
         case ExplainConfidence():
             bind_confidence(statement, catalog)
         case _:

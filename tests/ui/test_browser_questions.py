@@ -142,3 +142,36 @@ def test_a_network_without_links_says_so(
     expect(page.locator("#empty")).to_have_text("No link in link at present.")
     expect(page.locator("#target")).to_have_value("view:reachable")
     assert problems == []
+
+
+def test_links_are_found_by_one_end_too_and_what_is_not_there_is_said(
+    network: Any, client: Any, page: Any, problems: list[str], expect: Any
+) -> None:
+    def find(text: str) -> None:
+        page.locator("#find").fill(text)
+        page.locator("#find").press("Enter")
+
+    start(network, client)
+    page.goto(f"{network.address}/network")
+    expect(page.locator("#counts")).to_have_text("4 nodes, 5 links")
+    found = page.locator("#found")
+    find("C")
+    expect(found.locator("h3")).to_have_text("3 links of C")
+    expect(found.locator("button")).to_have_text(["a ↔ c", "b ↔ c", "c ↔ d"])
+    expect(page.locator("line.chosen")).to_have_count(3)
+    expect(page.locator("#guide")).to_be_hidden()
+    found.get_by_role("button", name="c ↔ d").click()
+    expect(page.locator("#verdict")).to_contain_text("Without c → d, 3 of 9 rows would go.")
+    find("d")  # its only link is asked about at once
+    expect(page.locator("#pair")).to_have_text("c → d")
+    expect(found).to_be_hidden()
+    find("c -> b")
+    expect(page.locator("#pair")).to_contain_text("b")
+    find("nowhere")
+    expect(found.locator("h3")).to_have_text("No link of nowhere at present")
+    expect(found).to_contain_text("Write the name of a node")
+    expect(page.locator("#asked")).to_be_hidden()
+    find("")
+    expect(page.locator("#guide")).to_be_visible()
+    expect(found).to_be_hidden()
+    assert problems == []

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from deploy.session import LocalSession
 from deploy.session.render import print_result
-from streamsql.errors import BindingError
+from streamsql.errors import BindingError, UnsupportedError
 
 NETWORK = """
 CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, pdr DOUBLE, ts TIMESTAMP,
@@ -71,6 +71,8 @@ def test_what_if(session: LocalSession) -> None:
     ]
     with pytest.raises(BindingError, match="no base row is meant"):
         session.run("EXPLAIN WHAT IF DELETE link('z') FOR reachable")
+    with pytest.raises(UnsupportedError, match="about running queries, and there are none here"):
+        session.run("EXPLAIN WHAT IF DELETE link('a', 'b')")
 
 
 def test_json_is_one_object_a_line(session: LocalSession) -> None:

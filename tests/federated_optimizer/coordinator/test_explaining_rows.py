@@ -82,6 +82,37 @@ def test_what_if_names_what_goes_and_what_comes_of_every_query(harness: Any) -> 
     harness.run(scenario)
 
 
+def test_the_statement_asks_of_all_running_queries_or_of_one_by_its_name(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        (none,) = await coordinator.execute("EXPLAIN WHAT IF DELETE link('a', 'b')")
+        assert none.text.startswith("no running query reads it; FOR (query)")
+        text = "SELECT src, dst, cost FROM cheapest_path"
+        cheapest = await harness.start_query(coordinator, text, name="cheapest")
+        ends = await harness.start_query(coordinator, "SELECT src FROM Link", name="ends")
+        await harness.start_query(coordinator, "SELECT rid FROM RoomSensor", name="rooms")
+        await harness.until(lambda: len(coordinator.relation(cheapest)) == 6)
+        (both,) = await coordinator.execute("EXPLAIN WHAT IF DELETE link('a', 'b');")
+        assert [query["query"] for query in both.data["queries"]] == ["cheapest", "ends"]
+        assert both.text.startswith("Without link('a', 'b', 1.0):\nquery cheapest: 3 of 6 rows")
+        (data,) = await coordinator.execute("EXPLAIN (FORMAT JSON) WHAT IF DELETE link('a', 'b')")
+        assert (data.text, data.data) == ("", both.data)
+        for name in ("ends", ends):
+            (one,) = await coordinator.execute(f"EXPLAIN WHAT IF DELETE link('a', 'b') FOR {name}")
+            assert [query["query"] for query in one.data["queries"]] == ["ends"]
+        with pytest.raises(BindingError, match="the query does not read link"):
+            await coordinator.execute("EXPLAIN WHAT IF DELETE link('a', 'b') FOR rooms")
+        with pytest.raises(BindingError, match="no source, table or view 'nothing'"):
+            await coordinator.execute("EXPLAIN WHAT IF DELETE link('a', 'b') FOR nothing")
+        with pytest.raises(BindingError, match="no base row is meant"):
+            await coordinator.execute("EXPLAIN WHAT IF DELETE link('z')")
+        fine = ("EXPLAIN WHAT IF DELETE link('a')", "EXPLAIN WHAT IF DELETE link('a') FOR ends")
+        assert all(coordinator.validate(text).diagnoses == () for text in fine)
+        assert coordinator.validate("EXPLAIN WHAT IF DELETE lnk('a')").diagnoses != ()
+
+    harness.run(scenario)
+
+
 def test_what_if_passes_over_queries_that_have_failed(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await linked(federation)

@@ -9,6 +9,7 @@ from streamsql.binder import (
     BoundWhatIf,
     BoundWhy,
     bind_confidence,
+    bind_deletions,
     bind_what_if,
     bind_why,
     define,
@@ -133,6 +134,46 @@ def test_patterns_compare_leading_columns(pattern: list[str | None], ends: tuple
     assert found.chosen("link", row) == wanted
 
 
+def test_what_if_without_a_query_is_about_those_that_run() -> None:
+    statement = parse_statement(
+        "EXPLAIN (FORMAT JSON) WHAT IF DELETE Link('a', *), link(NULL, 'b')"
+    )
+    assert isinstance(statement, ExplainWhatIf)
+    assert (statement.inner, statement.named, statement.format) == (None, None, "json")
+    first, second = bind_deletions(statement, catalog())
+    assert (first.definition.name, first.values, second.values) == (
+        "link",
+        ("a", None),
+        (None, "b"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("deletion", "column", "message", "hint"),
+    [
+        ("lnk('a')", 24, "no source or table 'lnk'", "did you mean link?"),
+        ("reachable('a')", 24, "is a view", "SHOW SOURCES"),
+        ("link(*, *, 'x')", 35, "column 'cost'", "DOUBLE"),
+    ],
+)
+def test_deletions_that_fit_nothing(deletion: str, column: int, message: str, hint: str) -> None:
+    statement = parse_statement(f"EXPLAIN WHAT IF DELETE {deletion}")
+    assert isinstance(statement, ExplainWhatIf)
+    with pytest.raises(QueryError, match=message) as caught:
+        bind_deletions(statement, catalog())
+    assert hint in caught.value.hint
+    assert caught.value.span is not None
+    assert caught.value.span.column == column
+
+
+@pytest.mark.parametrize(("behind", "name"), [("q3", "q3"), ('"my query"', "my query")])
+def test_the_name_behind_for_is_kept(behind: str, name: str) -> None:
+    statement = parse_statement(f"EXPLAIN WHAT IF DELETE link('a') FOR {behind}")
+    assert isinstance(statement, ExplainWhatIf)
+    assert statement.named is not None
+    assert (statement.named.text, statement.named.span.column) == (name, 38)
+
+
 def test_confidence() -> None:
     found = bound(
         "EXPLAIN (FORMAT JSON) CONFIDENCE (SELECT * FROM reachable) USING link.pdr LIMIT 5"
@@ -174,7 +215,8 @@ WRONG = {
     "EXPLAIN WHAT IF link('a') FOR (SELECT 1)": (17, "expected DELETE", "WHAT IF DELETE"),
     "EXPLAIN WHAT IF DELETE link FOR (SELECT 1)": (29, "expected the values", "WHAT IF DELETE"),
     "EXPLAIN WHAT IF DELETE link() FOR (SELECT 1)": (29, "a value is missing", "WHAT IF DELETE"),
-    "EXPLAIN WHAT IF DELETE link('a')": (33, "expected FOR", "WHAT IF DELETE"),
+    "EXPLAIN WHAT IF DELETE link('a') reachable": (34, "expected FOR", "WHAT IF DELETE"),
+    "EXPLAIN WHAT IF DELETE link('a')": (1, "none here", "FOR (query)"),
     "EXPLAIN WHAT IF DELETE lnk('a') FOR link": (24, "does not read a source 'lnk'", "link?"),
     "EXPLAIN WHAT IF DELETE reachable('a') FOR reachable": (24, "is a view", "reads link"),
     "EXPLAIN WHAT IF DELETE machines('a') FOR link": (24, "does not read", "reads link"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from streamsql.binder import (
     bind_confidence,
     bind_delete,
+    bind_deletions,
     bind_insert,
     bind_query,
     bind_what_if,
@@ -107,6 +108,7 @@ def bind(statement: Statement) -> None:
         case ExplainWhy():
             bind_why(statement, CATALOG)
         case ExplainWhatIf():
+            bind_deletions(statement, CATALOG)
             bind_what_if(statement, CATALOG)
         case ExplainConfidence():
             bind_confidence(statement, CATALOG)

@@ -6,13 +6,17 @@ import { QueryRows } from "../map/subscription.js";
 import { changes, notes, problem } from "../why.js";
 import { Graph, pairKey } from "./graph.js";
 import { loadPlaces } from "./layout.js";
+import { linksNamed } from "./finding.js";
 import { readersOf } from "./readers.js";
 
 const byId = (id) => document.getElementById(id);
 
+const MOST_FOUND = 40; // links listed at once
+
 let graph = null;
 let source = null; // definition of the link source shown
 let rows = null; // its rows, followed
+let listed = ""; // what was looked for when links were listed
 let chosen = null; // the pair asked about
 let ticket = 0;
 
@@ -60,7 +64,7 @@ function draw(held, error, query) {
   byId("counts").textContent = error ? error.message : `${count(graph.nodes.size, "node")}, ${count(held.length, "link")}`;
   byId("empty").hidden = held.length > 0;
   byId("empty").textContent = error?.message || query?.error || (query?.status === "starting" ? "Asking the gateways for links…" : `No link in ${source.name} at present.`);
-  fill(byId("links"), [...graph.pairs.values()].map(({ a, b }) => make("option", { value: `${a} ↔ ${b}` })));
+  fill(byId("links"), [...graph.nodes.keys()].sort().map((value) => make("option", { value })).concat([...graph.pairs.values()].map(({ a, b }) => make("option", { value: `${a} ↔ ${b}` }))));
 }
 
 /** How good a pair's links are, by the dearer direction, if the source has costs. */
@@ -176,14 +180,39 @@ function clear() {
   graph?.markNodes("end", new Set());
   unmark();
   byId("asked").hidden = true;
+  byId("found").hidden = true;
   byId("guide").hidden = false;
   byId("find").value = "";
 }
 
+/** Choose the link that was named; of several, or none, tell so. */
 function find(event) {
-  const [a, b] = event.target.value.split("↔").map((part) => part.trim());
-  const pair = a && b && graph.pairs.get(pairKey(a, b));
+  const wanted = event.target.value.trim();
+  if (wanted === listed && !byId("found").hidden) return; // leaving the field is no new question
+  clear();
+  if (!wanted) return;
+  event.target.value = wanted;
+  const pairs = linksNamed(wanted, [...graph.pairs.values()]).sort((p, q) => p.a.localeCompare(q.a) || p.b.localeCompare(q.b));
+  if (pairs.length === 1) return choose(pairs[0]);
+  graph.mark("chosen", new Set(pairs.map(({ a, b }) => pairKey(a, b))));
+  graph.markNodes("end", new Set(pairs.flatMap(({ a, b }) => [a, b])));
+  const shown = pairs.slice(0, MOST_FOUND).map(({ a, b }) => make("li", {}, make("button", { type: "button", onclick: () => pick(pairKey(a, b)) }, `${a} ↔ ${b}`)));
+  const more = pairs.length - shown.length;
+  fill(byId("found"), [
+    make("h3", {}, pairs.length ? `${count(pairs.length, "link")} of ${wanted}` : `No link of ${wanted} at present`),
+    pairs.length ? make("ul", {}, shown) : make("p", { class: "quiet" }, "Write the name of a node, or of both its ends: a ↔ b."),
+    more > 0 && make("p", { class: "quiet" }, `${more} more: write the name of the other end, too.`),
+  ]);
+  byId("found").hidden = false;
+  byId("guide").hidden = true;
+  listed = wanted;
+}
+
+/** Choose a link of the list, if it is still there. */
+function pick(key) {
+  const pair = graph.pairs.get(key);
   if (pair) choose(pair);
+  else fill(byId("found"), make("p", {}, "That link has gone meanwhile."));
 }
 
 start().catch((error) => {
