@@ -124,6 +124,8 @@ class Cutter:
                 return self._join(plan, self.piece(plan.left), self.piece(plan.right))
             case OnClose():
                 return self._on_close(plan)
+            case OnClose():
+                return self._on_close(plan)
             case UnionAll():
                 return self._union(plan)
             case Fixpoint():
@@ -220,7 +222,11 @@ class Cutter:
         return BasePiece(joined, spread, at_left.reasons + at_right.reasons + reasons)
 
     def _on_close(self, plan: OnClose) -> Piece:
-        """Return windows that close where the progress of all sites is known: at one base site."""
+        """Return windows that close where the progress of all sites is known: at one base site.
+
+        The rows are cut before the progress: a site sends its cuts in this order, so what closes a
+        window never overtakes what is in it.
+        """
         (rows,) = (self.gathered(self.piece(child)) for child in plan.left.inputs)
         progress = self.gathered(self.piece(plan.right))
         made = with_inputs(plan, (with_inputs(plan.left, (rows.plan,)), progress.plan))

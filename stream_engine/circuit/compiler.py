@@ -4,11 +4,15 @@ from collections.abc import Callable
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.joins import join_operator
+from stream_engine.circuit.multiway import MultiwayWiring, multiway, shared_plans
 from stream_engine.circuit.nodes import FixpointNode, Node, OperatorNode, RemoteNode, SourceNode
+from stream_engine.circuit.port_order import PortOrderNode
 from stream_engine.operators.aggregate import AggregateOperator
 from stream_engine.operators.distinct import DistinctOperator
 from stream_engine.operators.filter import FilterOperator
 from stream_engine.operators.hop_window import HopWindowOperator
+from stream_engine.operators.multi_join import MultiJoinOperator
+from stream_engine.operators.on_close import OnCloseOperator
 from stream_engine.operators.operator import Operator, RecursiveOperator, TimedOperator
 from stream_engine.operators.project import ProjectOperator
 from stream_engine.operators.rows_window import RowsWindow
@@ -27,6 +31,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
+    OnClose,
     Plan,
     Project,
     RecursiveReference,
@@ -46,17 +51,22 @@ from streamsql.errors import InternalError
 FixpointFactory = Callable[[Fixpoint], RecursiveOperator]
 
 
-def compile_plan(plan: Plan, make_fixpoint: FixpointFactory) -> Circuit:
+def compile_plan(
+    plan: Plan, make_fixpoint: FixpointFactory, *, multiway_joins: bool = True
+) -> Circuit:
     """Return a new circuit for a plan; equal subplans become one node.
 
     Args:
         plan: Any closed plan.
         make_fixpoint: Builds the operator of a recursion; it knows the site and its peers.
+        multiway_joins: Whether trees of inner joins run as one operator, without intermediate
+            results, where nothing else needs these; the answer is the same.
 
     Raises:
         InternalError: The plan reads a recursive relation outside its recursion.
     """
-    compiler = _Compiler(make_fixpoint)
+    shared = shared_plans(plan) if multiway_joins else None
+    compiler = _Compiler(make_fixpoint, shared)
     output = compiler.node_for(plan)
     return Circuit(compiler.nodes, output)
 
@@ -64,8 +74,9 @@ def compile_plan(plan: Plan, make_fixpoint: FixpointFactory) -> Circuit:
 class _Compiler:
     """Nodes made so far, inputs before consumers, and which subplan each computes."""
 
-    def __init__(self, make_fixpoint: FixpointFactory) -> None:
+    def __init__(self, make_fixpoint: FixpointFactory, shared: frozenset[Plan] | None) -> None:
         self.nodes: list[Node] = []
+        self._shared = shared
         self._make_fixpoint = make_fixpoint
         self._numbers: dict[Plan, int] = {}
 
@@ -97,12 +108,50 @@ class _Compiler:
                 return (FixpointNode(plan, recursion), recursion.leaves)
             case RecursiveReference(name=name):
                 raise InternalError(f"recursive relation {name} is read outside its recursion")
+            case OnClose(left=Aggregate(input=child), right=progress):
+                return (self._on_close(plan, child), (child, progress))
+            case OnClose():
+                raise InternalError("windows close over an aggregate")
             case TopN() | HopWindow() | SessionWindow() | SetOperation():
                 return (OperatorNode(plan, _ordered_or_set_operator(plan)), plan.inputs)
+            case Join() | Filter() | Project() if (found := self._multiway(plan)) is not None:
+                return found
             case Join() | AsOfJoin():
                 return (OperatorNode(plan, join_operator(plan)), plan.inputs)
             case Values() | Filter() | Project() | Aggregate() | Distinct() | UnionAll():
                 return (OperatorNode(plan, plain_operator(plan)), plan.inputs)
+
+    def _multiway(self, plan: Plan) -> tuple[Node, tuple[Plan, ...]] | None:
+        """Return one node for a tree of inner joins and the plans it reads, or None."""
+        found = None if self._shared is None else multiway(plan, self._shared)
+        if found is None:
+            return None
+        join, inputs = found
+        node = OperatorNode(plan, MultiJoinOperator(join))
+        node.wiring = MultiwayWiring(plan, ways=len(inputs))
+        return node, inputs
+
+    def _on_close(self, plan: OnClose, child: Plan) -> Node:
+        """Return the node of groups that close; it tells the sessions below what has closed."""
+        forget: Callable[[int], None] | None = None
+        below = _sessions_below(child)
+        if below is not None:
+            node = self.nodes[self.node_for(below)]
+            if isinstance(node, OperatorNode) and isinstance(node.operator, SessionWindowOperator):
+                node.operator.keep_ends()
+                forget = node.operator.forget
+        return PortOrderNode(plan, OnCloseOperator(plan, forget))
+
+
+def _sessions_below(plan: Plan) -> SessionWindow | None:
+    """Return the sessions whose rows a plan passes on one by one, if there are any."""
+    match plan:
+        case SessionWindow():
+            return plan
+        case Filter(input=child) | Project(input=child) | Join(left=child):
+            return _sessions_below(child)
+        case _:
+            return None
 
 
 def plain_operator(

@@ -1,6 +1,6 @@
 """Grouping and aggregation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from stream_engine.operators.accumulators import Changes, accumulator_for
@@ -76,6 +76,12 @@ class AggregateOperator:
         if delta:
             self._change_groups(delta, result)
         return result
+
+    def forget(self, keys: Iterable[Row]) -> None:
+        """Drop groups without a word; nothing of them may come any more."""
+        for key in keys:
+            self._lone.pop(key, None)
+            self._groups.pop(key, None)
 
     def _replace_lone(self, delta: Delta, output_of: Callable[[Row], Row], result: Delta) -> Delta:
         """Take and put the only rows of groups; return the changes that are not of this kind.

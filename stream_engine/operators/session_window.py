@@ -1,6 +1,7 @@
 """Session windows: rows of a partition that follow each other closely."""
 
 from collections.abc import Iterator
+from heapq import heappop, heappush
 
 from stream_engine.state.columns import picker
 from stream_engine.state.sorted_list import SortedList
@@ -171,6 +172,7 @@ class SessionWindowOperator:
     """
 
     def __init__(self, plan: SessionWindow) -> None:
+        self._ends: list[tuple[int, Row, int]] | None = None
         self._time = plan.time
         self._gap = plan.gap
         self._partition_of = picker(plan.partition)
@@ -184,6 +186,9 @@ class SessionWindowOperator:
         """Return the rows that came and went, and those whose session has other bounds."""
         result: Delta = {}
         for key, changes in self._by_partition(delta).items():
+            if self._ends is not None:
+                for time in changes:
+                    heappush(self._ends, (time + self._gap, key, time))
             partition = self._partitions.get(key)
             if partition is None:
                 partition = self._partitions[key] = _Partition()
@@ -197,6 +202,32 @@ class SessionWindowOperator:
         """Return the number of distinct rows."""
         partitions = self._partitions.values()
         return sum(len(rows) for partition in partitions for rows in partition.rows.values())
+
+    def keep_ends(self) -> None:
+        """Keep the ends of sessions in order from the first row on: `forget` will be called."""
+        self._ends = []
+
+    def forget(self, before: int) -> None:
+        """Drop the sessions that have ended by a watermark, without a word.
+
+        No row that is still to come is old enough to touch them. O(log times) a time dropped.
+        """
+        ends = self._ends
+        while ends and ends[0][0] <= before:
+            _end, key, time = heappop(ends)
+            partition = self._partitions.get(key)
+            if partition is None or time not in partition.rows:
+                continue
+            start, last = partition.session_of(time)
+            if last + self._gap > before:
+                heappush(ends, (last + self._gap, key, time))
+                continue
+            for gone in list(partition.times.between(start, last)):
+                partition.times.discard(gone)
+                del partition.rows[gone]
+            partition.forget(start)
+            if not partition.rows:
+                del self._partitions[key]
 
     def _by_partition(self, delta: Delta) -> dict[Row, dict[int, Delta]]:
         position, partition_of = self._time, self._partition_of

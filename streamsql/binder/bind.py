@@ -1,12 +1,15 @@
-"""Queries: WITH, SELECT and UNION, and the checks that need the whole plan."""
+"""Queries: WITH, SELECT and set operations, and the checks that need the whole plan."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
-from streamsql.algebra.operators import Distinct, Plan, UnionAll
+from streamsql.algebra.operators import Plan
 from streamsql.binder.branches import RecursiveDefinition
+from streamsql.binder.closing import with_close
 from streamsql.binder.components import components
+from streamsql.binder.constant_rows import bind_values
 from streamsql.binder.dependences import names_read, refers_to_name
 from streamsql.binder.environment import (
     Binding,
@@ -17,13 +20,17 @@ from streamsql.binder.environment import (
 )
 from streamsql.binder.mutual import bind_mutual
 from streamsql.binder.options import with_choice
+from streamsql.binder.outer import without_outer
 from streamsql.binder.pushing import push_selections
+from streamsql.binder.queries import Block, Queries
+from streamsql.binder.ranks import check_ranks
 from streamsql.binder.recursion import bind_recursive
 from streamsql.binder.relations import renamed, with_names
-from streamsql.binder.select import bind_select
+from streamsql.binder.select import bind_block
+from streamsql.binder.set_operations import bind_set_operation, with_extent
 from streamsql.binder.shape import only
 from streamsql.binder.termination import check_termination
-from streamsql.binder.unions import aligned
+from streamsql.binder.top import output_order, shown_order
 from streamsql.binder.warnings import add_plan_warnings
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import ViewDefinition
@@ -39,23 +46,35 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     """
     binding = Binding(catalog)
     environment = Environment(binding, query.script)
-    plan = bind_relation_query(_without_order(query.tree, binding), environment)
-    return finished(with_choice(plan, query, binding), query.emit, binding)
+    plan = bind_relation_query(_unordered(query.tree), environment)
+    only_shown = _order_is_shown_only(query.tree)
+    order = (output_order if only_shown else shown_order)(query.tree, plan.schema, environment)
+    if order and query.emit != "relation":
+        binding.warn("ORDER BY is ignored: a stream has the order of its changes")
+    bound = finished(with_choice(plan, query, binding), query.emit, binding)
+    return replace(bound, order=order if query.emit == "relation" else ())
 
 
 def finished(plan: Plan, emit: str, binding: Binding) -> BoundQuery:
     """Push MIN and MAX into recursions, check that all of them end, and collect warnings."""
+    check_ranks(plan, binding)
     pushed = push_selections(plan)
     check_termination(pushed.plan, binding.places, pushed.reasons)
     add_plan_warnings(pushed.plan, binding)
     return BoundQuery(pushed.plan, pushed.plan.schema, emit, tuple(binding.warnings))
 
 
-def _without_order(tree: exp.Expr, binding: Binding) -> exp.Expr:
-    """Drop a final ORDER BY with a warning; ORDER BY … LIMIT stays and is refused."""
-    if tree.args.get("order") is None or tree.args.get("limit") is not None:
+def _order_is_shown_only(tree: exp.Expr) -> bool:
+    """Whether an ORDER BY chooses no rows: it only says how the result is shown."""
+    distinct = tree.args.get("distinct")
+    first_of = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+    limited = tree.args.get("limit") is not None or tree.args.get("offset") is not None
+    return not limited and not first_of
+
+
+def _unordered(tree: exp.Expr) -> exp.Expr:
+    if tree.args.get("order") is None or not _order_is_shown_only(tree):
         return tree
-    binding.warn("ORDER BY is ignored: the order of a continuous result is up to the reader")
     copied = tree.copy()
     copied.set("order", None)
     return copied
@@ -63,31 +82,38 @@ def _without_order(tree: exp.Expr, binding: Binding) -> exp.Expr:
 
 def bind_relation_query(tree: exp.Expr, environment: Environment) -> Plan:
     """Return the plan of a query inside another one, unchecked for termination."""
+    if isinstance(tree, exp.Select):
+        return bind_block_query(tree, environment, lift=False).plan
     clause = tree.args.get("with_")
     if clause is not None:
         environment = _with(clause, environment)
     match tree:
-        case exp.Select():
-            return bind_select(tree, environment, bind_relation_query, bind_view)
-        case exp.Union():
-            return _union(tree, environment)
+        case exp.Union() | exp.Intersect() | exp.Except():
+            return bind_set_operation(tree, environment, bind_relation_query)
+        case exp.Values():
+            return bind_values(tree, environment)
         case exp.Subquery():
-            only(tree, environment, "this", "with_", "alias")
-            return renamed(
+            only(tree, environment, "this", "with_", "alias", "order", "limit", "offset")
+            plan = renamed(
                 bind_relation_query(tree.this, environment), tree.args.get("alias"), environment
             )
-        case exp.Intersect() | exp.Except():
-            word = "INTERSECT" if isinstance(tree, exp.Intersect) else "EXCEPT"
-            hint = (
-                "join both queries on all columns"
-                if word == "INTERSECT"
-                else "LEFT JOIN the second query and keep rows WHERE its key IS NULL"
-            )
-            raise environment.unsupported(tree, f"{word} is not supported", hint=hint)
+            return with_extent(plan, tree, environment)
         case _:
             raise environment.unsupported(
                 tree, "this is not a query", hint="a query begins with SELECT or WITH"
             )
+
+
+def bind_block_query(tree: exp.Expr, environment: Environment, *, lift: bool) -> Block:
+    """Return a SELECT with its WITH clause; see `streamsql.binder.select.bind_block`."""
+    clause = tree.args.get("with_")
+    if clause is not None:
+        outer = environment.outer
+        inside = without_outer(environment, "and a query in WITH cannot read it")
+        environment = replace(_with(clause, inside), outer=outer)
+    if not isinstance(tree, exp.Select):
+        return Block(bind_relation_query(tree, environment))
+    return bind_block(tree, environment, QUERIES, lift=lift)
 
 
 def bind_view(definition: ViewDefinition, query: Query, environment: Environment) -> Plan:
@@ -102,6 +128,7 @@ def _view_plan(definition: ViewDefinition, query: Query, environment: Environmen
         recursion = RecursiveDefinition(definition.name.lower(), columns, query.tree, query.tree)
         return bind_recursive(recursion, environment, bind_relation_query)
     plan = bind_relation_query(_without_order(query.tree, environment.binding), environment)
+    plan = with_close(plan, query.on_close)
     return with_names(plan, columns, query.tree, environment) if columns else plan
 
 
@@ -169,23 +196,4 @@ def _plain_table(table: exp.Expr, name: str, environment: Environment) -> Plan:
     return renamed(bind_relation_query(table.this, environment), alias, environment)
 
 
-def _union(tree: exp.Union, environment: Environment) -> Plan:
-    only(tree, environment, "this", "expression", "distinct", "with_")
-    branches = [_branch(tree.this, environment), _branch(tree.expression, environment)]
-    flat: list[Plan] = []
-    distinct = bool(tree.args.get("distinct"))
-    for branch in branches:
-        flat += _absorbed(branch, distinct=distinct)
-    union = UnionAll(tuple(aligned(flat, tree, environment, "UNION")))
-    return Distinct(union) if distinct else union
-
-
-def _branch(tree: exp.Expr, environment: Environment) -> Plan:
-    return bind_relation_query(tree, environment)
-
-
-def _absorbed(plan: Plan, *, distinct: bool) -> list[Plan]:
-    """Merge a union below a union where that does not change the answer."""
-    if distinct and isinstance(plan, Distinct) and isinstance(plan.input, UnionAll):
-        return list(plan.input.branches)
-    return list(plan.branches) if isinstance(plan, UnionAll) else [plan]
+QUERIES = Queries(bind_relation_query, bind_view, bind_block_query)

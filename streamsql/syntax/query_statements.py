@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
-from streamsql.errors import QuerySyntaxError
+from streamsql.errors import QuerySyntaxError, Span
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.options import refuse_inside, split_options
 from streamsql.syntax.places import Script
 from streamsql.syntax.queries import parse_query
 from streamsql.syntax.statements import Option, Query
 
+_CLOSE = ("EMIT", "ON", "WINDOW", "CLOSE")
 _EMITS = ("ISTREAM", "DSTREAM", "RSTREAM")
 
 
@@ -36,6 +37,7 @@ def query_of(script: Script, tokens: Sequence[Token]) -> Query:
     first, last = tokens[0], tokens[-1]
     text = script.text[first.start : last.end + 1]
     tokens, options = split_options(script, tokens)
+    tokens, on_close = _split_close(script, tokens)
     cursor = Cursor(script, tokens)
     emit = cursor.word()
     if emit in _EMITS and cursor.word(1) == "(":
@@ -61,7 +63,33 @@ def query_of(script: Script, tokens: Sequence[Token]) -> Query:
         tree=tree,
         emit=kind,
         options=options,
+        on_close=on_close,
     )
+
+
+def _split_close(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Token], Span | None]:
+    """Take EMIT ON WINDOW CLOSE off the end of a query's tokens.
+
+    Raises:
+        QuerySyntaxError: EMIT is followed by something else.
+    """
+    depth = 0
+    for number, token in enumerate(tokens):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        following = tokens[number + 1] if number + 1 < len(tokens) else None
+        if depth or token.text.upper() != "EMIT" or following is None or not number:
+            continue
+        if following.token_type == TokenType.ON:
+            place = script.span(token.start, tokens[-1].end)
+            words = [word.text.upper() for word in tokens[number:]]
+            if words != list(_CLOSE):
+                raise QuerySyntaxError(
+                    "expected EMIT ON WINDOW CLOSE at the end of the query",
+                    span=place,
+                    hint="EMIT ON WINDOW CLOSE gives each window once, when it is over",
+                )
+            return tokens[:number], place
+    return tokens, None
 
 
 def with_options(query: Query, options: tuple[Option, ...]) -> Query:

@@ -1,0 +1,112 @@
+"""Groups that are given once, when the watermark has passed the end of their window."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from stream_engine.operators.aggregate import AggregateOperator
+from streamsql.algebra.operators import Aggregate, OnClose
+from streamsql.data.delta import Delta, add
+from streamsql.data.types import Row
+from streamsql.errors import InternalError
+
+GROUPS, PROGRESS = 0, 1
+
+
+class OnCloseOperator:
+    """EMIT ON WINDOW CLOSE over groups one of whose columns is the end of a window.
+
+    The left input is what the groups are made of, not the groups: a group is dropped with its
+    window, so only open windows are remembered, however long the query runs. What still reaches a
+    closed window (a stored table that changed, a site that was away) changes nothing any more and
+    is counted. The watermark is the least of all sites' rows; it never goes back, and while there
+    is no row it stays where it is.
+
+    State: that of the open groups, twice. Work: that of the aggregate, O(log windows) for a new
+    window, and O(1) for a group that closes.
+
+        input      {(10, a): 1}    watermark 5 → 10
+        output     {}              {(10, a, …): 1}         window end by first column
+
+    Attributes:
+        too_late: Weight of input rows that came for a closed window.
+    """
+
+    def __init__(self, plan: OnClose, forget: Callable[[int], None] | None = None) -> None:
+        """Build the aggregate.
+
+        Args:
+            plan: With the aggregate.
+            forget: Told the new watermark after windows have closed.
+
+        Raises:
+            InternalError: The plan has no aggregate.
+        """
+        if not isinstance(plan.left, Aggregate):
+            raise InternalError("windows close over an aggregate")
+        self._aggregate = AggregateOperator(plan.left.group, plan.left.aggregates)
+        self._key_width = len(plan.left.group)
+        self._input_end = plan.left.group[plan.end]
+        self._end = plan.end
+        self._forget = forget
+        self._marks: dict[Row, int] = {}
+        self._closed: int | None = None
+        self._open: dict[int, Delta] = {}
+        self._ends: list[int] = []
+        self.too_late = 0
+
+    def initial(self) -> Delta:
+        """Return nothing: a window must close first."""
+        return {}
+
+    def apply(self, port: int, delta: Delta) -> Delta:
+        """Take what the groups are made of, or the sites' progress; return what has closed.
+
+        In a step the rows have to come before the progress that closes their windows.
+        """
+        if port == PROGRESS:
+            return self._advance(delta)
+        for row, weight in self._aggregate.apply(0, self._in_time(delta)).items():
+            end = row[self._end]
+            if not isinstance(end, int):
+                continue  # it is in no window
+            rows = self._open.get(end)
+            if rows is None:
+                rows = self._open[end] = {}
+                heappush(self._ends, end)
+            add(rows, row, weight)
+        return {}
+
+    def state_rows(self) -> int:
+        """Return the groups of open windows and what their aggregates remember."""
+        return self._aggregate.state_rows() + sum(map(len, self._open.values()))
+
+    def _in_time(self, delta: Delta) -> Delta:
+        """Return the rows of windows that are open."""
+        closed, position = self._closed, self._input_end
+        if closed is None:
+            return delta
+        kept: Delta = {}
+        for row, weight in delta.items():
+            end = row[position]
+            if isinstance(end, int) and end <= closed:
+                self.too_late += abs(weight)
+            else:
+                kept[row] = weight
+        return kept
+
+    def _advance(self, delta: Delta) -> Delta:
+        for row, weight in delta.items():
+            add(self._marks, row, weight)
+        least = min((mark for _site, mark in self._marks if isinstance(mark, int)), default=None)
+        if least is None or (self._closed is not None and least <= self._closed):
+            return {}
+        self._closed = least
+        result: Delta = {}
+        ends = self._ends
+        while ends and ends[0] <= least:
+            rows = self._open.pop(heappop(ends))
+            self._aggregate.forget([row[: self._key_width] for row in rows])
+            result.update(rows)
+        if result and self._forget is not None:
+            self._forget(least)
+        return result

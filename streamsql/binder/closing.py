@@ -1,0 +1,160 @@
+"""EMIT ON WINDOW CLOSE: groups by a window's end, given once the watermark has passed it."""
+
+import msgspec
+
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import (
+    Aggregate,
+    Filter,
+    HopWindow,
+    Join,
+    JoinKind,
+    OnClose,
+    Plan,
+    Project,
+    Scan,
+    ScanPart,
+    SessionWindow,
+    SourceKind,
+    UnionAll,
+    transform_up,
+    walk_plan,
+    with_inputs,
+)
+from streamsql.errors import BindingError, Span, UnsupportedError
+
+TimeWindow = HopWindow | SessionWindow
+
+
+def with_close(plan: Plan, place: Span | None) -> Plan:
+    """Return a query's plan with its groups held back until their windows close.
+
+    Args:
+        plan: Of the query.
+        place: Where EMIT ON WINDOW CLOSE stands; None: nothing is to be done.
+
+    Raises:
+        BindingError: Nothing groups by the end of a window, or a stream has no watermark.
+        UnsupportedError: The windows are over something else than append-only streams.
+    """
+    if place is None:
+        return plan
+    match plan:
+        case Filter(input=child) | Project(input=child):
+            return with_inputs(plan, (with_close(child, place),))
+        case Aggregate():
+            return _closing(plan, place)
+        case _:
+            raise BindingError(
+                "EMIT ON WINDOW CLOSE needs groups by a window",
+                span=place,
+                hint="SELECT window_end, COUNT(*) FROM TUMBLE(s, ts, INTERVAL '1 minute') "
+                "GROUP BY window_start, window_end EMIT ON WINDOW CLOSE",
+            )
+
+
+def _closing(plan: Aggregate, place: Span) -> Plan:
+    for position, column in enumerate(plan.group):
+        found = _window_of(plan.input, column)
+        if found is not None:
+            scans = _streams(plan.input, found, place)
+            logs = {scan: msgspec.structs.replace(scan, ttl=None) for scan in scans}
+
+            def as_log(node: Plan, logs: dict[Scan, Scan] = logs) -> Plan:
+                return logs.get(node, node) if isinstance(node, Scan) else node
+
+            progress = [msgspec.structs.replace(s, part=ScanPart.PROGRESS) for s in logs.values()]
+            right: Plan = progress[0] if len(progress) == 1 else UnionAll(tuple(progress))
+            return OnClose(transform_up(plan, as_log), right, position)
+    raise BindingError(
+        "EMIT ON WINDOW CLOSE needs the end of a window among the groups",
+        span=place,
+        hint="add window_end to GROUP BY, of TUMBLE, HOP or SESSION in FROM",
+    )
+
+
+def _window_of(plan: Plan, position: int) -> TimeWindow | None:
+    """Return the window whose end a column is, or None."""
+    match plan:
+        case HopWindow(input=child) | SessionWindow(input=child):
+            if position == len(child.schema) + 1:
+                return plan
+            return _window_of(child, position) if position < len(child.schema) else None
+        case Filter(input=child):
+            return _window_of(child, position)
+        case Project(input=child, expressions=expressions):
+            expression = expressions[position]
+            if not isinstance(expression, Column):
+                return None
+            return _window_of(child, expression.position)
+        case Join(left=left, right=right, kind=JoinKind.INNER | JoinKind.LEFT as kind):
+            width = len(left.schema)
+            if position < width:
+                return _window_of(left, position)
+            return _window_of(right, position - width) if kind == JoinKind.INNER else None
+        case Join(left=left):
+            return _window_of(left, position) if position < len(left.schema) else None
+        case _:
+            return None
+
+
+def _streams(plan: Plan, window: TimeWindow, place: Span) -> list[Scan]:
+    """Return the scans below a window; all else that the groups read must be stored tables."""
+    inside = [node for node in walk_plan(window.input) if isinstance(node, Scan)]
+    for node in walk_plan(plan):
+        if isinstance(node, Scan) and node not in inside and node.kind != SourceKind.TABLE:
+            raise UnsupportedError(
+                f"EMIT ON WINDOW CLOSE over a join with {node.source!r}, which has no such window",
+                span=place,
+                hint="join with stored tables, or leave EMIT ON WINDOW CLOSE out",
+            )
+    for node in walk_plan(window.input):
+        if not isinstance(node, Scan | Filter | Project | UnionAll):
+            raise UnsupportedError(
+                "EMIT ON WINDOW CLOSE needs windows over a stream as it arrives",
+                span=place,
+                hint="put TUMBLE, HOP or SESSION around the stream itself, and filter below it",
+            )
+    for scan in inside:
+        _check(scan, place)
+        _check_time(window, place)
+    return list(dict.fromkeys(inside))
+
+
+def _check(scan: Scan, place: Span) -> None:
+    if scan.kind != SourceKind.STREAM or scan.key or scan.part != ScanPart.ROWS:
+        raise UnsupportedError(
+            f"a window over {scan.source!r} never closes: its rows are replaced by later ones",
+            span=place,
+            hint="use a stream without KEY, or leave EMIT ON WINDOW CLOSE out",
+        )
+    if scan.lateness is None:
+        raise BindingError(
+            f"a window over {scan.source!r} never closes: it has no watermark",
+            span=place,
+            hint=f"CREATE SOURCE {scan.source} (…, WATERMARK FOR ts AS ts - INTERVAL '5 s')",
+        )
+
+
+def _check_time(window: TimeWindow, place: Span) -> None:
+    if not _is_event_time(window.input, window.time):
+        raise BindingError(
+            "EMIT ON WINDOW CLOSE needs windows over the event time",
+            span=place,
+            hint="give the column that WATERMARK names to TUMBLE, HOP or SESSION",
+        )
+
+
+def _is_event_time(plan: Plan, position: int) -> bool:
+    match plan:
+        case Scan(time_column=time):
+            return time == position
+        case Filter(input=child):
+            return _is_event_time(child, position)
+        case Project(input=child, expressions=expressions):
+            expression = expressions[position]
+            return isinstance(expression, Column) and _is_event_time(child, expression.position)
+        case UnionAll(branches=branches):
+            return all(_is_event_time(branch, position) for branch in branches)
+        case _:
+            return False

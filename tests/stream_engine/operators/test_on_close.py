@@ -1,0 +1,146 @@
+"""Windows that close: once, exactly, and remembered no longer."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_engine.site import SiteEngine
+from streamsql.algebra.expressions import Call, Column, Literal
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    AggregateFunction,
+    Filter,
+    HopWindow,
+    OnClose,
+    Plan,
+    Scan,
+    ScanPart,
+    SessionWindow,
+    SourceKind,
+    UnionAll,
+)
+from streamsql.data.delta import Delta, accumulate
+from streamsql.data.events import SourceEvent
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.reference import Database, evaluate
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+
+COLUMNS = Schema.of(("k", DataType.TEXT), ("v", DataType.INTEGER), ("ts", DataType.TIMESTAMP))
+LATENESS = 5
+
+
+def scan(part: ScanPart = ScanPart.ROWS, source: str = "s") -> Scan:
+    return Scan(source, SourceKind.STREAM, COLUMNS, (), 2, None, LATENESS, part)
+
+
+CALLS = (
+    AggregateCall(AggregateFunction.COUNT_ALL, (), "n"),
+    AggregateCall(AggregateFunction.SUM, (Column(1, "v", DataType.INTEGER),), "total"),
+)
+BIG = Call(">", (Column(1, "v", DataType.INTEGER), Literal(1, DataType.INTEGER)), DataType.BOOLEAN)
+
+
+def closing(windows: Plan) -> OnClose:
+    """Count and sum per key and window."""
+    return OnClose(Aggregate(windows, (0, 3, 4), CALLS), scan(ScanPart.PROGRESS), 2)
+
+
+PLANS = {
+    "tumble": closing(HopWindow(scan(), 2, size=10, hop=10)),
+    "hop": closing(HopWindow(Filter(scan(), BIG), 2, size=10, hop=4, offset=1)),
+    "session": closing(SessionWindow(scan(), 2, gap=4, partition=(0,))),
+    "sessions of all": closing(Filter(SessionWindow(scan(), 2, gap=3), BIG)),
+}
+
+EVENTS = st.lists(
+    st.builds(
+        lambda k, v, ts, delete: SourceEvent((k, v, ts), ts, delete),
+        st.sampled_from("ab"),
+        st.integers(0, 3),
+        st.integers(0, 60),
+        st.sampled_from([False, False, False, True]),
+    ),
+    max_size=40,
+)
+
+
+def follow(plan: Plan, batches: list[list[SourceEvent]]) -> tuple[Delta, bool, SiteEngine]:
+    """Return what a site gives in these batches, and whether it ever took a row back."""
+    site = SiteEngine("base", 1)
+    fragment = Fragment("f1", Engine.BASE, plan, ("base",))
+    site.install(FragmentBundle("q", 1, (fragment,), plan.schema))
+    total: Delta = {}
+    taken_back = False
+    for now, batch in enumerate([[], *batches]):
+        if batch:
+            site.ingest("s", batch)
+        step = site.step(now)
+        assert not step.failures
+        for sent in step.outgoing:
+            delta = {row.row: row.weight for row in sent.batch.deltas}
+            taken_back |= any(weight < 0 for weight in delta.values())
+            accumulate(total, delta)
+    return total, taken_back, site
+
+
+@given(st.sampled_from(sorted(PLANS)), EVENTS, st.data())
+def test_any_batching_gives_each_closed_window_once(
+    name: str, events: list[SourceEvent], data: st.DataObject
+) -> None:
+    # A withdrawal of a row that never came is not legal for a log: it is trusted.
+    sent = [event for event in events if not event.delete]
+    batches: list[list[SourceEvent]] = [[]]
+    for event in sent:
+        if data.draw(st.booleans()):
+            batches.append([])
+        batches[-1].append(event)
+    plan = PLANS[name]
+    found, taken_back, _ = follow(plan, batches)
+    database = Database()
+    database.append("s", sent, "base")
+    assert found == evaluate(plan, database, 0)
+    assert not taken_back
+
+
+def test_a_closed_window_is_forgotten_and_open_ones_are_not_shown() -> None:
+    events = [SourceEvent(("a", 1, ts), ts) for ts in range(1_000)]
+    for name in ("tumble", "hop"):
+        _, _, site = follow(PLANS[name], [events[:500], events[500:]])
+        (statistics,) = site.statistics()
+        assert sum(entry.state_rows for entry in statistics.operators) < 100
+    sparse = [SourceEvent(("a", 2, ts), ts) for ts in range(0, 10_000, 10)]
+    _, _, site = follow(PLANS["session"], [sparse])
+    (statistics,) = site.statistics()
+    assert sum(entry.state_rows for entry in statistics.operators) < 10
+
+
+def test_every_site_must_have_passed_the_end() -> None:
+    other = scan(ScanPart.PROGRESS, "other")
+    plan = OnClose(
+        Aggregate(HopWindow(scan(), 2, 10, 10), (4,), CALLS[:1]),
+        UnionAll((scan(ScanPart.PROGRESS), other)),
+        0,
+    )
+    site = SiteEngine("base", 1)
+    site.install(
+        FragmentBundle("q", 1, (Fragment("f1", Engine.BASE, plan, ("base",)),), plan.schema)
+    )
+    site.step(0)
+
+    def rows() -> list[tuple[object, ...]]:
+        return [r.row for sent in site.step(1).outgoing for r in sent.batch.deltas]
+
+    site.ingest("other", [SourceEvent(("x", 1, 3), 3)])
+    site.ingest("s", [SourceEvent(("a", 1, 1), 1), SourceEvent(("a", 1, 40), 40)])
+    assert rows() == []
+    site.ingest("other", [SourceEvent(("x", 1, 15), 15)])
+    assert rows() == [(10, 1)]
+
+
+def test_late_events_are_a_stream_of_their_own() -> None:
+    late = scan(ScanPart.LATE)
+    found, _, _ = follow(late, [[SourceEvent(("a", 1, 20), 20), SourceEvent(("b", 2, 14), 14)]])
+    assert found == {("b", 2, 14): 1}
+    rows, _, _ = follow(scan(), [[SourceEvent(("a", 1, 20), 20), SourceEvent(("b", 2, 14), 14)]])
+    assert rows == {("a", 1, 20): 1}
