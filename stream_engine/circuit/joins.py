@@ -19,8 +19,9 @@ def join_operator(plan: Join | AsOfJoin) -> Operator:
     left, right = len(plan.left.schema), len(plan.right.schema)
     match plan.kind:
         case JoinKind.INNER:
-            if residual is not None and find_band(residual, left)[0] is not None:
-                return BandJoinOperator(keys, residual, left)
+            condition = find_band(residual, left)
+            if condition is not None:
+                return BandJoinOperator(keys, condition)
             return JoinOperator(keys, residual)
         case JoinKind.LEFT:
             return LeftJoinOperator(keys, residual, left, right)

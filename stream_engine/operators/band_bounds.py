@@ -2,7 +2,8 @@
 
 `a.ts BETWEEN b.ts - 10 AND b.ts + 10` says -10 <= a.ts - b.ts <= 10. Of a side kept in the order of
 its value then only a range is searched. What is found may be wider than the condition where
-arithmetic rounds or overflows, so such parts are checked again on what was found.
+arithmetic rounds or overflows, so such parts are checked again on what was found: sums of doubles
+always, sums of integers only where numbers are so large that a sum may not fit 64 bits.
 """
 
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from streamsql.algebra.expressions import (
     map_columns,
 )
 from streamsql.data.types import DataType
+
+ORDINARY = 2**62
+"""Integers up to here, moved by constants that add up to half of it, fit 64 bits."""
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
@@ -56,27 +60,27 @@ class Band:
     high: Bound | None
     rounds: float | None
 
-    def for_left(self, value: Any) -> tuple[Any, Any, bool, bool]:
-        """Return the range of left values that meet a right value: low, high, low/high is open."""
+    def ends(self, side: int) -> tuple[float | None, float | None, bool, bool]:
+        """Return what to add to a value of the other side to get this side's range of values.
+
+        Args:
+            side: 0 for the left one, 1 for the right one.
+
+        Returns:
+            Low, high (None: no end), and whether the low and the high end itself are outside.
+        """
         low, high = self.low, self.high
+        if side:
+            low = None if self.high is None else Bound(-self.high.offset, self.high.is_open)
+            high = None if self.low is None else Bound(-self.low.offset, self.low.is_open)
         return (
-            None if low is None else self._moved(value, low.offset, -1),
-            None if high is None else self._moved(value, high.offset, 1),
+            None if low is None else low.offset,
+            None if high is None else high.offset,
             low is not None and low.is_open,
             high is not None and high.is_open,
         )
 
-    def for_right(self, value: Any) -> tuple[Any, Any, bool, bool]:
-        """Return the range of right values that meet a left value."""
-        low, high = self.low, self.high
-        return (
-            None if high is None else self._moved(value, -high.offset, -1),
-            None if low is None else self._moved(value, -low.offset, 1),
-            high is not None and high.is_open,
-            low is not None and low.is_open,
-        )
-
-    def _moved(self, value: Any, offset: float, direction: int) -> Any:
+    def moved(self, value: Any, offset: float, direction: int) -> Any:
         """Return value + offset, a little further out where sums of doubles may have rounded."""
         if self.rounds is None:
             return value + offset if offset else value
@@ -87,8 +91,28 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class BandedCondition:
+    """A join's condition with a band in it.
+
+    Attributes:
+        band: The band.
+        rest: What is to be checked beside it where the values compared are ordinary (`ORDINARY`).
+        careful: What is to be checked otherwise; the same if there is no arithmetic in the band.
+    """
+
+    band: Band
+    rest: Expression | None
+    careful: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Range:
-    """What one comparison says of a difference; `exact` if it says nothing else."""
+    """What one comparison says of a difference.
+
+    Attributes:
+        exact: It says nothing else.
+        ordinary: It says nothing else if the values are ordinary.
+    """
 
     left: Expression
     right: Expression
@@ -96,12 +120,11 @@ class _Range:
     high: Bound | None
     rounds: float | None
     exact: bool
+    ordinary: bool
 
 
-def find_band(
-    residual: Expression | None, left_width: int
-) -> tuple[Band | None, Expression | None]:
-    """Return the best band of a join's condition, and the rest of the condition to be checked.
+def find_band(residual: Expression | None, left_width: int) -> BandedCondition | None:
+    """Return the best band of a join's condition and what is left to check, or None.
 
     A band with two ends is better than one with one, then that which was written first.
 
@@ -111,41 +134,40 @@ def find_band(
     """
     parts = conjuncts(residual)
     ranges = [(n, r) for n, part in enumerate(parts) for r in _ranges(part, left_width)]
-    best: tuple[Band, set[int]] | None = None
+    best: list[tuple[int, _Range]] = []
     for _, wanted in ranges:
         pair = (wanted.left, wanted.right)
-        made = _united([(n, r) for n, r in ranges if (r.left, r.right) == pair])
-        if best is None or _ends(made[0]) > _ends(best[0]):
-            best = made
-    if best is None:
-        return None, residual
-    band, told = best
-    return band, conjunction([part for n, part in enumerate(parts) if n not in told])
+        same = [(n, r) for n, r in ranges if (r.left, r.right) == pair]
+        if not best or _ends(same) > _ends(best):
+            best = same
+    if not best:
+        return None
+    rounds = [found.rounds for _, found in best if found.rounds is not None]
+    told: set[int] = set()
+    ordinary: set[int] = set()
+    if not rounds:  # else the ends are moved outwards, so nothing is told by them alone
+        told = {number for number, found in best if found.exact}
+        ordinary = told | {number for number, found in best if found.ordinary}
+    first = best[0][1]
+    return BandedCondition(
+        Band(
+            first.left,
+            first.right,
+            max((r.low for _, r in best if r.low), key=_tightness, default=None),
+            min((r.high for _, r in best if r.high), key=_looseness, default=None),
+            max(rounds, default=None),
+        ),
+        conjunction([part for n, part in enumerate(parts) if n not in ordinary]),
+        conjunction([part for n, part in enumerate(parts) if n not in told]),
+    )
 
 
-def _ends(band: Band) -> int:
-    return (band.low is not None) + (band.high is not None)
+def _ends(ranges: list[tuple[int, _Range]]) -> int:
+    return any(r.low for _, r in ranges) + any(r.high for _, r in ranges)
 
 
-def _united(ranges: list[tuple[int, _Range]]) -> tuple[Band, set[int]]:
-    """Return the band of ranges of one difference, and the conditions it makes superfluous."""
-    low: Bound | None = None
-    high: Bound | None = None
-    rounds: float | None = None
-    told = {number for number, found in ranges if found.exact}
-    for _, found in ranges:
-        if found.low is not None and (low is None or _tightness(found.low) > _tightness(low)):
-            low = found.low
-        if found.high is not None and (
-            high is None or (-found.high.offset, found.high.is_open) > (-high.offset, high.is_open)
-        ):
-            high = found.high
-        if found.rounds is not None:
-            rounds = max(rounds or 0.0, found.rounds)
-    first = ranges[0][1]
-    if rounds is not None:  # the ends are moved outwards, so nothing is told by them alone
-        told = set()
-    return Band(first.left, first.right, low, high, rounds), told
+def _looseness(high: Bound) -> tuple[float, bool]:
+    return (high.offset, not high.is_open)
 
 
 def _tightness(low: Bound) -> tuple[float, bool]:
@@ -220,22 +242,24 @@ def _range(  # noqa: PLR0913  (a comparison with its offset and how it rounds)
     """Return `left operator right + offset` with constants moved into the offset.
 
     Only a bare comparison is exact: a sum that does not fit 64 bits is NULL and compares with
-    nothing.
+    nothing, which cannot happen to ordinary integers.
     """
     left, from_left = _peeled(left)
     right, from_right = _peeled(right)
     constants = (*from_left, *from_right)
     total = (offset or 0) + sum(c.value for c in from_right) - sum(c.value for c in from_left)
+    size = abs(offset or 0) + sum(abs(c.value) for c in constants)
     exact = offset is None and not constants
     rounds = rounds or any(c.rounds for c in constants)
-    bound = Bound(total, exact and operator in ("<", ">"))
+    bound = Bound(total, not rounds and operator in ("<", ">"))
     return _Range(
         left,
         map_columns(right, lambda c: Column(c.position - left_width, c.name, c.dtype)),
         bound if operator in (">", ">=", "=") else None,
         bound if operator in ("<", "<=", "=") else None,
-        float(abs(offset or 0) + sum(abs(c.value) for c in constants)) if rounds else None,
+        float(size) if rounds else None,
         exact,
+        not rounds and size <= ORDINARY // 2,
     )
 
 

@@ -1,7 +1,8 @@
 """Inner joins on a range between a value of each side."""
 
-from stream_engine.operators.join_state import Keys, join_sides
-from streamsql.algebra.expressions import Expression
+from stream_engine.operators.band_bounds import BandedCondition
+from stream_engine.operators.join_state import BandSide, Keys
+from stream_engine.state.indexed_relation import rows_in
 from streamsql.data.delta import Delta
 
 
@@ -22,8 +23,8 @@ class BandJoinOperator:
         output               {(5, 7): 1}           {(5, 7): -1}
     """
 
-    def __init__(self, keys: Keys, residual: Expression, left_width: int) -> None:
-        self._sides = join_sides(keys, residual, left_width)
+    def __init__(self, keys: Keys, condition: BandedCondition) -> None:
+        self._sides = (BandSide(keys, condition, 0), BandSide(keys, condition, 1))
 
     def initial(self) -> Delta:
         """Return nothing."""
@@ -31,11 +32,18 @@ class BandJoinOperator:
 
     def apply(self, port: int, delta: Delta) -> Delta:
         """Join the change of one side with the other side and remember it."""
-        add, matching = self._sides[port].add, self._sides[1 - port].matching
+        add, inside = self._sides[port].add, self._sides[1 - port].inside
         result: Delta = {}
         for row, weight in delta.items():
-            for _, pair, count in matching(row):
-                result[pair] = weight * count
+            entries, holds = inside(row)
+            for entry in entries:
+                if holds is None and entry.__class__ is tuple:
+                    result[entry + row if port else row + entry] = weight
+                    continue
+                for partner, count in rows_in(entry):
+                    pair = partner + row if port else row + partner
+                    if holds is None or holds(pair):
+                        result[pair] = weight * count
             add(row, weight)
         return result
 

@@ -4,13 +4,14 @@ Inner joins on keys alone work on `IndexedRelation` directly; see `join.py`.
 """
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, Protocol
 
-from stream_engine.operators.band_bounds import Band, find_band
+from stream_engine.operators.band_bounds import ORDINARY, BandedCondition, find_band
 from stream_engine.state.columns import key_picker
-from stream_engine.state.indexed_relation import IndexedRelation
+from stream_engine.state.indexed_relation import Bucket, IndexedRelation, rows_in
 from stream_engine.state.ordered_rows import OrderedRows
-from streamsql.algebra.expressions import Expression
+from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.scalar import compile_expression, compile_predicate
 from streamsql.data.types import Row
 
@@ -39,12 +40,11 @@ def join_sides(
     keys: Keys, residual: Expression | None, left_width: int
 ) -> tuple[JoinSide, JoinSide]:
     """Return the left and the right side of a join, as its condition allows them to be kept."""
-    band, rest = find_band(residual, left_width)
-    if band is None:
+    found = find_band(residual, left_width)
+    if found is None:
         holds = None if residual is None else compile_predicate(residual)
         return HashSide(keys, holds, 0), HashSide(keys, holds, 1)
-    holds = None if rest is None else compile_predicate(rest)
-    return BandSide(keys, band, holds, 0), BandSide(keys, band, holds, 1)
+    return BandSide(keys, found, 0), BandSide(keys, found, 1)
 
 
 class HashSide:
@@ -87,43 +87,72 @@ class BandSide:
     """
 
     __slots__ = (
+        "_band",
+        "_careful",
         "_composite",
-        "_holds",
+        "_ends",
+        "_huge",
         "_is_left",
         "_key_of",
         "_length",
         "_other_key",
         "_other_value",
-        "_range",
+        "_rest",
         "_rows",
+        "_sums",
         "_value",
     )
 
-    def __init__(
-        self, keys: Keys, band: Band, holds: Callable[[Row], bool] | None, side: int
-    ) -> None:
+    def __init__(self, keys: Keys, condition: BandedCondition, side: int) -> None:
+        band = self._band = condition.band
         self._rows: dict[Any, OrderedRows] = {}
         self._length = 0
         self._key_of = key_picker(tuple(pair[side] for pair in keys))
         self._other_key = key_picker(tuple(pair[1 - side] for pair in keys))
         self._composite = len(keys) > 1
-        values = (compile_expression(band.left), compile_expression(band.right))
+        values = (_value_of(band.left), _value_of(band.right))
         self._value, self._other_value = values[side], values[1 - side]
-        self._range = band.for_right if side else band.for_left
-        self._holds = holds
+        self._ends = band.ends(side)
         self._is_left = side == 0
+        self._rest = None if condition.rest is None else compile_predicate(condition.rest)
+        self._sums = condition.rest != condition.careful
+        careful = condition.careful
+        self._careful = None if careful is None else compile_predicate(careful)
+        self._huge = 0  # rows whose values may not fit 64 bits when something is added to them
+
+    def inside(self, row: Row) -> tuple[list[Bucket], Callable[[Row], bool] | None]:
+        """Return this side's rows inside the band of a row of the other side.
+
+        Returns:
+            The rows, and a predicate that pairs with them still have to satisfy.
+        """
+        rows = self._rows.get(self._other_key(row))
+        value = self._other_value(row)
+        if rows is None or value is None:
+            return _NOTHING
+        low, high, low_open, high_open = self._ends
+        if self._band.rounds is not None:
+            low = None if low is None else self._band.moved(value, low, -1)
+            high = None if high is None else self._band.moved(value, high, 1)
+        else:  # an offset of 0 is not added: the values may be no numbers
+            low = value if low == 0 else None if low is None else value + low
+            high = value if high == 0 else None if high is None else value + high
+        holds = self._rest
+        if self._sums and (self._huge or not -ORDINARY <= value <= ORDINARY):
+            holds = self._careful
+        return rows.entries(low, high, low_open=low_open, high_open=high_open), holds
 
     def matching(self, row: Row) -> list[Match]:
         """Return the rows of this side that match a row of the other side."""
-        rows = self._rows.get(self._other_key(row))
-        if rows is None:
-            return []
-        value = self._other_value(row)
-        if value is None:
-            return []
-        low, high, low_open, high_open = self._range(value)
-        found = rows.between(low, high, low_open=low_open, high_open=high_open)
-        return _matches(row, found, self._holds, is_left=self._is_left)
+        entries, holds = self.inside(row)
+        is_left = self._is_left
+        matches: list[Match] = []
+        for entry in entries:
+            for partner, count in rows_in(entry):
+                pair = partner + row if is_left else row + partner
+                if holds is None or holds(pair):
+                    matches.append((partner, pair, count))
+        return matches
 
     def add(self, row: Row, weight: int) -> int:
         """Add copies of a row; return how often it is there now."""
@@ -135,17 +164,29 @@ class BandSide:
         if rows is None:
             rows = self._rows[key] = OrderedRows()
         new = rows.add(value, row, weight)
-        if new == 0:
-            self._length -= 1
-            if not rows:
-                del self._rows[key]
-        elif new == weight:
-            self._length += 1
+        if new and new != weight:
+            return new
+        change = 1 if new else -1
+        self._length += change
+        if self._sums and not -ORDINARY <= value <= ORDINARY:
+            self._huge += change
+        if not rows:
+            del self._rows[key]
         return new
 
     def __len__(self) -> int:
         """Return the number of distinct rows."""
         return self._length
+
+
+_NOTHING: tuple[list[Bucket], None] = ([], None)
+
+
+def _value_of(expression: Expression) -> Callable[[Row], Any]:
+    """Return a function from row to value, for a column one that runs without a Python frame."""
+    if isinstance(expression, Column):
+        return itemgetter(expression.position)
+    return compile_expression(expression)
 
 
 def _matches(

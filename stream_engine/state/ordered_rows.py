@@ -57,10 +57,8 @@ class OrderedRows:
             self._split(number)
         return weight
 
-    def between(
-        self, low: Any, high: Any, *, low_open: bool = False, high_open: bool = False
-    ) -> list[tuple[Row, int]]:
-        """Return the rows whose values are in a range, in order; a bound of None does not bind."""
+    def entries(self, low: Any, high: Any, *, low_open: bool, high_open: bool) -> list[Bucket]:
+        """Return what stands at the values of a range, in order; a bound of None does not bind."""
         lasts, values = self._lasts, self._values
         if not lasts:
             return []
@@ -75,17 +73,29 @@ class OrderedRows:
         if high is not None:
             search = bisect_left if high_open else bisect_right
             found = search(lasts, high)
-            if found < len(lasts):
+            if found <= last:
                 last, end = found, search(values[found], high)
+        blocks = self._entries
+        if first == last:
+            return blocks[first][begin:end]
+        if first > last:
+            return []
+        result = blocks[first][begin:]
+        for number in range(first + 1, last):
+            result.extend(blocks[number])
+        result.extend(blocks[last][:end])
+        return result
+
+    def between(
+        self, low: Any, high: Any, *, low_open: bool = False, high_open: bool = False
+    ) -> list[tuple[Row, int]]:
+        """Return the rows whose values are in a range, in order, with their weights."""
         result: list[tuple[Row, int]] = []
-        for number in range(first, last + 1):
-            block = self._entries[number]
-            begins, ends = begin if number == first else 0, end if number == last else len(block)
-            for entry in block[begins:ends]:
-                if isinstance(entry, dict):
-                    result.extend(entry.items())
-                else:
-                    result.append((entry, 1))
+        for entry in self.entries(low, high, low_open=low_open, high_open=high_open):
+            if isinstance(entry, dict):
+                result.extend(entry.items())
+            else:
+                result.append((entry, 1))
         return result
 
     def at(self, value: Any) -> list[Row]:

@@ -1,0 +1,291 @@
+"""Joins of every kind: cost of a change, beside DuckDB starting anew, and memory.
+
+    python -m benchmarks._operators.joins [--only NAME …] [--rows N] [--json]
+
+A state of n rows is n/2 rows on each side (n/3 on each of three; theta: ten on the right). It grows
+a hundredfold while every row keeps about as many partners: as many keys and as much time as rows.
+In every step a row is replaced on one side and then one on the other (one out, one in each), so a
+state keeps its size. Times are CPU times; DuckDB has one thread, its tables are filled beforehand
+and only the query is timed, its answer stored in a table. Memory is that of the operator's
+containers, without the rows themselves, which its inputs keep as well.
+"""
+# ruff: noqa: S608  (the queries are our own)
+
+import argparse
+import gc
+import importlib.util
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from stream_engine.circuit.compiler import compile_plan
+from stream_engine.operators.operator import RecursiveOperator
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.operators import AsOfJoin, Fixpoint, Join, JoinKind, Plan, RemoteSource
+from streamsql.data.delta import Delta
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType, Row
+
+SINGLE_STEPS = 1_000
+BULK = 10_000
+FEW = 10
+
+COLUMNS = Schema.of(
+    ("id", DataType.INTEGER),
+    ("k", DataType.INTEGER),
+    ("ts", DataType.TIMESTAMP),
+    ("x", DataType.DOUBLE),
+)
+NAMES = ("l", "r", "t")
+L, R, T = (RemoteSource(name, COLUMNS) for name in NAMES)
+K = ((1, 1),)
+_TS, _RTS = (Column(position, "ts", DataType.TIMESTAMP) for position in (2, 6))
+_X, _RX = (Column(position, "x", DataType.DOUBLE) for position in (3, 7))
+
+
+def _call(name: str, *arguments: Expression, dtype: DataType = DataType.BOOLEAN) -> Call:
+    return Call(name, arguments, dtype)
+
+
+_SUM = _call("+", _X, _RX, dtype=DataType.DOUBLE)
+LARGE = _call(">", _SUM, Literal(1.0, DataType.DOUBLE))
+LARGEST = _call(">", _SUM, Literal(1.9, DataType.DOUBLE))
+_STEP = Literal(10, DataType.INTERVAL)
+NEAR = _call(
+    "AND",
+    _call(">=", _TS, _call("-", _RTS, _STEP, dtype=DataType.TIMESTAMP)),
+    _call("<=", _TS, _call("+", _RTS, _STEP, dtype=DataType.TIMESTAMP)),
+)
+CHAIN = Join(Join(L, R, JoinKind.INNER, K), T, JoinKind.INNER, ((4, 1),))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A join, and its query in DuckDB over `l`, `r` and `t`.
+
+    Attributes:
+        few: Whether the right side is small and does not change.
+        tree: Whether it runs as a tree of binary joins.
+    """
+
+    plan: Plan
+    sql: str
+    few: bool = False
+    tree: bool = False
+
+
+def _join(
+    kind: JoinKind,
+    residual: Expression | None = None,
+    keys: tuple[tuple[int, int], ...] = K,
+    *,
+    few: bool = False,
+) -> Case:
+    parts = ["l.k = r.k"] if keys else []
+    if residual is NEAR:
+        parts.append("l.ts BETWEEN r.ts - 10 AND r.ts + 10")
+    elif residual is not None:
+        parts.append(f"l.x + r.x > {1.0 if residual is LARGE else 1.9}")
+    on = " AND ".join(parts)
+    if kind.is_filter:
+        test = "EXISTS" if kind == JoinKind.SEMI else "NOT EXISTS"
+        return Case(
+            Join(L, R, kind, keys, residual),
+            f"SELECT * FROM l WHERE {test} (SELECT 1 FROM r WHERE {on})",
+            few,
+        )
+    return Case(Join(L, R, kind, keys, residual), f"SELECT * FROM l {kind} JOIN r ON {on}", few)
+
+
+_AS_OF = "SELECT * FROM l ASOF {} r ON l.k = r.k AND l.ts >= r.ts"
+_CHAIN = "SELECT * FROM l JOIN r ON l.k = r.k JOIN t ON r.id = t.k"
+CASES: dict[str, Case] = {
+    "inner": _join(JoinKind.INNER),
+    "inner, residual": _join(JoinKind.INNER, LARGE),
+    "left": _join(JoinKind.LEFT),
+    "left, residual": _join(JoinKind.LEFT, LARGE),
+    "full": _join(JoinKind.FULL),
+    "full, residual": _join(JoinKind.FULL, LARGE),
+    "semi": _join(JoinKind.SEMI),
+    "semi, residual": _join(JoinKind.SEMI, LARGE),
+    "anti": _join(JoinKind.ANTI),
+    "anti, residual": _join(JoinKind.ANTI, LARGE),
+    "theta with ten rows": _join(JoinKind.INNER, LARGEST, (), few=True),
+    "band": _join(JoinKind.INNER, NEAR, ()),
+    "band and key": _join(JoinKind.INNER, NEAR),
+    "band, left": _join(JoinKind.LEFT, NEAR, ()),
+    "band, anti": _join(JoinKind.ANTI, NEAR, ()),
+    "as of": Case(AsOfJoin(L, R, JoinKind.INNER, 2, 2, keys=K), _AS_OF.format("JOIN")),
+    "as of, left": Case(AsOfJoin(L, R, JoinKind.LEFT, 2, 2, keys=K), _AS_OF.format("LEFT JOIN")),
+    "three inputs": Case(CHAIN, _CHAIN),
+    "three inputs, tree": Case(CHAIN, _CHAIN, tree=True),
+}
+
+
+def _none(node: Fixpoint) -> RecursiveOperator:
+    raise AssertionError(node.name)
+
+
+class Bench:
+    """One join over a state of one size."""
+
+    def __init__(self, case: Case, size: int) -> None:
+        self.choice = random.Random(size)
+        self.names = NAMES if case.plan is CHAIN else NAMES[:2]
+        part = max(size // len(self.names), FEW)
+        self.keys = part
+        self.as_of = isinstance(case.plan, AsOfJoin)
+        self.rows: dict[str, list[Row]] = {}
+        self.next = 0
+        for name in self.names:
+            count = FEW if case.few and name == "r" else part
+            self.next = 0
+            self.rows[name] = [self.row() for _ in range(count)]
+        self.next = part
+        self.changing = self.names[:1] if case.few else self.names
+        self.circuit = compile_plan(case.plan, _none, multiway_joins=not case.tree)
+        everything = {name: dict.fromkeys(rows, 1) for name, rows in self.rows.items()}
+        self.answer_rows = sum(self.circuit.step({}, everything, 0).values())
+
+    def row(self) -> Row:
+        """Return a new row; for as-of joins ten rows of a side have the same key."""
+        number, choice = self.next, self.choice
+        self.next += 1
+        keys = max(self.keys // 10, 1) if self.as_of else self.keys
+        return (
+            number % self.keys,
+            choice.randrange(keys),
+            10 * choice.randrange(self.keys) + number % 10,
+            choice.random(),
+        )
+
+    def replaced(self, name: str, count: int) -> Delta:
+        """Return a change that replaces so many rows of one input."""
+        rows, delta = self.rows[name], {}
+        for _ in range(count):
+            new = self.row()
+            position = int(new[0] or 0) % len(rows)
+            delta[rows[position]] = -1
+            delta[new] = 1
+            rows[position] = new
+        return delta
+
+    def changes(self, batch: int, steps: int) -> Iterator[tuple[str, Delta]]:
+        """Yield changes that replace so many rows, of each input in turn."""
+        for number in range(steps):
+            name = self.changing[number % len(self.changing)]
+            yield name, self.replaced(name, batch)
+
+    def seconds(self, batch: int, steps: int) -> float:
+        """Return the CPU time of a step on average over the inputs (of each the median)."""
+        changes = list(self.changes(batch, steps))
+        gc.collect()
+        gc.freeze()
+        times: dict[str, list[float]] = {name: [] for name in self.changing}
+        for name, delta in changes:
+            start = time.process_time_ns()
+            change = self.circuit.step({}, {name: delta}, 0)
+            times[name].append((time.process_time_ns() - start) / 1e9)
+            self.answer_rows += sum(change.values())
+        gc.unfreeze()
+        return sum(map(median, times.values())) / len(times)
+
+    def state_bytes(self) -> float:
+        """Return the bytes of the operators' containers per row of the inputs."""
+        rows = {id(row) for rows in self.rows.values() for row in rows}
+        total, seen = 0, set(rows)
+        nodes: list[Any] = self.circuit._nodes  # noqa: SLF001  (looks inside)
+        waiting = [node.operator for node in nodes if hasattr(node, "operator")]
+        while waiting:
+            found = waiting.pop()
+            if id(found) in seen or isinstance(found, type) or callable(found):
+                continue
+            seen.add(id(found))
+            if isinstance(found, dict | list | tuple | set) or hasattr(found, "__slots__"):
+                total += sys.getsizeof(found)
+                waiting.extend(gc.get_referents(found))
+            elif hasattr(found, "__dict__"):
+                waiting.append(vars(found))
+        return total / len(rows)
+
+
+def _recompute(sql: str, bench: Bench) -> float:
+    """Return DuckDB's CPU time for the whole query over a state."""
+    import duckdb  # noqa: PLC0415  (only where it is installed)
+    import pyarrow as pa  # noqa: PLC0415
+
+    database = duckdb.connect()
+    database.execute("SET threads = 1")
+    for name, rows in bench.rows.items():
+        columns: Any = zip(*rows, strict=True)
+        database.register(
+            "given", pa.table(dict(zip(COLUMNS.names, map(list, columns), strict=True)))
+        )
+        database.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+        database.unregister("given")
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        database.execute(f"CREATE OR REPLACE TABLE answer AS {sql}")
+        times.append(time.process_time() - start)
+    (count,) = database.execute("SELECT count(*) FROM answer").fetchone() or (0,)
+    if count != bench.answer_rows:
+        raise RuntimeError(f"DuckDB has {count} rows, the circuit {bench.answer_rows}: {sql}")
+    return median(times)
+
+
+def joins_against_duckdb(
+    *, rows: int = 1_000_000, only: list[str] | None = None
+) -> dict[str, dict[str, float]]:
+    """Measure every join at three sizes up to `rows`, and DuckDB at the largest.
+
+    Returns:
+        By join: microseconds a step that replaces one row at each size, their growth, million
+        changed rows a CPU second in large batches, bytes of state a row, and where DuckDB is
+        installed its milliseconds and how many times longer that is than a step.
+    """
+    installed = importlib.util.find_spec("duckdb") and importlib.util.find_spec("pyarrow")
+    table: dict[str, dict[str, float]] = {}
+    for name in only or CASES:
+        case, entry = CASES[name], table.setdefault(name, {})
+        figures = []
+        bench = Bench(case, FEW)
+        for size in (rows // 100, rows // 10, rows):
+            bench = Bench(case, size)
+            figures.append(bench.seconds(1, SINGLE_STEPS) * 1e6)
+            entry[f"batch 1, {size} rows, us"] = figures[-1]
+        entry["batch 1, growth"] = figures[-1] / figures[0]
+        half = min(BULK // 2, rows // 6)
+        seconds = bench.seconds(half, 12)
+        entry[f"batch {2 * half}, {rows} rows, M rows/CPU s"] = 2 * half / seconds / 1e6
+        entry["state, bytes/row"] = bench.state_bytes()
+        if installed:
+            again = _recompute(case.sql, bench)
+            entry["DuckDB anew, ms"] = again * 1e3
+            entry["DuckDB / batch 1"] = again * 1e6 / figures[-1]
+    return table
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the benchmark; return the exit status."""
+    parser = argparse.ArgumentParser(description="Joins against DuckDB.")
+    parser.add_argument("--only", action="append", choices=list(CASES), help="may be repeated")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the largest state")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(argv)
+    table = joins_against_duckdb(rows=options.rows, only=options.only)
+    if options.json:
+        print(json.dumps(table, indent=2))
+        return 0
+    for name, figures in table.items():
+        print(f"{name:<24}", "  ".join(f"{label}: {value:.3g}" for label, value in figures.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

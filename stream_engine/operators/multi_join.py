@@ -1,0 +1,209 @@
+"""Inner joins of many inputs at once (MJoin)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stream_engine.state.indexed_relation import IndexedRelation
+from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
+from streamsql.algebra.scalar import compile_predicate
+from streamsql.data.delta import Delta
+
+MOST_INPUTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MultiJoin:
+    """What a multiway join computes. Columns are counted over all inputs, one after the other.
+
+    Attributes:
+        widths: Columns of each input.
+        classes: Columns that must be equal and not NULL; the inputs they connect are all inputs.
+        residuals: Predicates, each over columns of any inputs.
+        output: The columns to give, in order.
+    """
+
+    widths: tuple[int, ...]
+    classes: tuple[tuple[int, ...], ...]
+    residuals: tuple[Expression, ...]
+    output: tuple[int, ...]
+
+
+class MultiJoinOperator:
+    """Rows of all inputs that agree on the keys: one pipeline per input, no intermediate results.
+
+    d(r1 * … * rn) = dr1 * r2 * … * rn + r1' * dr2 * r3 * … + … (r' includes its change): a change
+    of an input is taken through the other inputs one after the other, in an order fixed when the
+    query is installed: always one that has keys with those before it, most keys first. A pipeline
+    is compiled to nested loops over look-ups.
+
+    Python nests 20 blocks at most, so more than `MOST_INPUTS` inputs are refused.
+
+    State: every input's rows, once per set of columns by which some pipeline looks them up. A tree
+    of binary joins would keep its intermediate results as well. Work: one look-up a changed row and
+    partial match; a tree that keeps a small intermediate result may need fewer.
+
+        r1  {(1,): 1}     on r1.a = r2.a, r2.b = r3.b
+        r2                {(1, 2): 1}
+        r3                              {(2,): 3}
+        output                          {(1, 1, 2, 2): 3}
+    """
+
+    def __init__(self, join: MultiJoin) -> None:
+        layout = _Layout(join)
+        self._indexes: list[dict[tuple[int, ...], IndexedRelation]] = [{} for _ in join.widths]
+        self._pipelines = [self._pipeline(layout, port) for port in range(len(join.widths))]
+
+    def initial(self) -> Delta:
+        """Return nothing."""
+        return {}
+
+    def apply(self, port: int, delta: Delta) -> Delta:
+        """Take the change of one input through the others, then remember it."""
+        result: Delta = {}
+        self._pipelines[port](delta, result)
+        for index in self._indexes[port].values():
+            index.apply(delta)
+        return result
+
+    def state_rows(self) -> int:
+        """Return the rows that could match, counted once per index."""
+        return sum(len(index) for indexes in self._indexes for index in indexes.values())
+
+    def _pipeline(self, layout: "_Layout", port: int) -> Callable[[Delta, Delta], None]:
+        """Compile the pipeline of an input and make the indexes it reads."""
+        steps = layout.steps(port)
+        names: dict[str, Any] = {"dict": dict}
+        for step in steps:
+            indexes = self._indexes[step.input]
+            index = indexes.setdefault(step.columns, IndexedRelation(step.columns))
+            names[f"find{step.input}"] = index.buckets.get
+        text = layout.source(port, steps, names)
+        exec(compile(text, "<join pipeline>", "exec"), names)  # noqa: S102  (no text from outside)
+        pipeline: Callable[[Delta, Delta], None] = names["pipeline"]
+        return pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One look-up of a pipeline.
+
+    Attributes:
+        input: Which input is looked up.
+        columns: Its columns, counted from its own first one, that make the key.
+        keys: The columns, counted over all inputs, whose values are looked up.
+    """
+
+    input: int
+    columns: tuple[int, ...]
+    keys: tuple[int, ...]
+
+
+class _Layout:
+    """Where the columns of a multiway join are, and its pipelines as Python text."""
+
+    def __init__(self, join: MultiJoin) -> None:
+        self.join = join
+        self.input_of = [i for i, width in enumerate(join.widths) for _ in range(width)]
+        self.starts = [sum(join.widths[:i]) for i in range(len(join.widths))]
+
+    def steps(self, port: int) -> list[_Step]:
+        """Return the look-ups of a pipeline in order."""
+        known = {port}
+        steps: list[_Step] = []
+        while len(known) < len(self.join.widths):
+            rest = [i for i in range(len(self.join.widths)) if i not in known]
+            best = max((self._step(i, known) for i in rest), key=lambda step: len(step.keys))
+            known.add(best.input)
+            steps.append(best)
+        return steps
+
+    def _step(self, number: int, known: set[int]) -> _Step:
+        columns: list[int] = []
+        keys: list[int] = []
+        for equal in self.join.classes:
+            bound = [c for c in equal if self.input_of[c] in known]
+            own = [c for c in equal if self.input_of[c] == number]
+            if bound and own:  # the other columns of `own` equal the first one: see `_admission`
+                columns.append(own[0] - self.starts[number])
+                keys.append(bound[0])
+        return _Step(number, tuple(columns), tuple(keys))
+
+    def source(self, port: int, steps: Sequence[_Step], names: dict[str, Any]) -> str:
+        """Return the text of a pipeline; predicates are added to `names`."""
+        lines = ["def pipeline(delta, result):", " get = result.get"]
+        lines.append(f" for r{port}, w{port} in delta.items():")
+        depth = 2
+        lines.extend(" " * depth + line for line in self._admission(port))
+        known = [port]
+        lines.extend(" " * depth + line for line in self._checks(known, names))
+        for step in steps:
+            number = step.input
+            keys = [self._value(column) for column in step.keys]
+            key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
+            lines.append(" " * depth + f"b{number} = find{number}({key})")
+            lines.append(" " * depth + f"if b{number} is None: continue")
+            rows = f"b{number}.items() if b{number}.__class__ is dict else ((b{number}, 1),)"
+            lines.append(" " * depth + f"for r{number}, w{number} in {rows}:")
+            depth += 1
+            admission = self._admission(number)
+            lines.extend(" " * depth + line for line in admission)
+            known.append(number)
+            lines.extend(" " * depth + line for line in self._checks(known, names))
+        lines.extend(" " * depth + line for line in self._emission())
+        return "\n".join(lines)
+
+    def _value(self, column: int) -> str:
+        number = self.input_of[column]
+        return f"r{number}[{column - self.starts[number]}]"
+
+    def _admission(self, number: int) -> list[str]:
+        """Return the lines that pass over a row whose own key columns are NULL or differ."""
+        lines = []
+        for equal in self.join.classes:
+            own = [self._value(c) for c in equal if self.input_of[c] == number]
+            if own:
+                tests = [f"{own[0]} is None", *(f"{own[0]} != {other}" for other in own[1:])]
+                lines.append(f"if {' or '.join(tests)}: continue")
+        return lines
+
+    def _checks(self, known: list[int], names: dict[str, Any]) -> list[str]:
+        """Return the lines that ask the predicates which the newest input completes."""
+        lines = []
+        for number, residual in enumerate(self.join.residuals):
+            needed = sorted({self.input_of[c] for c in columns_of(residual)})
+            complete = set(needed) <= set(known) and (not needed or known[-1] in needed)
+            if complete and (needed or len(known) == 1):
+                names[f"holds{number}"] = compile_predicate(self._over(residual, needed))
+                row = " + ".join(f"r{i}" for i in needed) or "()"
+                lines.append(f"if not holds{number}({row}): continue")
+        return lines
+
+    def _over(self, residual: Expression, needed: list[int]) -> Expression:
+        """Return a predicate over the concatenated rows of the inputs it needs."""
+        offsets = {}
+        position = 0
+        for number in needed:
+            offsets[number] = position - self.starts[number]
+            position += self.join.widths[number]
+        return map_columns(
+            residual,
+            lambda c: Column(c.position + offsets[self.input_of[c.position]], c.name, c.dtype),
+        )
+
+    def _emission(self) -> list[str]:
+        """Return the lines that give a row; rows cut to some columns may have to be added up."""
+        inputs = range(len(self.join.widths))
+        weight = " * ".join(f"w{i}" for i in inputs)
+        output = self.join.output
+        if output == tuple(range(len(self.input_of))):
+            return [f"result[{' + '.join(f'r{i}' for i in inputs)}] = {weight}"]
+        row = f"({''.join(self._value(column) + ', ' for column in output)})"
+        if set(output) == set(range(len(self.input_of))):
+            return [f"result[{row}] = {weight}"]
+        return [
+            f"row = {row}",
+            f"new = get(row, 0) + {weight}",
+            "if new: result[row] = new",
+            "else: del result[row]",
+        ]
