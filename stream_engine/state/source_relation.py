@@ -53,16 +53,28 @@ class SourceRelation:
     * A bag of kind STREAM without ttl is a log: it is forwarded and not kept, so a query installed
       later starts from nothing, and a withdrawal is trusted to name a row that was sent. So are the
       late events of a source.
-    * The progress of a source is one row, this site and its watermark.
+    * The progress of a source is one row, this site and its watermark. With a ttl it goes when the
+      site has had no reading for so long by its clock, and comes back with the next one.
 
     State: one entry per row alive (none for a log). Work per event: O(1), O(log rows) with a ttl.
     """
 
-    __slots__ = ("_alive", "_bag", "_expiry", "_is_keyed", "_key_of", "_keyed", "is_log", "scan")
+    __slots__ = (
+        "_alive",
+        "_bag",
+        "_expiry",
+        "_idle_at",
+        "_is_keyed",
+        "_key_of",
+        "_keyed",
+        "is_log",
+        "scan",
+    )
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
         self._key_of = picker(scan.key)
+        self._idle_at: int | None = None
         self._is_keyed = bool(scan.key) or scan.part == ScanPart.PROGRESS
         self.is_log = scan.is_log
         self._keyed: dict[Row, TimedRow] = {}
@@ -77,16 +89,21 @@ class SourceRelation:
             case ScanPart.LATE:
                 return self.apply(judged.late, now)
             case ScanPart.PROGRESS:
-                return self._progress(judged.watermark, site)
+                return self._progress(judged, site, now)
 
-    def _progress(self, watermark: int | None, site: str) -> TimedDelta:
+    def _progress(self, judged: Judged, site: str, now: int) -> TimedDelta:
+        """Return how the site's row changes: it follows the watermark, and goes when idle."""
         delta: TimedDelta = {}
-        old = self._keyed.get((site,))
-        if watermark is not None and (old is None or old[0] != watermark):
+        watermark, idle = judged.watermark, self.scan.ttl
+        old = self._keyed.pop((site,), None)
+        heard = bool(judged.accepted or judged.late)
+        if heard and idle is not None:
+            self._idle_at = now + idle
+        if watermark is not None and (self._idle_at is None or self._idle_at > now):
             new = self._keyed[(site,)] = (watermark, (site, watermark))
-            delta[new] = 1
-            if old is not None:
-                delta[old] = -1
+            _add(delta, *new, 1)
+        if old is not None:
+            _add(delta, *old, -1)
         return delta
 
     def apply(self, events: Iterable[SourceEvent], now: int) -> TimedDelta:
@@ -116,6 +133,8 @@ class SourceRelation:
 
     def next_expiry(self) -> int | None:
         """Return when the next row leaves, or None."""
+        if self.scan.part == ScanPart.PROGRESS:
+            return self._idle_at if self._keyed else None
         return self._expiry.next_time()
 
     def snapshot(self) -> TimedDelta:

@@ -44,7 +44,8 @@ class ScanPart(enum.StrEnum):
     """What of a source is read.
 
     ROWS: its contents. LATE: the events that came after their time had passed, as a log. PROGRESS:
-    one row per site with readings, (site, watermark): no accepted event will be older.
+    one row per site with readings, (site, watermark): no accepted event will be older. There a ttl
+    is for how long a site may be idle, by its clock, before its row goes and holds back nobody.
     """
 
     ROWS = "rows"

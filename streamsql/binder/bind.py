@@ -46,7 +46,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     """
     binding = Binding(catalog)
     environment = Environment(binding, query.script)
-    plan = bind_relation_query(_unordered(query.tree), environment)
+    plan = with_close(bind_relation_query(_unordered(query.tree), environment), query.on_close)
     only_shown = _order_is_shown_only(query.tree)
     order = (output_order if only_shown else shown_order)(query.tree, plan.schema, environment)
     if order and query.emit != "relation":
@@ -127,8 +127,11 @@ def _view_plan(definition: ViewDefinition, query: Query, environment: Environmen
     if definition.recursive and refers_to_name(query.tree, definition.name):
         recursion = RecursiveDefinition(definition.name.lower(), columns, query.tree, query.tree)
         return bind_recursive(recursion, environment, bind_relation_query)
-    plan = bind_relation_query(_without_order(query.tree, environment.binding), environment)
-    plan = with_close(plan, query.on_close)
+    tree = _unordered(query.tree)
+    if tree is not query.tree:
+        environment.binding.warn("ORDER BY of a view is ignored: a relation has no order")
+    plan = bind_relation_query(tree, environment)
+    plan = with_close(plan, query.on_close, environment.binding.catalog)
     return with_names(plan, columns, query.tree, environment) if columns else plan
 
 

@@ -21,17 +21,25 @@ from streamsql.algebra.operators import (
     walk_plan,
     with_inputs,
 )
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import MICROSECONDS
 from streamsql.errors import BindingError, Span, UnsupportedError
+from streamsql.syntax.durations import parse_duration
 
 TimeWindow = HopWindow | SessionWindow
 
 
-def with_close(plan: Plan, place: Span | None) -> Plan:
+DEFAULT_IDLE = 60 * MICROSECONDS
+
+
+def with_close(plan: Plan, place: Span | None, catalog: Catalog) -> Plan:
     """Return a query's plan with its groups held back until their windows close.
 
     Args:
         plan: Of the query.
         place: Where EMIT ON WINDOW CLOSE stands; None: nothing is to be done.
+        catalog: Says for how long a source may be idle before windows close without it.
 
     Raises:
         BindingError: Nothing groups by the end of a window, or a stream has no watermark.
@@ -41,9 +49,9 @@ def with_close(plan: Plan, place: Span | None) -> Plan:
         return plan
     match plan:
         case Filter(input=child) | Project(input=child):
-            return with_inputs(plan, (with_close(child, place),))
+            return with_inputs(plan, (with_close(child, place, catalog),))
         case Aggregate():
-            return _closing(plan, place)
+            return _closing(plan, place, catalog)
         case _:
             raise BindingError(
                 "EMIT ON WINDOW CLOSE needs groups by a window",
@@ -53,7 +61,7 @@ def with_close(plan: Plan, place: Span | None) -> Plan:
             )
 
 
-def _closing(plan: Aggregate, place: Span) -> Plan:
+def _closing(plan: Aggregate, place: Span, catalog: Catalog) -> Plan:
     for position, column in enumerate(plan.group):
         found = _window_of(plan.input, column)
         if found is not None:
@@ -63,7 +71,12 @@ def _closing(plan: Aggregate, place: Span) -> Plan:
             def as_log(node: Plan, logs: dict[Scan, Scan] = logs) -> Plan:
                 return logs.get(node, node) if isinstance(node, Scan) else node
 
-            progress = [msgspec.structs.replace(s, part=ScanPart.PROGRESS) for s in logs.values()]
+            progress = [
+                msgspec.structs.replace(
+                    scan, part=ScanPart.PROGRESS, ttl=_idle(catalog, scan.source)
+                )
+                for scan in logs.values()
+            ]
             right: Plan = progress[0] if len(progress) == 1 else UnionAll(tuple(progress))
             return OnClose(transform_up(plan, as_log), right, position)
     raise BindingError(
@@ -71,6 +84,12 @@ def _closing(plan: Aggregate, place: Span) -> Plan:
         span=place,
         hint="add window_end to GROUP BY, of TUMBLE, HOP or SESSION in FROM",
     )
+
+
+def _idle(catalog: Catalog, source: str) -> int:
+    found = catalog.find(source)
+    text = found.option("idle") if isinstance(found, SourceDefinition) else None
+    return DEFAULT_IDLE if text is None else parse_duration(text) or DEFAULT_IDLE
 
 
 def _window_of(plan: Plan, position: int) -> TimeWindow | None:

@@ -144,3 +144,28 @@ def test_late_events_are_a_stream_of_their_own() -> None:
     assert found == {("b", 2, 14): 1}
     rows, _, _ = follow(scan(), [[SourceEvent(("a", 1, 20), 20), SourceEvent(("b", 2, 14), 14)]])
     assert rows == {("a", 1, 20): 1}
+
+
+def test_an_idle_site_holds_back_nobody_until_it_is_heard_again() -> None:
+    progress = Scan("s", SourceKind.STREAM, COLUMNS, (), 2, 100, LATENESS, ScanPart.PROGRESS)
+    site = SiteEngine("gw", 1)
+    site.install(
+        FragmentBundle("q", 1, (Fragment("f1", Engine.BASE, progress, ("gw",)),), progress.schema)
+    )
+    view: Delta = {}
+
+    def at(now: int, *events: SourceEvent) -> Delta:
+        if events:
+            site.ingest("s", list(events))
+        for sent in site.step(now).outgoing:
+            accumulate(view, {row.row: row.weight for row in sent.batch.deltas})
+        return dict(view)
+
+    assert at(1_000, SourceEvent(("a", 1, 20), 20)) == {("gw", 15): 1}
+    assert site.next_wakeup() == 1_100
+    assert at(1_099) == {("gw", 15): 1}
+    assert at(1_100) == {}
+    assert site.next_wakeup() is None
+    assert at(1_200, SourceEvent(("a", 1, 3), 3)) == {("gw", 15): 1}
+    assert at(1_250, SourceEvent(("a", 1, 30), 30)) == {("gw", 25): 1}
+    assert site.next_wakeup() == 1_350
