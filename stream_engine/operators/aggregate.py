@@ -1,10 +1,10 @@
 """Grouping and aggregation."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from stream_engine.operators.accumulators import Changes, accumulator_for
-from stream_engine.operators.lone_rows import lone_row_function
+from stream_engine.operators.small_groups import SmallGroups, Spilled
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.scalar import compile_row
@@ -35,10 +35,11 @@ class AggregateOperator:
     A group's output row is a function of its slots: a changed group retracts its old row and
     inserts the new one, if they differ. Groups vanish with their last row.
 
-    A group of one row without NULLs is kept as that row where its aggregates are values of the row
-    (`lone_rows`); with the second row it gets slots, which it keeps until it vanishes.
+    Groups of few rows are kept as these rows (`small_groups`) where their aggregates can be looked
+    up in them; with more rows they get slots, which they keep until they vanish.
 
-    State: a row or a few numbers a group, and for MIN, MAX, ARG_* and DISTINCT each distinct value.
+    State: few rows or a few numbers a group, and for MIN, MAX, ARG_* and DISTINCT each distinct
+    value.
     Work: O(1) a changed row and aggregate (O(log values) where values are ordered) plus one output
     row per touched group.
 
@@ -57,8 +58,7 @@ class AggregateOperator:
             position += len(call.arguments)
         self._accumulators = accumulators
         self._groups: dict[Row, _Group] = {}
-        self._output_of = lone_row_function(group, aggregates) if group else None
-        self._lone: dict[Row, Row] = {}
+        self._small = SmallGroups.of(group, aggregates)
 
     def initial(self) -> Delta:
         """Return the row of a scalar aggregate over nothing."""
@@ -71,56 +71,31 @@ class AggregateOperator:
     def apply(self, _port: int, delta: Delta) -> Delta:
         """Return the rows of the touched groups, old and new."""
         result: Delta = {}
-        if self._output_of is not None:
-            delta = self._replace_lone(delta, self._output_of, result)
+        spilled: dict[Row, Spilled] = {}
+        if self._small is not None:
+            delta, spilled = self._small.change(delta, self._groups, result)
         if delta:
-            self._change_groups(delta, result)
+            self._change_groups(delta, spilled, result)
         return result
 
     def forget(self, keys: Iterable[Row]) -> None:
         """Drop groups without a word; nothing of them may come any more."""
         for key in keys:
-            self._lone.pop(key, None)
+            if self._small is not None:
+                self._small.forget(key)
             self._groups.pop(key, None)
 
-    def _replace_lone(self, delta: Delta, output_of: Callable[[Row], Row], result: Delta) -> Delta:
-        """Take and put the only rows of groups; return the changes that are not of this kind.
-
-        What leaves is looked at first, so that a row that takes another one's place meets no group.
-        """
-        lone, groups, key_of = self._lone, self._groups, self._key_of
-        rest: Delta = {}
-        for row, weight in delta.items():
-            if weight < 0:
-                key = key_of(row)
-                if weight == -1 and lone.get(key) == row:
-                    del lone[key]
-                    result[output_of(row)] = -1
-                else:
-                    rest[row] = weight
-        for row, weight in delta.items():
-            if weight > 0:
-                key = key_of(row)
-                if weight > 1 or key in lone or key in groups or None in row:
-                    rest[row] = weight
-                    continue
-                lone[key] = row
-                output = output_of(row)
-                if output in result:
-                    del result[output]
-                else:
-                    result[output] = 1
-        return rest
-
-    def _change_groups(self, delta: Delta, result: Delta) -> None:
+    def _change_groups(self, delta: Delta, spilled: dict[Row, Spilled], result: Delta) -> None:
         """Bring the slots of groups up to date; add their old and new rows to the output."""
-        groups, lone = self._groups, self._lone
+        groups = self._groups
         for key, changes in self._by_group(delta).items():
             group = groups.get(key)
             if group is None:
                 group = groups[key] = self._new_group()
-                if key in lone:
-                    self._grow(lone.pop(key), group, changes)
+                if key in spilled:
+                    # What the group held until now counts as a change of the empty slots.
+                    rows, group.output = spilled[key]
+                    changes += [(self._arguments_of(row), weight) for row, weight in rows.items()]
             new = self._update(key, group, changes)
             old = group.output
             if new != old:
@@ -132,15 +107,9 @@ class AggregateOperator:
             if new is None and not group.weight:
                 del groups[key]
 
-    def _grow(self, row: Row, group: _Group, changes: Changes) -> None:
-        """Let a group of one row have slots; the row counts as a change of the empty slots."""
-        changes.append((self._arguments_of(row), 1))
-        if self._output_of is not None:
-            group.output = self._output_of(row)
-
     def state_rows(self) -> int:
-        """Return groups plus values remembered one by one; a lone row is its group."""
-        total = len(self._groups) + len(self._lone)
+        """Return rows of small groups, other groups, and values remembered one by one."""
+        total = len(self._groups) + (0 if self._small is None else len(self._small))
         for group in self._groups.values():
             for accumulator, slot in zip(self._accumulators, group.slots, strict=True):
                 total += accumulator.rows(slot)

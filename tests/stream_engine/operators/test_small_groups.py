@@ -1,10 +1,10 @@
-"""Groups of one row: kept as the row, and right when they grow, shrink and hold NULLs."""
+"""Groups of few rows: kept as the rows, and right when they grow, shrink and hold NULLs."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.operators.aggregate import AggregateOperator
-from stream_engine.operators.lone_rows import lone_row_function
+from stream_engine.operators.few_rows import lone_row_function
 from stream_engine.testing import evaluated_over
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import Aggregate, AggregateCall, AggregateFunction, RemoteSource
@@ -32,7 +32,7 @@ rows = st.tuples(
     st.one_of(st.none(), st.integers(-1, 2)),
     st.one_of(st.none(), st.sampled_from((-1.5, -0.0, 2.0))),
 )
-changes = st.lists(st.dictionaries(rows, st.integers(-2, 2), max_size=4), max_size=8)
+changes = st.lists(st.dictionaries(rows, st.integers(-2, 2), max_size=6), max_size=8)
 calls = st.lists(st.sampled_from(COPIES), max_size=4)
 
 
