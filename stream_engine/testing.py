@@ -19,6 +19,7 @@ from stream_engine.simulation.bundles import (
 )
 from stream_engine.state.source_relation import SourceRelation
 from stream_engine.testing_aggregates import aggregate_calls
+from stream_engine.testing_shapes import orders, set_operations, timed
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     Aggregate,
@@ -54,7 +55,7 @@ _DOMAINS: dict[DataType, tuple[Value, ...]] = {
     DataType.BOOLEAN: (True, False, None),
 }
 
-_SHAPES = ("filter", "project", "join", "group", "distinct", "union", "leaf")
+_SHAPES = ("filter", "project", "join", "group", "distinct", "union", "set", "top", "timed")
 
 COLUMNS = Schema.of(("k", DataType.TEXT), ("n", DataType.INTEGER), ("x", DataType.DOUBLE))
 """The columns of every source here."""
@@ -71,7 +72,7 @@ SOURCES: tuple[Scan, ...] = (
 
 def values(dtype: DataType) -> st.SearchStrategy[Value]:
     """Return few values of a type, NULL among them."""
-    return st.sampled_from(_DOMAINS[dtype])
+    return st.sampled_from(_DOMAINS.get(dtype, _DOMAINS[DataType.INTEGER]))
 
 
 def rows(schema: Schema) -> st.SearchStrategy[Row]:
@@ -227,8 +228,12 @@ def plans(draw: st.DrawFn, sources: Sequence[Scan] = SOURCES, *, depth: int = 3)
             return Distinct(child)
         case "union":
             return UnionAll((child, draw(_of_same_type(child))))
+        case "set":
+            return draw(set_operations(child, draw(_of_same_type(child))))
+        case "top":
+            return draw(orders(child))
         case _:
-            return child
+            return draw(timed(child))
 
 
 @st.composite

@@ -102,8 +102,9 @@ class TopNOperator:
                 continue
             add(result, row_of(entry), sign * entered)
             old, new = min(before, bound), min(order.total, bound)
-            if entered > 0:  # the last ones of old are beyond the bound now
-                moved = order.between(new, old + entered)
+            if entered > 0:  # the last ones of old are beyond the bound now, after what came
+                behind = came - entered
+                moved = order.between(new + behind, old + entered + behind)
                 step = -sign
             else:  # the last ones of new were beyond the bound
                 moved = order.between(old + entered, new)

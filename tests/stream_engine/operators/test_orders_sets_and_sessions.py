@@ -6,7 +6,7 @@ Rows collide on purpose; values are NULL, negative zero, the smallest and nearly
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.circuit.compiler import compile_plan
@@ -84,23 +84,28 @@ def orders(draw: st.DrawFn) -> TopN:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
-    match draw(st.integers(0, 4)):
-        case 0:
-            return draw(orders())
-        case 1:
-            size, hop = draw(st.integers(1, 9)), draw(st.integers(1, 9))
-            return HopWindow(LEFT, 2, size, hop, draw(st.integers(-3, 20)))
-        case 2:
-            partition = draw(st.sampled_from(((), (0,), (3, 0))))
-            return SessionWindow(LEFT, 2, draw(st.integers(1, 5)), partition)
-        case 3:
-            kind = draw(st.sampled_from(tuple(SetKind)))
-            return SetOperation(
-                LEFT, draw(st.sampled_from((LEFT, RIGHT))), kind, draw(st.booleans())
-            )
-        case _:
-            return Distinct(LEFT)
+def hops(draw: st.DrawFn) -> Plan:
+    size, hop = draw(st.integers(1, 9)), draw(st.integers(1, 9))
+    return HopWindow(LEFT, 2, size, hop, draw(st.integers(-3, 20)))
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> Plan:
+    partition = draw(st.sampled_from(((), (0,), (3, 0))))
+    return SessionWindow(LEFT, 2, draw(st.integers(1, 5)), partition)
+
+
+@st.composite
+def set_operations(draw: st.DrawFn) -> Plan:
+    kind, right = draw(st.sampled_from(tuple(SetKind))), draw(st.sampled_from((LEFT, RIGHT)))
+    return SetOperation(LEFT, right, kind, draw(st.booleans()))
+
+
+EVERY = pytest.mark.parametrize(
+    "plans",
+    [orders(), hops(), sessions(), set_operations(), st.just(Distinct(LEFT))],
+    ids=["orders", "hops", "sessions", "set operations", "distinct"],
+)
 
 
 class Run:
@@ -125,10 +130,12 @@ class Run:
         return sum(entry.state_rows for entry in self.circuit.statistics())
 
 
-@given(plans(), relations_in_steps(), relations_in_steps())
+@EVERY
+@given(data=st.data(), lefts=relations_in_steps(), rights=relations_in_steps())
 def test_incremental_equals_from_scratch(
-    plan: Plan, lefts: list[Delta], rights: list[Delta]
+    plans: st.SearchStrategy[Plan], data: st.DataObject, lefts: list[Delta], rights: list[Delta]
 ) -> None:
+    plan = data.draw(plans)
     run = Run(plan)
     for number in range(max(len(lefts), len(rights))):
         run.step(
@@ -141,11 +148,23 @@ def test_incremental_equals_from_scratch(
     assert run.state() == 0
 
 
-@given(plans(), relations_in_steps(), relations_in_steps(), st.randoms(use_true_random=False))
+@settings(max_examples=settings().max_examples // 2)
+@EVERY
+@given(
+    data=st.data(),
+    lefts=relations_in_steps(),
+    rights=relations_in_steps(),
+    choice=st.randoms(use_true_random=False),
+)
 def test_batching_and_order_do_not_matter(
-    plan: Plan, lefts: list[Delta], rights: list[Delta], choice: random.Random
+    plans: st.SearchStrategy[Plan],
+    data: st.DataObject,
+    lefts: list[Delta],
+    rights: list[Delta],
+    choice: random.Random,
 ) -> None:
     """Row by row in any order: what goes may go before it came."""
+    plan = data.draw(plans)
     together, apart = Run(plan), Run(plan)
     together.step(accumulated(lefts), accumulated(rights))
     singly: list[tuple[Delta, Delta]] = [
@@ -175,6 +194,35 @@ def test_an_offset_moves_rows_in_and_out_at_both_ends() -> None:
     assert top.apply(0, {(1,): 2, (2,): 1}) == {(1,): 2}
     assert top.apply(0, {(3,): 1}) == {(2,): 1, (1,): -1}
     assert top.apply(0, {(3,): -1, (2,): -1}) == {(2,): -1}
+
+
+def test_copies_that_come_in_front_push_out_what_was_there() -> None:
+    source = RemoteSource("left", Schema.of(("n", DataType.INTEGER)))
+    top = TopNOperator(TopN(source, (SortKey(0),), 1))
+    assert top.apply(0, {(5,): 4}) == {(5,): 1}
+    assert top.apply(0, {(3,): 2}) == {(5,): -1, (3,): 1}
+
+
+@given(
+    st.integers(0, 4),
+    st.integers(0, 3),
+    st.lists(st.dictionaries(st.integers(0, 3), st.integers(-4, 4), max_size=3), max_size=8),
+)
+def test_the_first_copies_of_few_values(
+    limit: int, offset: int, changes: list[dict[int, int]]
+) -> None:
+    """Weights beyond the limit, on both sides of every bound."""
+    source = RemoteSource("left", Schema.of(("n", DataType.INTEGER)))
+    plan = TopN(source, (SortKey(0, descending=True),), limit or None, offset)
+    operator = TopNOperator(plan)
+    relation: Delta = {}
+    view: Delta = {}
+    for change in changes:
+        weights = {(n,): max(w, -relation.get((n,), 0)) for n, w in change.items()}
+        delta: Delta = {row: weight for row, weight in weights.items() if weight}
+        accumulate(relation, delta)
+        accumulate(view, operator.apply(0, delta))
+        assert view == evaluated_over(plan, {"left": relation})
 
 
 def test_a_row_between_two_sessions_merges_them() -> None:

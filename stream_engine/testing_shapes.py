@@ -1,0 +1,48 @@
+"""Random orders, set operations and windows over any relation, for tests of the engine."""
+
+from hypothesis import strategies as st
+
+from streamsql.algebra.operators import (
+    HopWindow,
+    Plan,
+    SessionWindow,
+    SetKind,
+    SetOperation,
+    SortKey,
+    TopN,
+)
+from streamsql.data.types import DataType
+
+
+@st.composite
+def orders(draw: st.DrawFn, child: Plan) -> Plan:
+    """Return the first rows of a relation, in all or per partition."""
+    positions = st.integers(0, len(child.schema) - 1)
+    keys = draw(st.lists(st.builds(SortKey, positions, st.booleans(), st.booleans()), max_size=2))
+    partition = draw(st.lists(positions, max_size=1))
+    limit, offset = draw(st.sampled_from((None, 1, 2, 3))), draw(st.sampled_from((0, 0, 1)))
+    return TopN(child, tuple(keys), limit, offset, tuple(partition))
+
+
+@st.composite
+def timed(draw: st.DrawFn, child: Plan) -> Plan:
+    """Return hopping or session windows over a relation's numbers; itself where it has none."""
+    types = (DataType.INTEGER, DataType.TIMESTAMP)
+    times = [i for i, dtype in enumerate(child.schema.dtypes) if dtype in types]
+    if not times or len(child.schema) > _MOST_COLUMNS:
+        return child
+    time, size = draw(st.sampled_from(times)), draw(st.integers(1, 3))
+    if draw(st.booleans()):
+        return HopWindow(child, time, size, draw(st.integers(1, 2)), draw(st.integers(0, 1)))
+    partition = draw(st.lists(st.integers(0, len(child.schema) - 1), max_size=1))
+    return SessionWindow(child, time, size, tuple(partition))
+
+
+@st.composite
+def set_operations(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
+    """Return INTERSECT or EXCEPT of two relations of equal types."""
+    return SetOperation(left, right, draw(st.sampled_from(tuple(SetKind))), draw(st.booleans()))
+
+
+_MOST_COLUMNS = 8
+"""Windows add two columns; windows over windows would make plans hard to read."""
