@@ -46,7 +46,8 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     """
     binding = Binding(catalog)
     environment = Environment(binding, query.script)
-    plan = with_close(bind_relation_query(_unordered(query.tree), environment), query.on_close)
+    plan = bind_relation_query(_unordered(query.tree), environment)
+    plan = with_close(plan, query.on_close, catalog)
     only_shown = _order_is_shown_only(query.tree)
     order = (output_order if only_shown else shown_order)(query.tree, plan.schema, environment)
     if order and query.emit != "relation":
