@@ -28,6 +28,7 @@ from streamsql.syntax import (
     Show,
     Subscribe,
 )
+from streamsql.syntax.cursor import nearest
 from streamsql.syntax.statements import Statement
 from streamsql.wire.topics import check_id
 
@@ -179,6 +180,11 @@ class StatementRunner:
             return ()
         wrapper = definition.option("wrapper")
         what = f" (wrapper {wrapper!r})" if wrapper else ""
+        known = sorted({w.kind for site in self._sites() for w in site.wrappers})
+        if wrapper and known and wrapper not in known:
+            close = nearest(wrapper, known)
+            what += f"; the gateways' wrappers are {', '.join(known)}"
+            what += f": did you mean {close}?" if close else ""
         return (f"no gateway offers this source yet{what}; queries over it wait for one",)
 
     async def _drop(self, statement: Drop) -> StatementResult:

@@ -1,24 +1,19 @@
 """The WITH clause of a stored table, checked."""
 
 import difflib
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from static_engine.sources.errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
-
-_FILES = {"source", "path", "refresh"}
-KNOWN_OPTIONS: dict[str, frozenset[str]] = {
-    "csv": frozenset(_FILES | {"header", "delimiter"}),
-    "parquet": frozenset(_FILES),
-    "json": frozenset(_FILES),
-    "sql": frozenset({"source", "url", "table", "refresh"}),
-}
-"""Legal options by source."""
-
-_UNITS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600}
-_UNITS |= {"d": 86_400, "day": 86_400}
-_TRUTH = {"true": True, "false": False, "on": True, "off": False, "1": True, "0": False}
+from streamsql.catalog.table_options import (
+    TABLE_OPTIONS,
+    delimiter_of,
+    needed_options,
+    refresh_of,
+    truth_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +47,15 @@ def table_options(definition: SourceDefinition) -> TableOptions:
     """
     options = dict(definition.options)
     source = options.get("source", "").lower()
-    if source not in KNOWN_OPTIONS:
-        known = ", ".join(KNOWN_OPTIONS)
+    if source not in TABLE_OPTIONS:
+        known = ", ".join(TABLE_OPTIONS)
         what = f"has the unknown source {source!r:.40}" if source else "names no source"
         raise TableError(
             f"table {definition.name} {what}", hint=f"WITH (source = '…'), one of {known}"
         )
     for name in options:
         _check_known(definition.name, name, source)
-    for name in ("url", "table") if source == "sql" else ("path",):
+    for name in needed_options(source):
         if not options.get(name):
             raise TableError(
                 f"table {definition.name}: source {source} needs the option {name}",
@@ -71,31 +66,14 @@ def table_options(definition: SourceDefinition) -> TableOptions:
         path=options.get("path", ""),
         url=options.get("url", ""),
         table=options.get("table", ""),
-        header=_truth(definition.name, options.get("header", "true")),
-        delimiter=_delimiter(definition.name, options.get("delimiter", ",")),
-        refresh=_refresh(definition.name, options.get("refresh")),
+        header=_value(definition, "header", True, truth_of),
+        delimiter=_value(definition, "delimiter", ",", delimiter_of),
+        refresh=_value(definition, "refresh", None, _seconds),
     )
 
 
-def seconds_of(text: str) -> float:
-    """Return a duration such as '10 min' in seconds.
-
-    Raises:
-        ValueError: It is none.
-
-    Examples:
-        >>> seconds_of("10 min"), seconds_of("1.5 h")
-        (600.0, 5400.0)
-    """
-    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]+)\s*", text.lower())
-    unit = _UNITS.get(found[2], _UNITS.get(found[2].removesuffix("s"))) if found else None
-    if found is None or unit is None:
-        raise ValueError(f"{text!r:.40} is not a duration such as '30 s', '10 min' or '1 h'")
-    return float(found[1]) * unit
-
-
 def _check_known(table: str, name: str, source: str) -> None:
-    known = KNOWN_OPTIONS[source]
+    known = TABLE_OPTIONS[source]
     if name in known:
         return
     close = difflib.get_close_matches(name, known, n=1)
@@ -106,30 +84,23 @@ def _check_known(table: str, name: str, source: str) -> None:
     )
 
 
-def _truth(table: str, text: str) -> bool:
-    value = _TRUTH.get(text.strip().lower())
-    if value is None:
-        raise TableError(f"table {table}: header is {text!r:.40}, not true or false")
-    return value
+T = TypeVar("T")
 
 
-def _delimiter(table: str, text: str) -> str:
-    delimiter = "\t" if text in ("\\t", "tab") else text
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
-        raise TableError(
-            f"table {table}: delimiter {text!r:.40} is not one ASCII character",
-            hint="use ',' or ';' or 'tab'",
-        )
-    return delimiter
+def _value(definition: SourceDefinition, name: str, default: T, read: Callable[[str], T]) -> T:
+    """Return an option's value.
 
-
-def _refresh(table: str, text: str | None) -> float | None:
+    Raises:
+        TableError: It is malformed.
+    """
+    text = dict(definition.options).get(name)
     if text is None:
-        return None
+        return default
     try:
-        seconds = seconds_of(text)
+        return read(text)
     except ValueError as error:
-        raise TableError(f"table {table}: refresh {error}") from None
-    if seconds < 1:
-        raise TableError(f"table {table}: refresh {text!r} is shorter than 1 s")
-    return seconds
+        raise TableError(f"table {definition.name}: {name} {error}") from None
+
+
+def _seconds(text: str) -> float:
+    return refresh_of(text) / 1_000_000

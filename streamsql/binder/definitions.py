@@ -1,22 +1,17 @@
 """CREATE statements to definitions of the catalog."""
 
-from typing import Never
-
 from streamsql.algebra.operators import SourceKind
 from streamsql.binder.bind import bind_view
 from streamsql.binder.dependences import refers_to_name
 from streamsql.binder.environment import Binding, Environment
+from streamsql.binder.source_options import check_table_options, stream_ttl
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import nearest
-from streamsql.syntax.durations import parse_duration
-from streamsql.syntax.statements import CreateSource, CreateView, Name, Option
-
-_TABLE_SOURCES = ("csv", "parquet", "json", "sql")
-_DURATIONS = ("ttl", "refresh", "sample")
+from streamsql.syntax.statements import CreateSource, CreateView, Name
 
 
 def define(statement: CreateSource | CreateView, catalog: Catalog) -> Definition:
@@ -47,10 +42,11 @@ def define(statement: CreateSource | CreateView, catalog: Catalog) -> Definition
 def _source(statement: CreateSource) -> SourceDefinition:
     schema = _schema(statement)
     kind = SourceKind(statement.kind)
-    options = {option.name: option for option in statement.options}
-    durations = {name: _duration(options[name]) for name in _DURATIONS if name in options}
+    ttl = None
     if kind == SourceKind.TABLE:
-        _check_table(statement, options)
+        _check_table(statement)
+    else:
+        ttl = stream_ttl(statement, schema)
     time_column = _time_column(statement, schema)
     return SourceDefinition(
         name=statement.name.text,
@@ -58,7 +54,7 @@ def _source(statement: CreateSource) -> SourceDefinition:
         schema=schema,
         key=_key(statement, schema, kind),
         time_column=None if kind == SourceKind.TABLE else time_column,
-        ttl=durations.get("ttl"),
+        ttl=ttl,
         lateness=statement.watermark.lateness if statement.watermark else None,
         options=tuple((option.name, option.value) for option in statement.options),
         text=statement.text,
@@ -130,34 +126,14 @@ def _time_column(statement: CreateSource, schema: Schema) -> int | None:
     return None
 
 
-def _duration(option: Option) -> int:
-    try:
-        micros = parse_duration(option.value)
-    except ValueError as error:
-        _refuse(option, str(error), f"{option.name} = '90 s', '30 min', '1 h' or '2 days'")
-    if micros <= 0:
-        _refuse(option, f"{option.name} must be longer than nothing", f"{option.name} = '90 s'")
-    return micros
-
-
-def _check_table(statement: CreateSource, options: dict[str, Option]) -> None:
-    if "ttl" in options:
-        _refuse(options["ttl"], "rows of a table do not expire", "leave ttl out, or use SOURCE")
+def _check_table(statement: CreateSource) -> None:
+    check_table_options(statement)
     if statement.watermark is not None:
         raise BindingError(
             "a table has no watermark",
             span=statement.watermark.column.span,
             hint="leave it out, or use SOURCE",
         )
-    source = options.get("source")
-    if source is not None and source.value.lower() not in _TABLE_SOURCES:
-        close = nearest(source.value.lower(), _TABLE_SOURCES)
-        hint = f"did you mean {close}?" if close else f"one of {', '.join(_TABLE_SOURCES)}"
-        _refuse(source, f"there is no table source {source.value!r:.40}", hint)
-
-
-def _refuse(option: Option, message: str, hint: str) -> Never:
-    raise BindingError(message, span=option.span, hint=hint)
 
 
 def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition:

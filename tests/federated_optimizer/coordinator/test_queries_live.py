@@ -3,6 +3,8 @@
 from typing import Any
 
 from federated_optimizer.coordinator.model import QueryStatus
+from streamsql.wire.codec import encode_json
+from streamsql.wire.messages import SiteState, WrapperState
 
 EXAMPLE_14 = """
 SELECT m.mid, sr.rid FROM Machines m, MachineSoftware ms, SeatSensor ss, RoomSensor sr
@@ -77,6 +79,25 @@ def test_a_gateway_that_is_new_joins_running_queries(harness: Any) -> None:
             seen += [change.row for change in (await harness.next_batch(reader)).changes]
         # The redeployment itself is invisible: nothing vanishes and comes back.
         assert seen == [("r2",)]
+
+    harness.run(scenario)
+
+
+def test_a_wrapper_that_no_gateway_has_is_named_with_those_they_have(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        gateway = await federation.site("gw-1")
+        coordinator = await federation.coordinator()
+        wrapper = WrapperState("motes", "motes", ("seatsensor",))
+        state = SiteState(True, 1, 0, wrappers=(wrapper,))
+        topic = federation.topics.state("gw-1")
+        gateway.client.publish(topic, encode_json(state), retain=True)
+        await harness.until(lambda: any(site.wrappers for site in coordinator.sites()))
+        text = "CREATE SOURCE {} (rid TEXT) WITH (wrapper = '{}')"
+        (made,) = await coordinator.execute(text.format("a", "motez"))
+        assert "the gateways' wrappers are motes: did you mean motes?" in made.warnings[0]
+        (made,) = await coordinator.execute(text.format("b", "motes"))
+        assert "the gateways' wrappers" not in made.warnings[0]
 
     harness.run(scenario)
 

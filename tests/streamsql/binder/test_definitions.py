@@ -5,13 +5,13 @@ import pytest
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.binder import NonTerminatingError, bind_query, define
 from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
+from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.errors import BindingError
 from streamsql.library import library_views
 from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
 
 
-def defined(text: str, catalog: Catalog | None = None) -> SourceDefinition | ViewDefinition:
+def defined(text: str, catalog: Catalog | None = None) -> Definition:
     statement = parse_statement(text)
     assert isinstance(statement, CreateSource | CreateView)
     return define(statement, Catalog() if catalog is None else catalog)
@@ -49,7 +49,7 @@ def test_stream() -> None:
         ("CREATE SOURCE s (ts TEXT, a TEXT)", "stream", (), None),
         ("CREATE SOURCE s (a TEXT, ts TIMESTAMP)", "stream", (), 1),
         ("CREATE TABLE t (a TEXT PRIMARY KEY, ts TIMESTAMP)", "table", (0,), None),
-        ("CREATE TABLE t (a TEXT) WITH (source = 'csv', refresh = '10 min')", "table", (), None),
+        ("CREATE TABLE t (a TEXT) WITH (source = 'csv', path = 'a')", "table", (), None),
     ],
 )
 def test_key_and_time(
@@ -122,3 +122,52 @@ def test_a_view_whose_source_is_gone_says_so_where_it_is_read() -> None:
         bind_query(statement, catalog)
     assert caught.value.span is not None
     assert (caught.value.span.line, caught.value.span.column) == (2, 6)
+
+
+WRONG_OPTIONS = [
+    ("SOURCE s (a TEXT) WITH (ttll = '5 s')", 25, "no option 'ttll'", "did you mean ttl?"),
+    ("SOURCE s (a TEXT) WITH (wrapper = ' ')", 25, "wrapper: an empty text", "motes"),
+    ("SOURCE s (a TEXT, rid TEXT) WITH (colocate = 'a, rd')", 35, "names 'rd'", "rid?"),
+    ("SOURCE s (a TEXT) WITH (colocate = '')", 25, "names ''", "columns: a"),
+    ("SOURCE s (a TEXT) WITH (path = 'a.csv')", 25, "path says where a table's", "CREATE TABLE"),
+    ("LINK SOURCE l (a TEXT, b TEXT) WITH (sample = '5 s')", 38, "no option 'sample'", "known:"),
+    ("TABLE t (a TEXT) WITH (wrapper = 'motes')", 24, "wrappers feed sources", "CREATE SOURCE"),
+    ("TABLE t (a TEXT) WITH (colocate = 'a')", 24, "in one place", "leave colocate out"),
+    ("TABLE t (a TEXT) WITH (refresh = '1 s')", 24, "refresh without source", "source = "),
+    ("TABLE t (a TEXT) WITH (color = 'red')", 24, "no option 'color'", "known: delimiter"),
+    ("TABLE t (a TEXT) WITH (source = 'csv')", 24, "csv needs the option path", "path = '…'"),
+    ("TABLE t (a TEXT) WITH (source = 'sql', table = 't')", 24, "needs the option url", "url"),
+    ("TABLE t (a TEXT) WITH (source = 'csv', pth = 'x')", 40, "no option 'pth'", "mean path?"),
+    ("TABLE t (a TEXT) WITH (source = 'json', path = 'x', header = 'true')", 53, "json have", ""),
+    ("TABLE t (a TEXT) WITH (source = 'csv', path = '')", 40, "path: an empty text", "rooms.csv"),
+    ("TABLE t (a TEXT) WITH (source = 'csv', path = 'x', header = 'maybe')", 52, "not true", "fa"),
+    ("TABLE t (a TEXT) WITH (source = 'csv', path = 'x', delimiter = '::')", 52, "one ASCII", "';"),
+    ("TABLE t (a TEXT) WITH (source = 'csv', path = 'x', refresh = '9 ms')", 52, "than 1 s", "10"),
+    ("TABLE t (a TEXT) WITH (source = 'csv', path = 'x', refresh = 'now')", 52, "duration", "10"),
+    ("TABLE t (a TEXT) WITH (source = 'sql', url = 'x', table = 't')", 40, "no address", "sqlite"),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "message", "hint"), WRONG_OPTIONS)
+def test_wrong_options_are_refused_where_they_stand(
+    text: str, column: int, message: str, hint: str
+) -> None:
+    with pytest.raises(BindingError) as caught:
+        defined(f"CREATE\n{text}")
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+    assert caught.value.span is not None
+    assert (caught.value.span.line, caught.value.span.column) == (2, column)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SOURCE s (a TEXT, b TEXT) WITH (wrapper = 'mine', ttl = '1 h 30 min', colocate = 'A, b')",
+        "TABLE t (a TEXT)",
+        "TABLE t (a TEXT) WITH (source = 'CSV', path = 'a', delimiter = 'tab', header = 'off')",
+        "TABLE t (a TEXT) WITH (source = 'sql', url = 'sqlite:///a', table = 't', refresh = '60')",
+    ],
+)
+def test_right_options(text: str) -> None:
+    defined(f"CREATE {text}")

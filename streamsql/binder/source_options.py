@@ -1,0 +1,186 @@
+"""`WITH (…)` of CREATE SOURCE and CREATE TABLE: unknown options and wrong values are refused.
+
+What only the engine that reads them can know (whether a file is there, whether a gateway has such a
+wrapper) is reported by it when it tries.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Never
+
+from streamsql.catalog.table_options import (
+    TABLE_OPTIONS,
+    delimiter_of,
+    needed_options,
+    refresh_of,
+    truth_of,
+)
+from streamsql.data.schema import Schema
+from streamsql.errors import BindingError
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.durations import parse_duration
+from streamsql.syntax.statements import CreateSource, Option
+
+STREAM_OPTIONS = ("wrapper", "ttl", "colocate")
+"""Options of sources and link sources."""
+
+_MISSED = {
+    "ttl": ("rows of a table do not expire", "leave ttl out, or use SOURCE"),
+    "wrapper": ("wrappers feed sources, and this is a table", "CREATE SOURCE, or source = 'csv'"),
+    "colocate": ("a table is in one place", "leave colocate out"),
+}
+"""Options of sources that somebody may expect of tables, with what is wrong and what to do."""
+
+
+def check_table_options(statement: CreateSource) -> None:
+    """Check the options of a table.
+
+    Raises:
+        BindingError: One is unknown, wrong or missing.
+    """
+    options = {option.name: option for option in statement.options}
+    for name, (message, hint) in _MISSED.items():
+        if name in options:
+            _refuse(options[name], message, hint)
+    source = options.get("source")
+    if source is None:
+        _check_no_source(statement)
+        return
+    kind = source.value.strip().lower()
+    if kind not in TABLE_OPTIONS:
+        _refuse(
+            source,
+            f"there is no table source {source.value!r:.40}",
+            _close(kind, tuple(TABLE_OPTIONS)),
+        )
+    for option in statement.options:
+        if option.name not in TABLE_OPTIONS[kind]:
+            message = f"tables from {kind} have no option {option.name!r:.40}"
+            _refuse(option, message, _close(option.name, TABLE_OPTIONS[kind]))
+        _check_value(option, _TABLE_VALUES, "")
+    for name in needed_options(kind):
+        if name not in options:
+            _refuse(
+                source,
+                f"a table from {kind} needs the option {name}",
+                f"WITH (source = '{kind}', {name} = '…')",
+            )
+
+
+def _check_no_source(statement: CreateSource) -> None:
+    known = sorted({name for names in TABLE_OPTIONS.values() for name in names})
+    for option in statement.options:
+        if option.name not in known:
+            _refuse(
+                option,
+                f"a table has no option {option.name!r:.40}",
+                _close(option.name, tuple(known)),
+            )
+        _refuse(
+            option,
+            f"{option.name} without source: nothing says how the rows are read",
+            f"add source = '…', one of {', '.join(TABLE_OPTIONS)}",
+        )
+
+
+def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
+    """Check the options of a source or link source; return its time to live in microseconds.
+
+    Raises:
+        BindingError: One is unknown or wrong.
+    """
+    ttl = None
+    for option in statement.options:
+        match option.name:
+            case "ttl":
+                ttl = _ttl(option)
+            case "colocate":
+                _check_columns(option, schema)
+            case "wrapper":
+                _check_value(option, {"wrapper": _not_empty}, "wrapper = 'motes'")
+            case name if any(name in names for names in TABLE_OPTIONS.values()):
+                _refuse(
+                    option,
+                    f"{name} says where a table's rows are, and this is a source",
+                    "CREATE TABLE for stored data; sources have wrapper, ttl and colocate",
+                )
+            case name:
+                _refuse(
+                    option,
+                    f"a source has no option {name!r:.40}",
+                    _close(name, STREAM_OPTIONS),
+                )
+    return ttl
+
+
+def _ttl(option: Option) -> int:
+    try:
+        micros = parse_duration(option.value)
+    except ValueError as error:
+        _refuse(option, str(error), "ttl = '90 s', '30 min', '1 h' or '2 days'")
+    if micros <= 0:
+        _refuse(option, "ttl must be longer than nothing", "ttl = '90 s'")
+    return micros
+
+
+def _check_columns(option: Option, schema: Schema) -> None:
+    for text in option.value.split(","):
+        name = text.strip().lower()
+        if name not in schema.names:
+            close = nearest(name, schema.names)
+            _refuse(
+                option,
+                f"colocate names {text.strip()!r:.40}, which is no column of this source",
+                f"did you mean {close}?" if close else f"columns: {', '.join(schema.names)}",
+            )
+
+
+def _not_empty(text: str) -> str:
+    if not text.strip():
+        raise ValueError("an empty text")
+    return text
+
+
+def _address(text: str) -> str:
+    if "://" not in text:
+        raise ValueError(f"{text!r:.60} is no address such as 'sqlite:///staff.db'")
+    return text
+
+
+_TABLE_VALUES: Mapping[str, Callable[[str], object]] = {
+    "path": _not_empty,
+    "table": _not_empty,
+    "url": _address,
+    "header": truth_of,
+    "delimiter": delimiter_of,
+    "refresh": refresh_of,
+}
+
+
+def _check_value(option: Option, checks: Mapping[str, Callable[[str], object]], hint: str) -> None:
+    check = checks.get(option.name)
+    if check is None:
+        return
+    try:
+        check(option.value)
+    except ValueError as error:
+        _refuse(option, f"{option.name}: {error}", hint or _EXAMPLES[option.name])
+
+
+_EXAMPLES = {
+    "path": "path = 'rooms.csv', below the data directory",
+    "table": "table = 'staff' or 'schema.staff'",
+    "url": "url = 'sqlite:///staff.db' or 'postgresql://…'",
+    "header": "header = 'false' where the first line is no header",
+    "delimiter": "delimiter = ';'",
+    "refresh": "refresh = '10 min'",
+}
+
+
+def _close(name: str, known: tuple[str, ...]) -> str:
+    close = nearest(name, known)
+    listed = f"known: {', '.join(known)}"
+    return f"did you mean {close}? {listed}" if close else listed
+
+
+def _refuse(option: Option, message: str, hint: str) -> Never:
+    raise BindingError(message, span=option.span, hint=hint)

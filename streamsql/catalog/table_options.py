@@ -1,0 +1,64 @@
+"""What may stand in the WITH clause of a stored table, and what its values look like."""
+
+from collections.abc import Mapping
+
+from streamsql.data.durations import parse_duration
+
+_FILE = ("source", "path", "refresh")
+TABLE_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "csv": (*_FILE, "header", "delimiter"),
+    "parquet": _FILE,
+    "json": _FILE,
+    "sql": ("source", "url", "table", "refresh"),
+}
+"""Options by source."""
+
+_TRUTH = {"true": True, "false": False, "on": True, "off": False, "1": True, "0": False}
+
+LEAST_REFRESH = 1_000_000
+"""Shortest time between two readings of a table, in microseconds."""
+
+
+def needed_options(source: str) -> tuple[str, ...]:
+    """Return the options that tables of a source must have."""
+    return ("url", "table") if source == "sql" else ("path",)
+
+
+def truth_of(text: str) -> bool:
+    """Return whether a text says true or false.
+
+    Raises:
+        ValueError: It says neither.
+    """
+    value = _TRUTH.get(text.strip().lower())
+    if value is None:
+        raise ValueError(f"{text!r:.40} is not true or false")
+    return value
+
+
+def delimiter_of(text: str) -> str:
+    """Return the character between the fields of a CSV file; `tab` stands for a tab.
+
+    Raises:
+        ValueError: It is not one ASCII character that may stand there.
+    """
+    delimiter = "\t" if text in ("\\t", "tab") else text
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+        raise ValueError(f"{text!r:.40} is not one ASCII character such as ',' or ';', or 'tab'")
+    return delimiter
+
+
+def refresh_of(text: str) -> int:
+    """Return the time between two readings in microseconds.
+
+    Raises:
+        ValueError: It is no duration, or shorter than a second.
+    """
+    try:
+        micros = parse_duration(text)
+    except ValueError:
+        what = f"{text!r:.40} is not a duration such as '30 s', '10 min' or '1 h'"
+        raise ValueError(what) from None
+    if micros < LEAST_REFRESH:
+        raise ValueError(f"{text!r:.40} is shorter than 1 s")
+    return micros
