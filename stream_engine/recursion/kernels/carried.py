@@ -25,9 +25,11 @@ from streamsql.data.types import Row
 
 Payloads = frozenset[Row]
 Before = dict[int, tuple[Any, Payloads]]
-"""Nodes whose key or payloads changed or may have, with the old ones; key None: not reached."""
+"""Nodes whose key or payloads changed or may have, with the old ones."""
 
 _NONE: Payloads = frozenset()
+_FAR: Any = inf
+"""The key of what is not reached: larger than any other, also with a weight added."""
 _ONLY_GROUP: Any = ()
 _CHECK_EVERY = 4_096
 """Nodes between two looks at bounds and interruptions."""
@@ -49,7 +51,8 @@ def carries(problem: GraphProblem) -> bool:
 class CarriedCosts:
     """The keys and payloads of all nodes, and the rows they make.
 
-    State: a key and a set of payloads per node; sets that are handed on are one object. Work per
+    State: a key and a set of payloads per node, in lists (to look into a dictionary is a call, and
+    keys of neighbours are all that this does); sets that are handed on are one object. Work per
     change: the edges at nodes whose key, tight edges or payloads change.
 
     Args:
@@ -76,8 +79,9 @@ class CarriedCosts:
         self._negated = problem.negated
         self._transfer = Transfer(problem, source.nodes.values)
         self._sources: dict[int, Any] = {}
-        self._keys: dict[int, Any] = {}
-        self._payloads: dict[int, Payloads] = {}
+        self._keys: list[Any] = []
+        self._payloads: list[Payloads] = []
+        self._reached = 0
 
     def change(self, change: InputChange) -> Delta:
         """Bring the view up to date after the graph and its sources changed.
@@ -89,18 +93,17 @@ class CarriedCosts:
         _check_weights(change)
         self._transfer.count(change)
         d, payloads = self._keys, self._payloads
+        missing = len(self._out) - len(d)
+        if missing > 0:
+            d.extend([_FAR] * missing)
+            payloads.extend([_NONE] * missing)
         started = self._change_sources(change.sources)
-        changed = [node for _, node, key, _, _ in change.source_rows if d.get(node) == key]
-        changed += [b for a, b, w in change.gone if d.get(a, inf) + w == d.get(b)]
+        changed = [node for _, node, key, _, _ in change.source_rows if d[node] == key]
+        changed += [b for a, b, w in change.gone if d[a] + w == d[b] < _FAR]
         before: Before = {}
         standing = self._drop(changed, before)
         if standing is None:
-            everything = {node: (key, payloads[node]) for node, key in d.items()}
-            before = {**everything, **before}
-            d.clear()
-            payloads.clear()
-            self.size = 0
-            heap = [(key, node) for node, key in self._sources.items()]
+            heap = self._all_offers(before)
         else:
             heap = self._offers(before, standing, started, change.come)
         heapify(heap)
@@ -110,9 +113,9 @@ class CarriedCosts:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the view."""
-        for node, key in self._keys.items():
-            value = -key if self._negated else key
-            for payload in self._payloads[node]:
+        for node, (key, payloads) in enumerate(zip(self._keys, self._payloads, strict=True)):
+            for payload in payloads:
+                value = -key if self._negated else key
                 yield self._row_of(_ONLY_GROUP, self._values[node], value, payload)
 
     def _change_sources(self, changes: list[SourceChange]) -> list[int]:
@@ -138,30 +141,28 @@ class CarriedCosts:
         """
         inn, out, sources, payloads = self._inn, self._out, self._sources, self._payloads
         d = self._keys
-        get = d.get
-        most = most_repaired(self._elastic, len(d))
+        most = most_repaired(self._elastic, self._reached)
         standing: list[int] = []
         while changed:
             b = changed.pop()
-            x = get(b)
-            if x is None:
+            x = d[b]
+            if x is _FAR:
                 continue
-            if sources.get(b) == x:
+            if b in sources and sources[b] == x:
                 standing.append(b)
                 continue
             for a, w in inn[b].items():
-                if get(a, inf) + w == x:
+                if d[a] + w == x:
                     standing.append(b)
                     break
             else:
-                del d[b]
-                had = payloads.pop(b)
-                before[b] = (x, had)
-                self.size -= len(had)
+                before[b] = (x, payloads[b])
                 if len(before) > most:
                     return None
+                d[b] = _FAR
+                payloads[b] = _NONE
                 for c, w in out[b].items():
-                    if x + w == get(c):
+                    if d[c] == x + w:
                         changed.append(c)
         return standing
 
@@ -169,29 +170,38 @@ class CarriedCosts:
         self, dropped: Before, standing: list[int], started: list[int], come: list[Change]
     ) -> list[tuple[Any, int]]:
         """Return nodes to look at, with the keys that they have or may get."""
-        inn, sources, get = self._inn, self._sources, self._keys.get
+        inn, sources, d = self._inn, self._sources, self._keys
         offers: list[tuple[Any, int]] = []
-        for b in dropped:
-            best = sources.get(b, inf)
+        for b, (_, had) in dropped.items():
+            self._reached -= 1
+            self.size -= len(had)
+            best = sources.get(b, _FAR)
             for a, w in inn[b].items():
-                x = get(a, inf) + w
+                x = d[a] + w
                 if x < best:  # noqa: PLR1730  (min is slower)
                     best = x
-            if best < inf:
+            if best < _FAR:
                 offers.append((best, b))
-        offers.extend((x, b) for b in standing if (x := get(b)) is not None)
-        offers.extend((sources[b], b) for b in started if sources[b] <= get(b, inf))
-        for a, b, w in come:
-            x = get(a, inf) + w
-            if x < inf and x <= get(b, inf):
-                offers.append((x, b))
+        offers.extend([(d[b], b) for b in standing if d[b] is not _FAR])
+        offers.extend([(sources[b], b) for b in started if sources[b] <= d[b]])
+        offers.extend([(d[a] + w, b) for a, b, w in come if d[a] + w <= d[b] and d[a] is not _FAR])
         return offers
+
+    def _all_offers(self, dropped: Before) -> list[tuple[Any, int]]:
+        """Forget all keys, to search anew; return the sources with theirs."""
+        d, payloads = self._keys, self._payloads
+        for node, key in enumerate(d):
+            if key is not _FAR:
+                dropped.setdefault(node, (key, payloads[node]))
+        d[:] = [_FAR] * len(d)
+        payloads[:] = [_NONE] * len(d)
+        self.size = self._reached = 0
+        return [(key, node) for node, key in self._sources.items()]
 
     def _settle(self, heap: list[tuple[Any, int]], before: Before) -> None:
         """Give nodes their keys and payloads, least keys first; each has its turn once."""
         inn, out, sources, payloads = self._inn, self._out, self._sources, self._payloads
         d = self._keys
-        get = d.get
         done: set[int] = set()
         while heap:
             x, b = heappop(heap)
@@ -200,36 +210,38 @@ class CarriedCosts:
             done.add(b)
             if not len(done) % _CHECK_EVERY:
                 self._program.check_size(self.size)
-            found = self._transfer.starts(_ONLY_GROUP, b, x) if sources.get(b) == x else _NONE
+            found = _NONE
+            if b in sources and sources[b] == x:
+                found = self._transfer.starts(_ONLY_GROUP, b, x)
             for a, w in inn[b].items():
-                if get(a, inf) + w == x:
+                if d[a] + w == x:
                     arriving = payloads[a]
                     if not found:
                         found = arriving
                     elif found is not arriving:
                         found |= arriving
-            key = get(b)
-            had = payloads.get(b, _NONE)
+            key, had = d[b], payloads[b]
             if key == x and found == had:
                 continue
             if b not in before:
                 before[b] = (key, had)
+            if key is _FAR:
+                self._reached += 1
             d[b] = x
             payloads[b] = found
             self.size += len(found) - len(had)
             for c, w in out[b].items():
                 z = x + w
-                if z <= get(c, inf):
+                if z <= d[c]:
                     heappush(heap, (z, c))
 
     def _changes(self, before: Before) -> Delta:
         """Return the rows that differ from those of the old keys and payloads."""
         delta: Delta = {}
-        row_of, values, get, payloads = self._row_of, self._values, self._keys.get, self._payloads
+        row_of, values, d, payloads = self._row_of, self._values, self._keys, self._payloads
         sign = -1 if self._negated else 1
         for node, (key, had) in before.items():
-            now: Any = get(node)
-            has = payloads.get(node, _NONE)
+            now, has = d[node], payloads[node]
             if key != now:
                 gone, come = had, has
             elif had is has:
