@@ -7,15 +7,24 @@ from sqlglot import exp
 
 from streamsql.algebra.operators import (
     Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
+    HopWindow,
     Join,
     JoinKind,
+    OnClose,
     Plan,
     Project,
     RecursiveReference,
+    SessionWindow,
+    SetOperation,
+    TopN,
     UnionAll,
+    identity_columns,
+    is_open,
     refers_to,
+    transform_up,
 )
 from streamsql.binder.dependences import references
 from streamsql.binder.environment import Environment, identifier_text
@@ -127,6 +136,7 @@ def bind_step(
     plan = bind(tree, environment)
     # Each row counts once in a recursion, so an outermost DISTINCT says nothing new.
     plan = plan.input if isinstance(plan, Distinct) else plan
+    plan = _semi_joins_as_joins(plan)
     for name, reference in recursive.items():
         places = [table for table in found if identifier_text(table.this) == name]
         if not places:
@@ -145,34 +155,87 @@ def _check_monotone(
     plan: Plan, name: str, reference: str, node: exp.Expr, environment: Environment
 ) -> None:
     """Refuse operators between the branch and its recursive references that are not monotone."""
-    reason = hint = ""
-    match plan:
-        case RecursiveReference():
-            return
-        case Filter() | Project():
-            pass
-        case Join(kind=JoinKind.LEFT):
-            reason = "an outer join over the recursive relation"
-            hint = "use JOIN in the recursion, and LEFT JOIN with the finished relation after it"
-        case Join():
-            pass
-        case Aggregate():
-            reason = "an aggregate over the recursive relation inside its own definition"
-            hint = f"aggregate the finished {name} in the query after WITH"
-        case Distinct():
-            reason = "DISTINCT over the recursive relation"
-            hint = "leave it out: a recursion keeps each row once"
-        case UnionAll():
-            reason = "a UNION in FROM over the recursive relation"
-            hint = "write one branch of the recursion for each"
-        case _:
-            reason = "a recursion inside a recursion over the same relation"
-            hint = "name both in one WITH RECURSIVE, where they may refer to each other"
+    if isinstance(plan, RecursiveReference):
+        return
+    reason, hint = _why_not_monotone(plan, name)
     if reason:
         raise environment.unsupported(node, f"{reason} is refused in {name!r}", hint=hint)
     for child in plan.inputs:
         if refers_to(child, reference):
             _check_monotone(child, name, reference, node, environment)
+
+
+def _why_not_monotone(plan: Plan, name: str) -> tuple[str, str]:
+    """Return why an operator is refused above a recursive relation, and a hint; empty if it is not.
+
+    More rows below it must never take a row above it away.
+    """
+    match plan:
+        case Filter() | Project() | Join(kind=JoinKind.INNER):
+            return "", ""
+        case Join(kind=JoinKind.ANTI):
+            return (
+                "negation through the recursion (NOT EXISTS, NOT IN or ANTI JOIN over it)",
+                f"apply it to the finished {name} in the query after WITH, or to the other "
+                "relations in a table before it",
+            )
+        case Join():
+            return (
+                "an outer join over the recursive relation (as a subquery used as a value makes)",
+                "use JOIN in the recursion, and LEFT JOIN with the finished relation after it",
+            )
+        case AsOfJoin():
+            return (
+                "an as-of join over the recursive relation",
+                f"join the finished {name} in the query after WITH",
+            )
+        case Aggregate():
+            return (
+                "an aggregate over the recursive relation inside its own definition",
+                f"aggregate the finished {name} in the query after WITH",
+            )
+        case Distinct():
+            return (
+                "DISTINCT over the recursive relation",
+                "leave it out: a recursion keeps each row once",
+            )
+        case TopN():
+            return (
+                "ORDER BY … LIMIT or ROW_NUMBER() over the recursive relation",
+                f"choose rows of the finished {name} in the query after WITH",
+            )
+        case SetOperation():
+            return (
+                f"{plan.kind} over the recursive relation",
+                f"apply it to the finished {name} in the query after WITH",
+            )
+        case HopWindow() | SessionWindow() | OnClose():
+            return (
+                "a window over the recursive relation",
+                "put the window on the streams that the recursion reads",
+            )
+        case UnionAll():
+            return (
+                "a UNION in FROM over the recursive relation",
+                "write one branch of the recursion for each",
+            )
+        case _:
+            return (
+                "a recursion inside a recursion over the same relation",
+                "name both in one WITH RECURSIVE, where they may refer to each other",
+            )
+
+
+def _semi_joins_as_joins(plan: Plan) -> Plan:
+    """Replace semi joins over recursive relations; in a set more copies of a row say nothing."""
+
+    def change(node: Plan) -> Plan:
+        if not (isinstance(node, Join) and node.kind == JoinKind.SEMI and is_open(node)):
+            return node
+        pairs = Join(node.left, node.right, JoinKind.INNER, node.keys, node.residual)
+        return Project(pairs, identity_columns(node.schema), node.schema.names)
+
+    return transform_up(plan, change)
 
 
 def named(branch: Plan, names: tuple[str, ...]) -> Plan:

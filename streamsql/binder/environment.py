@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from streamsql.algebra.operators import Plan
+from streamsql.algebra.operators import Plan, SortKey, TopN
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError, Span, UnsupportedError
 from streamsql.syntax.places import Script
+
+if TYPE_CHECKING:
+    from streamsql.binder.outer import Outer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,17 @@ class Binding:
     Attributes:
         places: Where each recursion was written, or where its view is read, by fixpoint name.
         views: Plans of views already expanded, so that a view read twice is one shared plan.
+        ranked: Queries with ROW_NUMBER() that a condition on it has still to bound, with the
+            column and the place of the call; see `streamsql.binder.ranks`.
+        subqueries: How many were bound so far; for names.
     """
 
     catalog: Catalog
     warnings: list[str] = field(default_factory=list)
     places: dict[str, Span | None] = field(default_factory=dict)
     views: dict[str, Plan] = field(default_factory=dict)
+    ranked: dict[TopN, tuple[int, Span | None]] = field(default_factory=dict)
+    subqueries: int = 0
 
     def warn(self, text: str) -> None:
         """Add a warning once."""
@@ -61,12 +70,14 @@ class Environment:
         script: The text that places refer to.
         tables: Relations of enclosing WITH clauses.
         expanding: Views being expanded, outermost first.
+        outer: Columns of the query around, in a subquery.
     """
 
     binding: Binding
     script: Script
     tables: Mapping[str, CommonTable] = field(default_factory=dict)
     expanding: tuple[str, ...] = ()
+    outer: "Outer | None" = None
 
     def with_table(self, name: str, table: CommonTable) -> "Environment":
         """Return the environment with one more common table."""
@@ -106,9 +117,11 @@ class BoundQuery:
     Attributes:
         emit: "relation", "istream", "dstream" or "rstream".
         warnings: What its author should know before it runs.
+        order: How its result is shown, by output columns; the relation itself has no order.
     """
 
     plan: Plan
     schema: Schema
     emit: str
     warnings: tuple[str, ...]
+    order: tuple[SortKey, ...] = ()

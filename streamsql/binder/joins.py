@@ -15,7 +15,15 @@ from streamsql.algebra.expressions import (
     conjunction,
     map_columns,
 )
-from streamsql.algebra.operators import Filter, Join, JoinKind, Plan
+from streamsql.algebra.operators import (
+    AsOfJoin,
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    identity_columns,
+)
 
 
 @dataclass(slots=True)
@@ -33,6 +41,10 @@ class Condition:
     def reads(self) -> frozenset[int]:
         """Numbers of the columns it reads."""
         return columns_of(self.predicate)
+
+    def before(self, number: int) -> bool:
+        """Whether it belongs to the ON of a join before that of an item."""
+        return self.owner is not None and self.owner < number
 
     def pair(self) -> tuple[int, int] | None:
         """Return the two columns it equates, if that is all it does and their types agree."""
@@ -64,6 +76,33 @@ class Part:
         together = conjunction([self.expression(p) for p in predicates])
         return self if together is None else Part(Filter(self.plan, together), self.layout)
 
+    def extended(self, columns: dict[int, Expression], label: str) -> "Part":
+        """Return the rows with more columns, computed from the others, under new numbers."""
+        if not columns:
+            return self
+        schema = self.plan.schema
+        names = (*schema.names, *(f"{label}_{n + 1}" for n in range(len(columns))))
+        computed = tuple(self.expression(e) for e in columns.values())
+        plan = Project(self.plan, (*identity_columns(schema), *computed), names)
+        return Part(plan, (*self.layout, *columns))
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The condition of an as-of join, over column numbers.
+
+    Attributes:
+        left_time: Number of the left row's time.
+        right_time: Number of the right row's time.
+        strict: Whether the right row must be older.
+        keys: Pairs of numbers that must agree, left and right.
+    """
+
+    left_time: int
+    right_time: int
+    strict: bool
+    keys: tuple[tuple[int, int], ...]
+
 
 @dataclass(slots=True)
 class JoinTree:
@@ -81,40 +120,55 @@ class JoinTree:
         """Add an item of a comma list, JOIN or CROSS JOIN."""
         self.parts.append(part)
 
-    def outer(self, part: Part, on: list[Expression], *, keep_right: bool, where: bool) -> None:
-        """Add an item by LEFT JOIN, or by RIGHT JOIN when `keep_right`.
+    def outer(
+        self, part: Part, on: list[Expression], kind: str, *, number: int, where: bool
+    ) -> None:
+        """Add an item by LEFT, RIGHT, FULL, SEMI or ANTI JOIN.
 
         Args:
             part: The item.
             on: Conjuncts of its ON, over column numbers.
-            keep_right: Whether unmatched rows of the item are kept instead of those before it.
+            kind: Of the join; RIGHT keeps unmatched rows of the item instead of those before it.
+            number: Of the item; conditions of later joins must wait where that matters.
             where: Whether WHERE conditions may already be used for the joins so far. They may
-                below a LEFT JOIN, but not below a RIGHT JOIN here or later: it would bring back,
-                padded with NULLs, what they removed.
+                below a LEFT JOIN, but not below a RIGHT or FULL JOIN here or later: it would bring
+                back, padded with NULLs, what they removed.
         """
-        left = self._collapse(final=False, where=where)
-        kept, other = (part, left) if keep_right else (left, part)
-        self.parts = [joined(kept, other, on, JoinKind.LEFT)]
+        left = self._collapse(number, where=where)
+        if kind == "RIGHT":
+            self.parts = [joined(part, left, on, JoinKind.LEFT)]
+        else:
+            self.parts = [joined(left, part, on, JoinKind(kind))]
+
+    def as_of(
+        self, part: Part, condition: AsOf, kind: JoinKind, *, number: int, where: bool
+    ) -> None:
+        """Add an item by ASOF JOIN; `kind` is INNER or LEFT."""
+        left = self._collapse(number, where=where)
+        times = left.position(condition.left_time), part.position(condition.right_time)
+        keys = tuple((left.position(a), part.position(b)) for a, b in condition.keys)
+        plan = AsOfJoin(left.plan, part.plan, kind, *times, condition.strict, keys)
+        self.parts = [Part(plan, left.layout + part.layout)]
 
     def finish(self) -> Part:
         """Return the whole join with every remaining condition applied."""
-        return self._collapse(final=True, where=True)
+        return self._collapse(None, where=True)
 
-    def _collapse(self, *, final: bool, where: bool) -> Part:
+    def _collapse(self, number: int | None, *, where: bool) -> Part:
         remaining = list(self.parts)
         current = remaining.pop(0)
         while remaining:
             chosen = next((p for p in remaining if self._connected(current, p)), remaining[0])
             remaining.remove(chosen)
-            current = self._join(current, chosen, where=where)
-        if final:
+            current = self._join(current, chosen, number, where=where)
+        if number is None:
             rest, self.conditions = self.conditions, []
             return current.filtered([condition.predicate for condition in rest])
-        return current.filtered(self._take_own(current))
+        return current.filtered(self._take_own(current, number))
 
-    def _take_own(self, current: Part) -> list[Expression]:
+    def _take_own(self, current: Part, number: int) -> list[Expression]:
         """Take ON conditions of inner joins; they must hold before an outer join pads rows."""
-        own = [c for c in self.conditions if c.owner is not None and c.reads <= set(current.layout)]
+        own = [c for c in self.conditions if c.before(number) and c.reads <= set(current.layout)]
         self.conditions = [c for c in self.conditions if c not in own]
         return [condition.predicate for condition in own]
 
@@ -124,11 +178,12 @@ class JoinTree:
             for condition in self.conditions
         )
 
-    def _join(self, left: Part, right: Part, *, where: bool) -> Part:
+    def _join(self, left: Part, right: Part, number: int | None, *, where: bool) -> Part:
         usable = [
             condition
             for condition in self.conditions
-            if (where or condition.owner is not None) and _crosses(condition, left, right)
+            if (where or number is None or condition.before(number))
+            and _crosses(condition, left, right)
         ]
         self.conditions = [c for c in self.conditions if c not in usable]
         return joined(left, right, [c.predicate for c in usable], JoinKind.INNER)
@@ -145,7 +200,6 @@ def _crosses(condition: Condition, left: Part, right: Part) -> bool:
 
 def joined(left: Part, right: Part, conditions: list[Expression], kind: JoinKind) -> Part:
     """Join two parts; equalities of columns become keys, everything else the residual."""
-    layout = left.layout + right.layout
     keys: list[tuple[int, int]] = []
     residual: list[Expression] = []
     for predicate in conditions:
@@ -154,9 +208,10 @@ def joined(left: Part, right: Part, conditions: list[Expression], kind: JoinKind
             residual.append(predicate)
         elif key not in keys:
             keys.append(key)
-    both = Part(left.plan, layout)
+    both = Part(left.plan, left.layout + right.layout)
     rest = conjunction([both.expression(p) for p in residual])
-    return Part(Join(left.plan, right.plan, kind, tuple(keys), rest), layout)
+    plan = Join(left.plan, right.plan, kind, tuple(keys), rest)
+    return Part(plan, left.layout if kind.is_filter else both.layout)
 
 
 def _key(predicate: Expression, left: Part, right: Part) -> tuple[int, int] | None:

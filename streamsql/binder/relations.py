@@ -64,6 +64,11 @@ def bind_relation(
             return _table(node, environment, bind, bind_view)
         case exp.Subquery():
             return _derived(node, environment, bind)
+        case exp.Values():
+            plan, alias = bind(node, environment), node.args.get("alias")
+            own = alias.this if alias is not None else None
+            shown = identifier_text(own) if own is not None else ""
+            return Relation(renamed(plan, alias, environment), shown, node)
         case exp.Lateral() | exp.Unnest():
             raise environment.unsupported(
                 node, "LATERAL and UNNEST are not supported", hint="join with a query in FROM"
@@ -228,6 +233,7 @@ def _view(
             environment,
             script=query.script,
             tables={},
+            outer=None,
             expanding=(*environment.expanding, name),
         )
         plan = bind_view(definition, query, inner)

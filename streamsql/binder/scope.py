@@ -20,6 +20,7 @@ class ScopeColumn:
         table: Alias of the relation it comes from.
         position: Where it stands in the row that expressions read.
         merged: Hidden from `*` and from bare names because USING merged it into another.
+        rank: Whether it is a ROW_NUMBER() that is only bounded, never computed.
     """
 
     table: str
@@ -27,6 +28,7 @@ class ScopeColumn:
     dtype: DataType
     position: int
     merged: bool = False
+    rank: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,20 @@ class Scope:
         """Return the scope over a row whose columns were rearranged."""
         return Scope(tuple(replace(c, position=layout[c.position]) for c in self.columns))
 
+    def lookup(self, node: exp.Column) -> list[ScopeColumn]:
+        """Return the columns that a reference may mean."""
+        name = identifier_text(node.this)
+        qualifier = node.args.get("table")
+        if qualifier is None:
+            return [c for c in self.visible() if c.name == name]
+        return [c for c in self.of_table(identifier_text(qualifier)) if c.name == name]
+
     def resolve(self, node: exp.Column, environment: Environment) -> ScopeColumn:
-        """Return the column that a reference means.
+        """Return the column that a reference means, of this query or of the one around it.
 
         Raises:
             BindingError: There is none, or there are several.
+            UnsupportedError: It is one of the query around that cannot be read here.
         """
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
             raise environment.error(
@@ -94,18 +105,26 @@ class Scope:
             )
         name = identifier_text(node.this)
         qualifier = node.args.get("table")
-        if qualifier is None:
-            found = [c for c in self.visible() if c.name == name]
-        else:
-            table = identifier_text(qualifier)
-            self.check_table(table, qualifier, environment)
-            found = [c for c in self.of_table(table) if c.name == name]
+        found = self.lookup(node)
+        elsewhere = qualifier is None or identifier_text(qualifier) not in self.tables
+        if not found and elsewhere and environment.outer is not None:
+            outside = environment.outer.resolve(node, environment)
+            if outside is not None:
+                return outside
+        if qualifier is not None:
+            self.check_table(identifier_text(qualifier), qualifier, environment)
         if not found:
             raise self._unknown(node, name, environment)
         if len(found) > 1:
             owners = ", ".join(f"{c.table}.{c.name}" for c in found)
             raise environment.error(
                 node, f"column {name!r} is ambiguous", hint=f"write one of {owners}"
+            )
+        if found[0].rank:
+            raise environment.unsupported(
+                node,
+                f"{name!r} is a ROW_NUMBER() here, which chooses rows but is not shown",
+                hint=f"leave it out of the select list; one row each ({name} = 1) may show it",
             )
         return found[0]
 

@@ -260,6 +260,9 @@ class StreamSqlParser(parser.Parser):
 class StreamSql(Dialect):
     """StreamSQL for sqlglot."""
 
+    # As in PostgreSQL: NULLS LAST, and first when descending, unless it is written.
+    NULL_ORDERING = "nulls_are_large"
+
     class Tokenizer(tokens.Tokenizer):
         """Only double quotes quote names, so brackets stay free for windows."""
 

@@ -1,0 +1,227 @@
+"""Conditions of a subquery that read the query around it, turned into join conditions.
+
+Three ways, the first that fits:
+
+* lifted: conditions of a plain SELECT, which only filter pairs of rows, become conditions of the
+  join with the query around;
+* eliminated: `u.k = t.k` lets `u.k` stand for `t.k` everywhere in the subquery, which is then
+  computed for every `u.k` at once (grouped by it) and joined on it;
+* by domain: the distinct values of the outer columns are joined in as one more relation, so that
+  the subquery is computed for each of them (Neumann and Kemper, Unnesting Arbitrary Queries).
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns
+from streamsql.algebra.operators import Plan, Project, RecursiveReference, identity_columns
+from streamsql.binder.environment import Environment, identifier_text
+from streamsql.binder.joins import Condition, Part
+from streamsql.binder.outer import OUTER, inner_columns, outer_columns
+from streamsql.binder.scope import Scope
+from streamsql.data.schema import Field, Schema
+from streamsql.data.types import DataType, Value
+
+_BOOLEAN = DataType.BOOLEAN
+_ANY_VALUE: dict[DataType, Value] = {
+    DataType.BOOLEAN: False,
+    DataType.INTEGER: 0,
+    DataType.DOUBLE: 0.0,
+    DataType.TEXT: "",
+    DataType.TIMESTAMP: 0,
+    DataType.INTERVAL: 0,
+    DataType.NULL: None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The relation of outer values that a subquery is computed for.
+
+    Attributes:
+        name: Of the reference that stands for it until the plan around is known.
+        columns: What it holds, over the numbers of the query around.
+    """
+
+    name: str
+    columns: tuple[Expression, ...]
+
+
+@dataclass(slots=True)
+class Correlation:
+    """How a subquery hangs together with the query around it.
+
+    Attributes:
+        conditions: Its own conditions, over its column numbers.
+        prefix: Expressions over its numbers that its rows begin with, for `joins`.
+        joins: Conditions of the join with the query around; a column below `OUTER` is a place in
+            the prefix.
+        stands_for: Inner expressions by the numbers of the outer columns they stand for.
+        domain: With `part`, its rows, where the third way was taken.
+    """
+
+    conditions: list[Condition]
+    prefix: list[Expression] = field(default_factory=list)
+    joins: list[Expression] = field(default_factory=list)
+    stands_for: dict[int, Expression] = field(default_factory=dict)
+    domain: Domain | None = None
+    part: Part | None = None
+
+    def place(self, expression: Expression) -> Column:
+        """Return the column of the prefix that holds an inner expression."""
+        if expression not in self.prefix:
+            self.prefix.append(expression)
+        index = self.prefix.index(expression)
+        name = expression.name if isinstance(expression, Column) else f"key_{index + 1}"
+        return Column(index, name, expression.dtype)
+
+    def lift(self, condition: Expression) -> None:
+        """Make a condition one of the join with the query around."""
+        link = _link(condition)
+        if link is not None:
+            inner, outer = link
+            self.joins.append(Call("=", (self.place(inner), outer), _BOOLEAN))
+            return
+        self.joins.append(
+            map_columns(condition, lambda c: c if c.position >= OUTER else self.place(c))
+        )
+
+
+def correlate(
+    conditions: list[Condition],
+    others: Collection[int],
+    environment: Environment,
+    numbers: Iterator[int],
+    *,
+    lift: bool,
+) -> Correlation:
+    """Separate what a subquery's conditions say about the query around.
+
+    Args:
+        conditions: Of WHERE and of inner joins.
+        others: Outer columns that other clauses read.
+        environment: Of the subquery.
+        numbers: Fresh column numbers.
+        lift: Whether it is a plain SELECT, so that its conditions may be lifted.
+    """
+    reading = [c for c in conditions if outer_columns(c.predicate)]
+    result = Correlation([c for c in conditions if c not in reading])
+    if not reading and not others:
+        return result
+    if lift and not others:
+        for condition in reading:
+            result.lift(condition.predicate)
+        return result
+    linked = [(c, link) for c in reading if (link := _link(c.predicate)) is not None]
+    stands_for = {
+        outer.position - OUTER: inner for _, (inner, outer) in linked if isinstance(outer, Column)
+    }
+    links = [condition for condition, _ in linked]
+    rest = [condition for condition in reading if condition not in links]
+    needed = {n for condition in rest for n in outer_columns(condition.predicate)} | set(others)
+    if needed <= set(stands_for):
+        result.stands_for = stands_for
+        for condition in links:
+            result.lift(condition.predicate)
+        for condition in rest:
+            result.conditions.append(Condition(_substituted(condition.predicate, stands_for)))
+        return result
+    used = needed.union(*(outer_columns(c.predicate) for c in reading))
+    result.conditions += reading
+    _by_domain(result, sorted(used), set(stands_for), environment, numbers)
+    return result
+
+
+def _substituted(expression: Expression, stands_for: dict[int, Expression]) -> Expression:
+    return map_columns(
+        expression, lambda c: c if c.position < OUTER else stands_for[c.position - OUTER]
+    )
+
+
+def _link(condition: Expression) -> tuple[Expression, Expression] | None:
+    """Return the inner and the outer side of an equality of both queries."""
+    match condition:
+        case Call(function="=", arguments=(one, other)) if one.dtype == other.dtype:
+            for inner, outer in ((one, other), (other, one)):
+                apart = not outer_columns(inner) and not inner_columns(outer)
+                if apart and inner_columns(inner) and outer_columns(outer):
+                    return inner, outer
+    return None
+
+
+def _by_domain(
+    result: Correlation,
+    used: list[int],
+    linked: set[int],
+    environment: Environment,
+    numbers: Iterator[int],
+) -> None:
+    """Join the values of the used outer columns in; those linked by an equality are not NULL."""
+    outer = environment.outer
+    known = {c.position: c for c in outer.scope.columns} if outer is not None else {}
+    columns = tuple(Column(n, known[n].name, known[n].dtype) for n in used)
+    environment.binding.subqueries += 1
+    domain = Domain(f"outer values/{environment.binding.subqueries}", columns)
+    result.domain = domain
+    names = [f"outer_{index + 1}" for index in range(len(columns))]
+    schema = Schema(tuple(Field(n, c.dtype) for n, c in zip(names, columns, strict=True)))
+    plan: Plan = RecursiveReference(domain.name, schema)
+    layout = [OUTER + n for n in used]
+    computed: list[Expression] = []
+    for number_of, column in enumerate(columns):
+        own = Column(number_of, names[number_of], column.dtype)
+        outside = Column(OUTER + column.position, column.name, column.dtype)
+        if column.position in linked:
+            result.joins.append(Call("=", (result.place(outside), outside), _BOOLEAN))
+            continue
+        # NULL must find NULL here, and keys of joins never match NULL.
+        for here, there in zip(_null_safe(own), _null_safe(outside), strict=True):
+            number = next(numbers)
+            place = result.place(Column(number, f"{column.name}_key", here.dtype))
+            result.joins.append(Call("=", (place, there), _BOOLEAN))
+            computed.append(here)
+            layout.append(number)
+    if computed:
+        every = (*names, *(f"key_{index + 1}" for index in range(len(computed))))
+        plan = Project(plan, (*identity_columns(schema), *computed), every)
+    result.part = Part(plan, tuple(layout))
+    result.stands_for = {c.position: Column(OUTER + c.position, c.name, c.dtype) for c in columns}
+
+
+def _null_safe(column: Column) -> tuple[Expression, ...]:
+    missing = Call("IS NULL", (column,), _BOOLEAN)
+    if column.dtype == DataType.NULL:
+        return (missing,)
+    value = Literal(_ANY_VALUE[column.dtype], column.dtype)
+    return missing, Call("COALESCE", (column, value), column.dtype)
+
+
+def outer_uses(select: exp.Select, scope: Scope, environment: Environment) -> set[int]:
+    """Return the outer columns that clauses other than FROM and WHERE read."""
+    outer = environment.outer
+    if outer is None or outer.blocked:
+        return set()
+    aliases = {
+        identifier_text(item.args["alias"])
+        for item in select.expressions
+        if isinstance(item, exp.Alias)
+    }
+    used: set[int] = set()
+    for column in _columns(select):
+        if scope.lookup(column):
+            continue
+        sorts = column.find_ancestor(exp.Order, exp.Group) is not None
+        if sorts and column.args.get("table") is None and identifier_text(column.this) in aliases:
+            continue
+        used.update(found.position for found in outer.scope.lookup(column)[:1])
+    return used
+
+
+def _columns(select: exp.Select) -> Iterable[exp.Column]:
+    clauses = [select.args.get(key) for key in ("group", "having", "order", "distinct", "qualify")]
+    for clause in [*select.expressions, *(c for c in clauses if c is not None)]:
+        for node in clause.walk(prune=lambda n: isinstance(n, exp.Query)):
+            if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+                yield node

@@ -1,0 +1,266 @@
+"""The relations of one FROM with their join conditions, each column under a number of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Expression, conjuncts
+from streamsql.algebra.operators import Plan
+from streamsql.binder.environment import Environment
+from streamsql.binder.expressions import ExpressionBinder
+from streamsql.binder.join_conditions import as_of, join_kind, natural, using
+from streamsql.binder.joins import AsOf, Part
+from streamsql.binder.outer import without_outer
+from streamsql.binder.queries import Queries
+from streamsql.binder.ranks import Bounds, comparisons, conjunct_nodes, ranked_column, unbounded
+from streamsql.binder.relations import Relation, bind_relation
+from streamsql.binder.scope import Scope
+from streamsql.binder.shape import only
+
+MAX_RELATIONS = 32
+Nested = Callable[[exp.Select], tuple[Plan, Scope]]
+
+
+@dataclass(slots=True)
+class Item:
+    """One joined relation.
+
+    Attributes:
+        kind: INNER, LEFT, RIGHT, FULL, SEMI, ANTI, ASOF or ASOF LEFT.
+        on: Conjuncts of its ON, over column numbers.
+        subqueries: Conjuncts of its ON that hold a query or read the query around, as written;
+            of inner joins only.
+        computed: Columns that are computed above the join, by number.
+    """
+
+    node: exp.Expr
+    part: Part
+    kind: str
+    on: tuple[Expression, ...] = ()
+    as_of: AsOf | None = None
+    subqueries: tuple[exp.Expr, ...] = ()
+    computed: dict[int, Expression] = field(default_factory=dict)
+
+    @property
+    def brings_back(self) -> bool:
+        """Whether it pads rows of the relations before it, as RIGHT and FULL JOIN do."""
+        return self.kind in ("RIGHT", "FULL")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """A ROW_NUMBER() column of an item, and what its ON says about it."""
+
+    item: int
+    table: str
+    name: str
+    number: int
+    said: tuple[tuple[type[exp.Expr], int], ...]
+
+
+@dataclass(slots=True)
+class FromItems:
+    """Binds the items of one FROM.
+
+    Attributes:
+        environment: Of the items; the WHERE binds in the query's own.
+        where: Conjuncts of WHERE as written, without those on row numbers.
+    """
+
+    environment: Environment
+    queries: Queries
+    nested: Nested
+    items: list[Item] = field(default_factory=list)
+    scope: Scope = field(default_factory=Scope)
+    where: list[exp.Expr] = field(default_factory=list)
+    _width: int = 0
+    _ranks: list[_Rank] = field(default_factory=list)
+
+    def add_clause(self, select: exp.Select) -> None:
+        """Bind FROM, and take the conditions on row numbers from WHERE."""
+        where = select.args.get("where")
+        self.where = [] if where is None else conjunct_nodes(where.this)
+        clause = select.args.get("from_")
+        if clause is None:
+            return
+        self._add(clause.this, None)
+        own = clause.this.args.get("joins") if isinstance(clause.this, exp.Table) else None
+        for join in [*(own or []), *(select.args.get("joins") or [])]:
+            self._add(join.this, join)
+            if len(self.items) > MAX_RELATIONS:
+                raise self.environment.unsupported(
+                    join, f"more than {MAX_RELATIONS} relations in one FROM", hint="use views"
+                )
+        for rank in self._ranks:
+            self._bound(rank)
+
+    def _add(self, node: exp.Expr, join: exp.Expr | None) -> None:
+        plan, right, relation = self._relation(node, join)
+        width = len(plan.schema)
+        numbers = tuple(range(self._width, self._width + width))
+        left = self.scope
+        self.scope = left + right
+        self._width += width
+        item = Item(node, Part(plan, numbers), "INNER")
+        self.items.append(item)
+        on = self._on(join)
+        if relation is not None:
+            on = self._note_rank(relation, item, join, on)
+        if join is not None:
+            self._condition(join, item, on, left, right)
+
+    def _relation(
+        self, node: exp.Expr, join: exp.Expr | None
+    ) -> tuple[Plan, Scope, Relation | None]:
+        group = _group(node, join)
+        if group is not None:
+            plan, scope = self.nested(group)
+            relation = None
+            names = scope.tables
+        else:
+            relation = bind_relation(
+                node, self.environment, self.queries.relation, self.queries.view
+            )
+            plan, scope, names = relation.plan, relation.scope(0), (relation.alias,)
+        for name in names:
+            if name and name in self.scope.tables:
+                raise self.environment.error(
+                    node,
+                    f"{name!r} appears twice in FROM",
+                    hint=f"give one of them another name: {name} AS other",
+                )
+        moved = {c.position: c.position + self._width for c in scope.columns}
+        return plan, scope.moved(moved), relation
+
+    def _on(self, join: exp.Expr | None) -> list[exp.Expr]:
+        return [] if join is None else conjunct_nodes(join.args.get("on"))
+
+    def _condition(
+        self, join: exp.Expr, item: Item, on: list[exp.Expr], left: Scope, right: Scope
+    ) -> None:
+        only(join, self.environment, "this", "on", "using", "side", "kind", "method")
+        item.kind = join_kind(join, self.environment)
+        names = join.args.get("using") or []
+        if (join.args.get("method") or "").upper() == "NATURAL":
+            names = natural(join, left, right, self.environment)
+        if item.kind.startswith("ASOF"):
+            self._as_of(join, item, on)
+        elif names:
+            merged = using(names, left, right, item.kind, self._width, self._closed())
+            self.scope, item.on, item.computed = merged.scope, merged.on, merged.computed
+            self._width += len(merged.computed)
+        elif join.args.get("on") is not None:
+            self._bind_on(item, on)
+        else:
+            self._check_crossed(join, item)
+        if item.kind in ("SEMI", "ANTI"):
+            self.scope = left
+
+    def _bind_on(self, item: Item, on: list[exp.Expr]) -> None:
+        plain = on
+        if item.kind == "INNER":
+            held = [node for node in on if self._is_held(node)]
+            plain = [node for node in on if node not in held]
+            item.subqueries = tuple(held)
+        reason = f"and the ON of a {item.kind} JOIN cannot read it"
+        environment = without_outer(self.environment, reason)
+        binder = ExpressionBinder(environment, self.scope)
+        item.on = tuple(part for node in plain for part in conjuncts(binder.predicate(node, "ON")))
+
+    def _is_held(self, node: exp.Expr) -> bool:
+        if node.find(exp.Query, exp.Exists, exp.All, exp.Any) is not None:
+            return True
+        outer = self.environment.outer
+        if outer is None:
+            return False
+        columns = node.find_all(exp.Column)
+        return any(not self.scope.lookup(c) and outer.scope.lookup(c) for c in columns)
+
+    def _as_of(self, join: exp.Expr, item: Item, on: list[exp.Expr]) -> None:
+        if join.args.get("on") is None:
+            raise self.environment.error(
+                item.node, "this ASOF JOIN needs ON", hint="ON a.k = b.k AND a.ts >= b.ts"
+            )
+        binder = ExpressionBinder(self._closed(), self.scope)
+        bound = [part for node in on for part in conjuncts(binder.predicate(node, "ON"))]
+        before = {number for other in self.items[:-1] for number in other.part.layout}
+        here = set(item.part.layout)
+        item.as_of = as_of(bound, before, here, join.args["on"], self.environment)
+
+    def _check_crossed(self, join: exp.Expr, item: Item) -> None:
+        crossed = (join.args.get("kind") or "").upper() == "CROSS" or join.meta.get("comma")
+        if item.kind != "INNER" or not crossed:
+            raise self.environment.error(
+                item.node,
+                f"this {'JOIN' if item.kind == 'INNER' else item.kind + ' JOIN'} needs ON or USING",
+                hint="JOIN t ON a.x = t.x, or CROSS JOIN t for every pair",
+            )
+
+    def _closed(self) -> Environment:
+        return without_outer(self.environment, "and the condition of a JOIN cannot read it")
+
+    # --- row numbers -------------------------------------------------------------------------
+
+    def _note_rank(
+        self, relation: Relation, item: Item, join: exp.Expr | None, on: list[exp.Expr]
+    ) -> list[exp.Expr]:
+        position = ranked_column(relation.plan, self.environment.binding)
+        if position is None:
+            return on
+        name = relation.plan.schema.names[position]
+        number = item.part.layout[position]
+        kind = "INNER" if join is None else join_kind(join, self.environment)
+        if kind not in ("INNER", "LEFT", "SEMI", "ANTI"):
+            raise unbounded(item.node, self.environment, name)
+        said, others = comparisons(on, relation.alias, name)
+        where = len(self.items) - 1 if kind == "INNER" else -1
+        if where < 0 and not said:
+            raise unbounded(item.node, self.environment, name)
+        self.scope = _marked(self.scope, number, rank=True)
+        rank = _Rank(len(self.items) - 1, relation.alias, name, number, tuple(said))
+        if where < 0:
+            self._apply(rank, list(said))
+        else:
+            self._ranks.append(rank)
+        return others
+
+    def _bound(self, rank: _Rank) -> None:
+        said = list(rank.said)
+        if not any(item.brings_back for item in self.items[rank.item :]):
+            column = exp.Column(this=exp.to_identifier(rank.name, quoted=True))
+            alone = len(self.scope.lookup(column)) <= 1
+            found, others = comparisons(self.where, rank.table, rank.name, bare=alone)
+            said += found
+            self.where = others
+        if not said:
+            raise unbounded(self.items[rank.item].node, self.environment, rank.name)
+        self._apply(rank, said)
+
+    def _apply(self, rank: _Rank, said: list[tuple[type[exp.Expr], int]]) -> None:
+        bounds = Bounds()
+        for kind, number in said:
+            bounds.narrow(kind, number)
+        item = self.items[rank.item]
+        plan = bounds.applied(item.part.plan, self.environment.binding)
+        item.part = Part(plan, item.part.layout)
+        if bounds.last == bounds.first:
+            self.scope = _marked(self.scope, rank.number, rank=False)
+
+
+def _marked(scope: Scope, number: int, *, rank: bool) -> Scope:
+    return Scope(tuple(replace(c, rank=rank) if c.position == number else c for c in scope.columns))
+
+
+def _group(node: exp.Expr, join: exp.Expr | None) -> exp.Select | None:
+    """Return joins in parentheses, or before their ON, as a query of their own."""
+    tree = node
+    while isinstance(tree, exp.Subquery) and tree.args.get("alias") is None:
+        tree = tree.this
+    inside = tree is not node and isinstance(tree, exp.Table | exp.Subquery)
+    nested = join is not None and bool(node.args.get("joins"))
+    if not inside and not nested:
+        return None
+    select = exp.Select(from_=exp.From(this=tree.copy()))
+    select.meta.update(node.meta)
+    return select

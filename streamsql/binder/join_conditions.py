@@ -1,0 +1,189 @@
+"""What a JOIN says beside its relation: its kind, ON, USING, NATURAL, and the as-of condition."""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Call, Column, Expression
+from streamsql.binder.environment import Environment, identifier_text
+from streamsql.binder.joins import AsOf
+from streamsql.binder.scope import Scope, ScopeColumn
+from streamsql.data.types import DataType
+
+_ASOF_HINT = "a ASOF JOIN b ON a.k = b.k AND a.ts >= b.ts"
+_BACKWARD = {"<=": ">=", "<": ">"}
+
+
+def join_kind(join: exp.Expr, environment: Environment) -> str:
+    """Return INNER, LEFT, RIGHT, FULL, SEMI, ANTI, ASOF or ASOF LEFT.
+
+    Raises:
+        UnsupportedError: It is another one.
+    """
+    side = (join.args.get("side") or "").upper()
+    kind = (join.args.get("kind") or "").upper()
+    method = (join.args.get("method") or "").upper()
+    words = " ".join(filter(None, (method, side, kind)))
+    if method == "ASOF" and side in ("", "LEFT") and kind in ("", "INNER", "OUTER"):
+        return f"ASOF {side}".strip()
+    if kind in ("SEMI", "ANTI") and side in ("", "LEFT") and not method:
+        return kind
+    if kind in ("", "INNER", "OUTER", "CROSS") and method in ("", "NATURAL"):
+        return side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
+    hint = {
+        "ASOF": "ASOF JOIN and ASOF LEFT JOIN take the newest row of the right side",
+        "NATURAL": "name the columns: JOIN t USING (x)",
+    }.get(method, "exchange the sides: LEFT SEMI JOIN and LEFT ANTI JOIN keep rows of the left one")
+    raise environment.unsupported(join, f"{words} JOIN is not supported", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What USING and NATURAL make of two scopes.
+
+    Attributes:
+        scope: Both, each merged column once.
+        on: The equalities.
+        computed: The merged columns of a FULL JOIN by their new numbers.
+    """
+
+    scope: Scope
+    on: tuple[Expression, ...]
+    computed: dict[int, Expression]
+
+
+def using(  # noqa: PLR0913, PLR0917  (both sides, and what they are joined by)
+    names: list[exp.Expr],
+    left: Scope,
+    right: Scope,
+    kind: str,
+    width: int,
+    environment: Environment,
+) -> Merged:
+    """Return what `USING (names)` means.
+
+    Args:
+        names: The columns.
+        left: Columns so far.
+        right: Those of the relation that is joined.
+        kind: Of the join.
+        width: First free column number.
+        environment: For places.
+
+    Raises:
+        BindingError: A column is missing on one side, or the types do not go together.
+    """
+    pairs = [_pair(name, left, right, environment) for name in names]
+    both = left + right
+    on = tuple(Call("=", (both.read(a), both.read(b)), DataType.BOOLEAN) for a, b in pairs)
+    if kind != "FULL":
+        hidden = [(one if kind == "RIGHT" else two).position for one, two in pairs]
+        return Merged(both.hiding(hidden), on, {})
+    computed: dict[int, Expression] = {}
+    columns = list(both.hiding([c.position for pair in pairs for c in pair]).columns)
+    for one, two in pairs:
+        wide = DataType.DOUBLE if one.dtype != two.dtype else one.dtype
+        parts = tuple(_as(both.read(column), wide) for column in (one, two))
+        number = width + len(computed)
+        computed[number] = Call("COALESCE", parts, wide)
+        place = next(n for n, c in enumerate(columns) if c.position == one.position)
+        columns.insert(place, ScopeColumn("", one.name, wide, number))
+    return Merged(Scope(tuple(columns)), on, computed)
+
+
+def _as(column: Column, dtype: DataType) -> Expression:
+    return column if column.dtype == dtype else Call("CAST", (column,), dtype)
+
+
+def natural(join: exp.Expr, left: Scope, right: Scope, environment: Environment) -> list[exp.Expr]:
+    """Return the columns of a NATURAL JOIN: those of the same name on both sides.
+
+    Raises:
+        BindingError: There are none.
+    """
+    here = {column.name for column in left.visible()}
+    shared = [column.name for column in right.visible() if column.name in here]
+    if not shared:
+        raise environment.error(
+            join,
+            "NATURAL JOIN: no column has the same name on both sides",
+            hint="JOIN t ON a.x = t.y, or CROSS JOIN t for every pair",
+        )
+    names: list[exp.Expr] = []
+    for name in shared:
+        identifier = exp.to_identifier(name, quoted=True)
+        identifier.meta.update(join.this.meta)
+        names.append(identifier)
+    return names
+
+
+def _pair(
+    name: exp.Expr, left: Scope, right: Scope, environment: Environment
+) -> tuple[ScopeColumn, ScopeColumn]:
+    column = exp.Column(this=name.copy())
+    column.meta.update(name.meta)
+    one = left.resolve(column, environment)
+    two = right.resolve(column, environment)
+    numeric = one.dtype.is_numeric and two.dtype.is_numeric
+    if one.dtype != two.dtype and not numeric:
+        raise environment.error(
+            name,
+            f"{identifier_text(name)!r} is {one.dtype} on one side and {two.dtype} on the other",
+            hint="JOIN … ON CAST(a.x AS …) = b.x",
+        )
+    return one, two
+
+
+def as_of(
+    on: list[Expression], left: set[int], right: set[int], node: exp.Expr, environment: Environment
+) -> AsOf:
+    """Return the condition of an as-of join: equalities, and one `left time >= right time`.
+
+    Args:
+        on: Conjuncts of its ON, over column numbers.
+        left: Numbers of the columns so far.
+        right: Numbers of the columns of the relation that is joined.
+        node: For places.
+        environment: For errors.
+
+    Raises:
+        UnsupportedError: It says something else.
+    """
+    keys: list[tuple[int, int]] = []
+    times: list[tuple[int, int, bool]] = []
+    for predicate in on:
+        operator, one, two = _sides(predicate, left, right)
+        if operator == "=":
+            keys.append((one, two))
+        elif operator in (">=", ">"):
+            times.append((one, two, operator == ">"))
+        else:
+            raise environment.unsupported(
+                node,
+                "the ON of an ASOF JOIN takes equalities of columns of the same type and one "
+                "comparison of times, AND-ed",
+                hint=f"{_ASOF_HINT}; filter before it in FROM (SELECT … WHERE …), or in WHERE",
+            )
+    if len(times) != 1:
+        raise environment.error(
+            node,
+            f"an ASOF JOIN compares one pair of times, this one {len(times)}",
+            hint=_ASOF_HINT,
+        )
+    ((left_time, right_time, strict),) = times
+    return AsOf(left_time, right_time, strict, tuple(keys))
+
+
+def _sides(predicate: Expression, left: set[int], right: set[int]) -> tuple[str, int, int]:
+    match predicate:
+        case Call(function=operator, arguments=(Column() as one, Column() as two)):
+            if one.dtype != two.dtype:
+                return "", 0, 0
+            if one.position in left and two.position in right:
+                return operator, one.position, two.position
+            if one.position in right and two.position in left:
+                flipped = "=" if operator == "=" else _BACKWARD.get(operator, "")
+                return flipped, two.position, one.position
+        case _:
+            pass
+    return "", 0, 0

@@ -1,0 +1,58 @@
+"""How the parts of the binder that meet queries inside queries ask for their plans."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Expression
+from streamsql.algebra.operators import Plan
+from streamsql.binder.correlation import Domain
+from streamsql.binder.environment import Environment
+from streamsql.binder.relations import QueryBinder, ViewBinder
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A bound SELECT, perhaps one that reads the query around it.
+
+    Attributes:
+        plan: Its rows: the correlation columns, then the select list.
+        prefix: How many correlation columns there are.
+        joins: Conditions under which a row belongs to one of the query around; a column below
+            `OUTER` is a place in the row.
+        domain: The outer values that the plan reads by a reference, or None.
+        empty: Of a correlated aggregate without GROUP BY the select list over no rows, over outer
+            columns: its plan has no row where the group is empty.
+    """
+
+    plan: Plan
+    prefix: int = 0
+    joins: tuple[Expression, ...] = ()
+    domain: Domain | None = None
+    empty: tuple[Expression, ...] | None = None
+
+    @property
+    def correlated(self) -> bool:
+        """Whether it reads the query around it."""
+        return bool(self.joins) or self.domain is not None
+
+
+class BlockBinder(Protocol):
+    """Binds a SELECT inside an expression."""
+
+    def __call__(self, tree: exp.Expr, environment: Environment, *, lift: bool) -> Block:
+        """Return the block; `lift` allows conditions on both queries in `joins`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Binds queries in parentheses, queries of views, and queries inside expressions."""
+
+    relation: QueryBinder
+    view: ViewBinder
+    block: BlockBinder
+
+
+Renumber = Callable[[Expression], Expression]

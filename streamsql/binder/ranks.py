@@ -1,0 +1,181 @@
+"""ROW_NUMBER() with a bound on it: the first rows of every partition.
+
+    SELECT … FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) AS n FROM t) AS q
+    WHERE n <= 3
+
+The inner query is bound to a TopN without limit, noted in `Binding.ranked`; the query that reads it
+in FROM puts its conditions on `n` in. Numbers themselves are not maintained: one row that comes
+first would change those of all others.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Literal
+from streamsql.algebra.operators import Plan, Project, TopN, walk_plan, with_inputs
+from streamsql.binder.environment import Binding, Environment, identifier_text
+from streamsql.data.types import DataType
+from streamsql.errors import UnsupportedError
+
+HINT = "filter it in the query around: SELECT … FROM (SELECT …, ROW_NUMBER() OVER (…) AS n …) AS q "
+HINT += "WHERE n <= 3"
+_SYMBOLS: dict[type[exp.Expr], str] = {
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.EQ: "=",
+}
+_FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+    exp.EQ: exp.EQ,
+}
+
+
+def is_rank(node: exp.Expr) -> bool:
+    """Whether a node is `ROW_NUMBER() OVER (…)`."""
+    return isinstance(node, exp.Window) and isinstance(node.this, exp.RowNumber)
+
+
+def may_rank(select: exp.Select) -> bool:
+    """Whether a SELECT stands where the query around can bound its ROW_NUMBER()."""
+    parent = select.parent
+    while isinstance(parent, exp.Subquery):
+        if isinstance(parent.parent, exp.From | exp.Join):
+            return True
+        parent = parent.parent
+    return isinstance(parent, exp.CTE)
+
+
+def ranked_column(plan: Plan, binding: Binding) -> int | None:
+    """Return the position of an unbounded ROW_NUMBER() in a relation, or None."""
+    while isinstance(plan, Project):
+        plan = plan.input
+    found = binding.ranked.get(plan) if isinstance(plan, TopN) else None
+    return None if found is None else found[0]
+
+
+@dataclass(slots=True)
+class Bounds:
+    """Which row numbers are wanted; `last` is None for all from the first wanted one on."""
+
+    first: int = 1
+    last: int | None = None
+
+    def narrow(self, kind: type[exp.Expr], number: int) -> None:
+        """Take one comparison of the row number into account."""
+        low = {">": number + 1, ">=": number, "=": number}.get(_SYMBOLS[kind])
+        high = {"<": number - 1, "<=": number, "=": number}.get(_SYMBOLS[kind])
+        if low is not None:
+            self.first = max(self.first, low)
+        if high is not None:
+            self.last = high if self.last is None else min(self.last, high)
+
+    def applied(self, plan: Plan, binding: Binding) -> Plan:
+        """Return the relation with its row numbers bounded."""
+        if isinstance(plan, Project):
+            return with_inputs(plan, (self.applied(plan.input, binding),))
+        if not isinstance(plan, TopN) or plan not in binding.ranked:
+            return plan
+        limit = None if self.last is None else max(self.last - self.first + 1, 0)
+        below = plan.input
+        if limit == 1 and isinstance(below, Project):
+            position, _ = binding.ranked[plan]
+            shown = list(below.expressions)
+            shown[position] = Literal(self.first, DataType.INTEGER)
+            below = Project(below.input, tuple(shown), below.names)
+        return msgspec.structs.replace(plan, input=below, limit=limit, offset=self.first - 1)
+
+
+def comparisons(
+    conditions: list[exp.Expr], table: str, name: str, *, bare: bool = True
+) -> tuple[list[tuple[type[exp.Expr], int]], list[exp.Expr]]:
+    """Return what conditions say about a row number, and the conditions that say other things.
+
+    Args:
+        conditions: Conjuncts as written.
+        table: Alias of the relation with the row number.
+        name: Of the row number.
+        bare: Whether its name without the alias means it.
+    """
+    said: list[tuple[type[exp.Expr], int]] = []
+    others = []
+    for condition in conditions:
+        found = _comparison(condition, table, name, bare=bare)
+        said += found
+        if not found:
+            others.append(condition)
+    return said, others
+
+
+def _comparison(
+    node: exp.Expr, table: str, name: str, *, bare: bool
+) -> list[tuple[type[exp.Expr], int]]:
+    node = node.unnest() if isinstance(node, exp.Paren) else node
+    if isinstance(node, exp.Between) and _is_column(node.this, table, name, bare=bare):
+        low, high = _number(node.args["low"]), _number(node.args["high"])
+        return [] if low is None or high is None else [(exp.GTE, low), (exp.LTE, high)]
+    if type(node) not in _FLIPPED:
+        return []
+    left, right = node.this, node.expression
+    if _is_column(left, table, name, bare=bare) and (number := _number(right)) is not None:
+        return [(type(node), number)]
+    if _is_column(right, table, name, bare=bare) and (number := _number(left)) is not None:
+        return [(_FLIPPED[type(node)], number)]
+    return []
+
+
+def _is_column(node: exp.Expr, table: str, name: str, *, bare: bool) -> bool:
+    if not isinstance(node, exp.Column) or identifier_text(node.this) != name:
+        return False
+    qualifier = node.args.get("table")
+    return bare if qualifier is None else identifier_text(qualifier) == table
+
+
+def _number(node: exp.Expr) -> int | None:
+    text = node.name if isinstance(node, exp.Literal) and not node.args.get("is_string") else ""
+    return int(text) if text.isdigit() and len(text) < 10 else None
+
+
+def conjunct_nodes(node: exp.Expr | None) -> list[exp.Expr]:
+    """Split a condition as written at its top-level ANDs."""
+    if node is None:
+        return []
+    if isinstance(node, exp.Paren):
+        inner = node.unnest()
+        return conjunct_nodes(inner) if isinstance(inner, exp.And) else [node]
+    if isinstance(node, exp.And):
+        return conjunct_nodes(node.this) + conjunct_nodes(node.expression)
+    return [node]
+
+
+def unbounded(node: exp.Expr | None, environment: Environment, name: str) -> UnsupportedError:
+    """Return the error about a ROW_NUMBER() whose reader does not bound it."""
+    return environment.unsupported(
+        node,
+        f"the ROW_NUMBER() {name!r} is read here without a bound: numbers of all rows are not "
+        "maintained, only the first rows of each partition",
+        hint=f"add {name} <= 3 or {name} = 1 to the conditions of this query (AND, not OR)",
+    )
+
+
+def check_ranks(plan: Plan, binding: Binding) -> None:
+    """Check that every ROW_NUMBER() of a finished plan is bounded.
+
+    Raises:
+        UnsupportedError: One is not.
+    """
+    if not binding.ranked:
+        return
+    for node in walk_plan(plan):
+        if isinstance(node, TopN) and node in binding.ranked:
+            raise UnsupportedError(
+                "this ROW_NUMBER() is read where no condition bounds it",
+                span=binding.ranked[node][1],
+                hint=HINT,
+            )

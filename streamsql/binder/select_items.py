@@ -1,0 +1,129 @@
+"""The select list: `*`, aliases, and what an unnamed column is called."""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Column
+from streamsql.binder.environment import Environment, identifier_text
+from streamsql.binder.functions import PARSED
+from streamsql.binder.ranks import is_rank
+from streamsql.binder.scope import Scope
+from streamsql.binder.shape import only
+
+MAX_ITEMS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem:
+    """One output column: its tree, or a column that `*` expanded to."""
+
+    name: str
+    node: exp.Expr
+    column: Column | None = None
+
+
+def select_items(select: exp.Select, scope: Scope, environment: Environment) -> list[SelectItem]:
+    """Return the output columns of a SELECT.
+
+    Raises:
+        BindingError: There are none, or `*` has nothing to stand for.
+        UnsupportedError: There are too many.
+    """
+    items: list[SelectItem] = []
+    if not select.expressions:
+        raise environment.error(select, "the select list is empty", hint="SELECT * FROM …")
+    for number, node in enumerate(select.expressions, start=1):
+        items += _expanded(node, number, scope, environment)
+        if len(items) > MAX_ITEMS:
+            raise environment.unsupported(
+                node, f"more than {MAX_ITEMS} columns in one query", hint="name fewer columns"
+            )
+    return items
+
+
+def unique(names: list[str]) -> list[str]:
+    """Return names without repetition: the second `a` becomes `a_2`.
+
+    Examples:
+        >>> unique(["a", "b", "a", "a"])
+        ['a', 'b', 'a_2', 'a_3']
+    """
+    taken = set(names)
+    seen: set[str] = set()
+    result = []
+    for name in names:
+        chosen, number = name, 2
+        while chosen in seen or (chosen != name and chosen in taken):
+            chosen, number = f"{name}_{number}", number + 1
+        seen.add(chosen)
+        result.append(chosen)
+    return result
+
+
+def _expanded(
+    node: exp.Expr, number: int, scope: Scope, environment: Environment
+) -> list[SelectItem]:
+    star = node.this if isinstance(node, exp.Column) else node
+    if isinstance(star, exp.Star):
+        only(star, environment)
+        return _star(node, scope, environment)
+    if isinstance(node, exp.Alias):
+        return [SelectItem(identifier_text(node.args["alias"]), node.this)]
+    return [SelectItem(_name_of(node, number), node)]
+
+
+def _star(node: exp.Expr, scope: Scope, environment: Environment) -> list[SelectItem]:
+    qualifier = node.args.get("table")
+    if qualifier is None:
+        columns = scope.visible()
+        if not columns:
+            raise environment.error(node, "* needs a FROM", hint="SELECT * FROM source")
+    else:
+        table = identifier_text(qualifier)
+        scope.check_table(table, qualifier, environment)
+        columns = scope.of_table(table)
+    items = []
+    for column in columns:
+        if column.rank:
+            raise environment.unsupported(
+                node,
+                f"* would show {column.name!r}, a ROW_NUMBER() that chooses rows but is not shown",
+                hint="name the columns you want",
+            )
+        tree = exp.Column(this=exp.to_identifier(column.name, quoted=True))
+        tree.meta.update(node.meta)
+        items.append(SelectItem(column.name, tree, scope.read(column)))
+    return items
+
+
+def _name_of(node: exp.Expr, number: int) -> str:
+    match node:
+        case exp.Column():
+            return identifier_text(node.this)
+        case exp.Paren() | exp.Cast() | exp.Filter() | exp.WithinGroup():
+            return _name_of(node.this, number)
+        case exp.Subquery(this=exp.Select(expressions=[only_one])):
+            return (
+                _name_of(only_one.unalias(), number) if not _alias(only_one) else _alias(only_one)
+            )
+        case exp.Window() if is_rank(node):
+            return "row_number"
+        case exp.Exists():
+            return "exists"
+        case exp.Anonymous():
+            return str(node.this).lower()
+        case exp.ArgMin():
+            return "arg_min"
+        case exp.ArgMax():
+            return "arg_max"
+        case _ if type(node) in PARSED:
+            return PARSED[type(node)][0].lower()
+        case exp.Func() if not isinstance(node, exp.Connector):
+            return node.sql_name().lower()
+        case _:
+            return f"column{number}"
+
+
+def _alias(node: exp.Expr) -> str:
+    return identifier_text(node.args["alias"]) if isinstance(node, exp.Alias) else ""
