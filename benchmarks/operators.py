@@ -10,8 +10,8 @@ Then a stream joined with a relation and made distinct, in million rows a CPU se
 against plain loops that only insert (no weights, no deletions, nothing kept of the stream: what
 Python can do at best), and DuckDB joining every batch with a stored table, when it is installed.
 
-Last, groupings, orders, set operations and windows up to a million rows, beside DuckDB answering
-the query anew (`benchmarks/_operators/groups_orders_windows.py`).
+Last, groupings, orders, set operations and windows, and joins of every kind, up to a million rows,
+beside DuckDB answering the query anew (`benchmarks/_operators/`; each of the two runs by itself).
 
 How to read it: only ratios within one run mean anything; CPU time, because machines are shared.
 Work per change is constant, but a larger state misses the processor's caches more often: a ratio of
@@ -29,6 +29,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks._operators.groups_orders_windows import against_duckdb
+from benchmarks._operators.joins import joins_against_duckdb
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.operator import RecursiveOperator
 from stream_engine.state.source_relation import TimedDelta
@@ -271,6 +272,7 @@ def main(argv: list[str] | None = None) -> int:
         "flatness": flatness(quick=options.quick),
         "throughput": throughput(quick=options.quick),
         "groups, orders, windows": against_duckdb(rows=20_000 if options.quick else 1_000_000),
+        "joins": joins_against_duckdb(rows=60_000 if options.quick else 1_000_000),
     }
     if options.json:
         print(json.dumps(result, indent=2))

@@ -34,7 +34,7 @@ class BandJoinOperator:
         """Join the change of one side with the other side and remember it."""
         add, inside = self._sides[port].add, self._sides[1 - port].inside
         result: Delta = {}
-        for row, weight in delta.items():
+        for row, weight in self._sides[port].in_order(delta):
             entries, holds = inside(row)
             for entry in entries:
                 if holds is None and entry.__class__ is tuple:

@@ -3,7 +3,7 @@
 Inner joins on keys alone work on `IndexedRelation` directly; see `join.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from stream_engine.state.indexed_relation import Bucket, IndexedRelation, rows_i
 from stream_engine.state.ordered_rows import OrderedRows
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.scalar import compile_expression, compile_predicate
+from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
 Keys = tuple[tuple[int, int], ...]
@@ -20,11 +21,18 @@ Match = tuple[Row, Row, int]
 """A partner, the pair it makes, and how often the partner is there."""
 
 
+_WORTH_SORTING = 1_000
+"""Changed rows from which on putting them in order saves more than it costs."""
+
+
 class JoinSide(Protocol):
     """The rows of one side of a join that could match."""
 
     def matching(self, row: Row) -> list[Match]:
         """Return the rows of this side that match a row of the other side."""
+
+    def in_order(self, delta: Delta) -> Iterable[tuple[Row, int]]:
+        """Return a change of this side in the order in which it is best applied."""
 
     def add(self, row: Row, weight: int) -> int:
         """Add copies of a row of this side; return how often it is there now.
@@ -65,6 +73,10 @@ class HashSide:
         """Return the rows of this side that match a row of the other side."""
         bucket = self._rows.rows(self._other_key(row))
         return _matches(row, bucket, self._holds, is_left=self._is_left)
+
+    def in_order(self, delta: Delta) -> Iterable[tuple[Row, int]]:
+        """Return a change as it is."""
+        return delta.items()
 
     def add(self, row: Row, weight: int) -> int:
         """Add copies of a row; return how often it is there now."""
@@ -148,11 +160,32 @@ class BandSide:
         is_left = self._is_left
         matches: list[Match] = []
         for entry in entries:
+            if entry.__class__ is tuple:
+                pair = entry + row if is_left else row + entry
+                if holds is None or holds(pair):
+                    matches.append((entry, pair, 1))
+                continue
             for partner, count in rows_in(entry):
                 pair = partner + row if is_left else row + partner
                 if holds is None or holds(pair):
                     matches.append((partner, pair, count))
         return matches
+
+    def in_order(self, delta: Delta) -> Iterable[tuple[Row, int]]:
+        """Return a large change in the order of its values, small ones as they are.
+
+        Neighbours are then looked up one after the other, while what the search for one has read
+        is still in the processor's cache.
+        """
+        if len(delta) < _WORTH_SORTING:
+            return delta.items()
+        value = self._value
+        ordered: list[tuple[Row, int]] = []
+        rest: list[tuple[Row, int]] = []
+        for item in delta.items():
+            (rest if value(item[0]) is None else ordered).append(item)
+        ordered.sort(key=lambda item: value(item[0]))
+        return ordered + rest
 
     def add(self, row: Row, weight: int) -> int:
         """Add copies of a row; return how often it is there now."""

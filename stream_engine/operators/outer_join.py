@@ -3,6 +3,7 @@
 Left and full joins share them; what is padded is all that tells them apart.
 """
 
+from stream_engine.operators.band_bounds import find_band
 from stream_engine.operators.join_state import Keys, join_sides
 from stream_engine.state.indexed_relation import IndexedRelation, rows_in
 from streamsql.algebra.expressions import Expression
@@ -77,25 +78,37 @@ class CountedOuterJoin:
         self._sides = join_sides(keys, residual, left_width)
         self._paddings = paddings
         self._partners: tuple[Delta, Delta] = ({}, {})
+        self._pairs_differ = bool(keys) or find_band(residual, left_width) is not None
 
     def apply(self, port: int, delta: Delta) -> Delta:
         """Take the change of one side; return the change of the join."""
         remember, matching = self._sides[port].add, self._sides[1 - port].matching
         own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
         own_counts, other_counts = self._partners[port], self._partners[1 - port]
+        counted, pairs_differ = other_counts.get, self._pairs_differ
         result: Delta = {}
-        for row, weight in delta.items():
+        for row, weight in self._sides[port].in_order(delta):
             total = 0
             for partner, pair, count in matching(row):
                 total += count
-                add(result, pair, weight * count)
+                if pairs_differ:
+                    result[pair] = weight * count
+                else:  # a row of NULLs looks like padding when no value tells them apart
+                    add(result, pair, weight * count)
                 if other_padding is None:
                     continue
-                before = other_counts.get(partner, 0)
-                add(other_counts, partner, weight)
-                if not before or not before + weight:
-                    lone = partner + other_padding if port else other_padding + partner
-                    add(result, lone, -count if not before else count)
+                before = counted(partner, 0)
+                after = before + weight
+                if before and after:
+                    other_counts[partner] = after
+                    continue
+                lone = partner + other_padding if port else other_padding + partner
+                if after:
+                    other_counts[partner] = after
+                    add(result, lone, -count)
+                else:
+                    del other_counts[partner]
+                    add(result, lone, count)
             present = remember(row, weight)
             if own_padding is None:
                 continue

@@ -117,7 +117,7 @@ class CountedSemiJoinOperator:
         partners, anti = self._partners, self._anti
         remember, matching = self._left.add, self._right.matching
         result: Delta = {}
-        for row, weight in delta.items():
+        for row, weight in self._left.in_order(delta):
             total = partners.get(row, 0)
             if not total:
                 total = sum([count for _, _, count in matching(row)])
@@ -133,7 +133,7 @@ class CountedSemiJoinOperator:
         partners, anti = self._partners, self._anti
         remember, matching = self._right.add, self._left.matching
         result: Delta = {}
-        for row, weight in delta.items():
+        for row, weight in self._right.in_order(delta):
             for partner, _, count in matching(row):
                 old = partners.get(partner, 0)
                 add(partners, partner, weight)

@@ -69,6 +69,9 @@ class OrderedRows:
             if first == len(lasts):
                 return []
             begin = search(values[first], low)
+            if high is not None and high < lasts[first]:  # as in most narrow ranges
+                search = bisect_left if high_open else bisect_right
+                return self._entries[first][begin : search(values[first], high, begin)]
         last, end = len(lasts) - 1, len(values[-1])
         if high is not None:
             search = bisect_left if high_open else bisect_right

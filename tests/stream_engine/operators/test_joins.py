@@ -1,6 +1,7 @@
 """Every join: incremental equals from scratch, for any batching, on both ports at once."""
 
 import itertools
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import example, given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.joins import join_operator
+from stream_engine.operators import join_state
 from stream_engine.operators.band_bounds import find_band
 from stream_engine.operators.band_join import BandJoinOperator
 from stream_engine.testing import alone, delta_sequences, evaluated_over
@@ -30,6 +32,13 @@ WIDTH = len(COLUMNS)
 KEYS = st.sampled_from(((), ((0, 0),), ((0, 0), (1, 1)), ((1, 1),), ((1, 1), (1, 1))))
 K, N, X = (Column(i, COLUMNS.names[i], COLUMNS.dtypes[i]) for i in range(WIDTH))
 RK, RN, RX = (shifted(column, WIDTH) for column in (K, N, X))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_changes_are_put_in_order() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(join_state, "_WORTH_SORTING", 3)
+        yield
 
 
 def call(function: str, *arguments: Expression, dtype: DataType = BOOLEAN) -> Call:
@@ -211,7 +220,7 @@ def test_bands_of_huge_integers_equal_the_reference(
 
 def test_a_band_join_looks_at_what_is_in_the_band_only() -> None:
     """The predicate is asked for the rows inside and not for the thousand others."""
-    within = [
+    within: list[Expression] = [
         call(">=", N, call("-", RN, number(10), dtype=INTEGER)),
         call("<=", N, call("+", RN, number(10), dtype=INTEGER)),
     ]
