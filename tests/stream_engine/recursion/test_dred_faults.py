@@ -1,12 +1,15 @@
 """Delete and rederive in the simulator: loss, repetition, death and return of sites."""
 
 import random
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream_engine.exchange import peered_fixpoint
+from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.recursion.schedules import LINKS, database
 from stream_engine.recursion.testing import LINK, cheapest_path, reachable
 from stream_engine.simulation.bundles import everywhere
@@ -118,3 +121,31 @@ def test_a_site_loses_a_query_and_gets_it_again(plan: Fixpoint, seed: int) -> No
     links.network.install(everywhere(plan, SITES), at=[site])
     links.run(20)
     links.check()
+
+
+@by_name
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_remembered_for_replays_is_bounded_and_begins_anew(
+    plan: Fixpoint, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site that has said too much forgets it in a new life, and the view stays right."""
+    monkeypatch.setattr(peered_fixpoint, "REPLAY_ROWS", 60)
+    made: list[PeeredFixpoint] = []
+    begin = PeeredFixpoint.__init__
+
+    def noted(self: PeeredFixpoint, *arguments: Any, **options: Any) -> None:
+        begin(self, *arguments, **options)
+        made.append(self)
+
+    monkeypatch.setattr(PeeredFixpoint, "__init__", noted)
+    links = Links(plan, seed, Faults(loss=0.05, repetition=0.05))
+    most = 0
+    for _ in range(15):
+        links.change()
+        links.run(20)
+        most = max(most, *(fixpoint._log_size for fixpoint in made))
+        links.network.settle()
+    links.check()
+    assert len(made) == len(SITES)
+    assert max(fixpoint.lives for fixpoint in made) > 1
+    assert most < 400, "four times what is alive for each peer, and what one step adds"
