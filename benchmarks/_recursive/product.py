@@ -69,11 +69,13 @@ class Product:
         changed = 0
         view = self.view
         for sent in step.outgoing:
-            for change in sent.batch.deltas:
-                changed += 1
-                count = view.get(change.row, 0) + change.weight
+            deltas = sent.batch.deltas
+            changed += len(deltas)
+            for change in deltas:
+                row = change.row
+                count = view.get(row, 0) + change.weight
                 if count:
-                    view[change.row] = count
+                    view[row] = count
                 else:
-                    del view[change.row]
+                    del view[row]
         return changed

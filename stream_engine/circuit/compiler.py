@@ -163,8 +163,8 @@ def plain_operator(
             return ValuesOperator(rows)
         case Filter(predicate=predicate):
             return FilterOperator(predicate)
-        case Project(expressions=expressions):
-            return ProjectOperator(expressions)
+        case Project(input=child, expressions=expressions):
+            return ProjectOperator(expressions, len(child.schema))
         case Join() | AsOfJoin():
             return join_operator(plan)
         case Aggregate(group=group, aggregates=aggregates):

@@ -101,9 +101,11 @@ class GraphInput:
         change = InputChange()
         counted: list[Counted] = []
         for number in range(self._steps):
-            self._read_edges(number, found[number], change, counted)
+            if found[number]:
+                self._read_edges(number, found[number], change, counted)
         for derived in found[self._steps :]:
-            self._read_sources(derived, change)
+            if derived:
+                self._read_sources(derived, change)
         self._check_sums()
         change.derivations = len(counted) + len(change.source_rows)
         apply = self.graph.apply_distinct if self._are_distinct else self.graph.apply

@@ -28,7 +28,7 @@ def test_filter() -> None:
 
 
 def test_project_adds_up_equal_rows() -> None:
-    operator = ProjectOperator((K,))
+    operator = ProjectOperator((K,), 2)
     assert operator.apply(0, {("a", 1): 1, ("a", 2): 1}) == {("a",): 2}
     assert operator.apply(0, {("a", 1): -1, ("a", 3): 1}) == {}
 
