@@ -3,8 +3,9 @@
 One table says what each function takes, returns and does; binder, reference evaluator and stream
 engine all read it, so a function means the same everywhere. Three-valued logic as in SQL: NULL in,
 NULL out, except AND, OR, IS NULL, COALESCE and CASE. Integer division truncates toward zero (as
-PostgreSQL); division by zero, a number that does not fit 64 bits and a CAST that fails give NULL,
-because a running query must not die of one reading.
+PostgreSQL). There is one rule for failure: division by zero, a value outside a function's domain, a
+number that does not fit 64 bits and a CAST that fails give NULL, because a running query must not
+die of one reading.
 """
 
 import math
@@ -14,8 +15,23 @@ from functools import lru_cache
 from typing import Any
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS, in_range, total
+from streamsql.algebra.scalar_text import TEXT_FUNCTIONS
+from streamsql.algebra.scalar_time import TIME_FUNCTIONS
+from streamsql.algebra.user_functions import INSTALLED, is_called_on_null, is_user_function
 from streamsql.data.types import DataType, Row, Value, coerce, text_of
 from streamsql.errors import InternalError
+
+__all__ = [
+    "FUNCTIONS",
+    "Compiled",
+    "cast",
+    "compile_expression",
+    "compile_predicate",
+    "compile_row",
+    "in_range",
+    "key_of",
+]
 
 Compiled = Callable[[Row], Any]
 
@@ -25,6 +41,7 @@ def compile_expression(expression: Expression) -> Compiled:
 
     Raises:
         InternalError: The function is unknown here, although the binder let it pass.
+        DeploymentError: A function of the user is not installed here.
     """
     match expression:
         case Column(position=position):
@@ -49,6 +66,8 @@ def compile_expression(expression: Expression) -> Compiled:
         case Call(function="IS NOT NULL", arguments=(inner,)):
             value_of = compile_expression(inner)
             return lambda row: value_of(row) is not None
+        case Call(function=name, arguments=arguments, dtype=dtype) if is_user_function(name):
+            return _compile_user(name, dtype, tuple(compile_expression(a) for a in arguments))
         case Call(function=name, arguments=arguments):
             return _compile_strict(name, tuple(compile_expression(a) for a in arguments))
 
@@ -159,7 +178,7 @@ def cast(value: Value, dtype: DataType) -> Value:
     DOUBLE to INTEGER rounds half to even, as PostgreSQL.
     """
     if dtype == DataType.INTEGER and isinstance(value, float):
-        return round(value)
+        return in_range(round(value))
     if dtype == DataType.INTEGER and isinstance(value, bool):
         return int(value)
     if dtype == DataType.TEXT and value is not None:
@@ -174,7 +193,17 @@ def _compile_strict(name: str, parts: tuple[Compiled, ...]) -> Compiled:
     function = FUNCTIONS.get(name)
     if function is None:
         raise InternalError(f"no scalar function {name!r}")
-    implementation = function
+    return _strict(function, parts)
+
+
+def _compile_user(name: str, dtype: DataType, parts: tuple[Compiled, ...]) -> Compiled:
+    function = INSTALLED.function(name, dtype)
+    if is_called_on_null(name):
+        return lambda row: function(*[part(row) for part in parts])
+    return _strict(function, parts)
+
+
+def _strict(implementation: Callable[..., Any], parts: tuple[Compiled, ...]) -> Compiled:
     if len(parts) == 1:
         (only,) = parts
 
@@ -204,13 +233,6 @@ def _compile_strict(name: str, parts: tuple[Compiled, ...]) -> Compiled:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def in_range(value: float) -> float | None:
-    """Return a number, or NULL where it is not finite or does not fit 64 bits."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if -(2**63) <= value < 2**63 else None
 
 
 def _add(a: Any, b: Any) -> Any:
@@ -289,7 +311,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "NEGATE": lambda a: in_range(-a),
     "LIKE": _like,
     "ABS": lambda a: in_range(abs(a)),
-    "ROUND": _round,
+    "ROUND": total(_round),
     "FLOOR": lambda a: float(math.floor(a)),
     "CEIL": lambda a: float(math.ceil(a)),
     "SQRT": lambda a: math.sqrt(a) if a >= 0 else None,
@@ -304,6 +326,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "POSITION": lambda needle, text: text.find(needle) + 1,
     "REPLACE": str.replace,
     "DISTANCE": _distance,
+    **NUMERIC_FUNCTIONS,
+    **TEXT_FUNCTIONS,
+    **TIME_FUNCTIONS,
 }
 """Strict functions by name; NULL arguments never reach them. DISTANCE is Euclidean, in the unit of
 its arguments: (x1, y1, x2, y2) or (x1, y1, z1, x2, y2, z2)."""

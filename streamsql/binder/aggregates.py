@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Call, Column, Expression
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -14,26 +15,32 @@ from streamsql.algebra.operators import (
     Project,
     identity_columns,
 )
+from streamsql.binder.aggregate_calls import Written, is_aggregate, written
+from streamsql.binder.aggregate_types import check_types, combined, filtered, fraction, readable
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.expressions import ExpressionBinder
 from streamsql.binder.scope import Scope
+from streamsql.binder.user_calls import checked_arguments, implementation_of
 from streamsql.data.types import DataType
 
-_FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
-    exp.Count: AggregateFunction.COUNT,
-    exp.Sum: AggregateFunction.SUM,
-    exp.Avg: AggregateFunction.AVG,
-    exp.Min: AggregateFunction.MIN,
-    exp.Max: AggregateFunction.MAX,
-    exp.ArgMin: AggregateFunction.ARG_MIN,
-    exp.ArgMax: AggregateFunction.ARG_MAX,
-}
-_ARGUMENTS = ("this", "expression")
+_TWO_VALUES = (AggregateFunction.ARG_MIN, AggregateFunction.ARG_MAX)
+# Repetitions change none of these.
+_IDEMPOTENT = (
+    AggregateFunction.MIN,
+    AggregateFunction.MAX,
+    AggregateFunction.BOOL_AND,
+    AggregateFunction.BOOL_OR,
+    AggregateFunction.ARG_MIN,
+    AggregateFunction.ARG_MAX,
+)
 
 
-def has_aggregate(node: exp.Expr) -> bool:
+def has_aggregate(node: exp.Expr, environment: Environment) -> bool:
     """Whether a tree contains an aggregate of its own query."""
-    return any(isinstance(part, exp.AggFunc) for part in node.walk())
+    own = node.walk(prune=lambda part: part is not node and isinstance(part, exp.Query))
+    return any(
+        is_aggregate(part, environment) and not isinstance(part.parent, exp.Window) for part in own
+    )
 
 
 @dataclass(slots=True)
@@ -52,69 +59,88 @@ class Aggregation:
 
     def hook(self, node: exp.Expr) -> Expression | None:
         """Return the column that stands for an aggregate, or None for another node."""
-        function = _FUNCTIONS.get(type(node))
-        if function is None:
+        call = written(node, self.environment)
+        if call is None:
             return None
-        call = self._call(node, function)
+        bound = self._call(call)
         width = len(self.plan.schema)
         for number, known in enumerate(self.calls):
-            same = (known.function, known.arguments, known.distinct)
-            if same == (call.function, call.arguments, call.distinct):
+            if msgspec.structs.replace(known, name=bound.name) == bound:
                 return Column(width + number, known.name, known.dtype)
-        self.calls.append(call)
-        return Column(width + len(self.calls) - 1, call.name, call.dtype)
+        self.calls.append(bound)
+        return Column(width + len(self.calls) - 1, bound.name, bound.dtype)
 
-    def _call(self, node: exp.Expr, function: AggregateFunction) -> AggregateCall:
-        distinct, arguments = self._arguments(node, function)
+    def _call(self, call: Written) -> AggregateCall:
+        function, node = call.function, call.node
         name = f"{function.value.split('(', maxsplit=1)[0].lower()}_{len(self.calls) + 1}"
-        if function == AggregateFunction.COUNT and isinstance(arguments[0], exp.Star):
-            if distinct:
-                raise self.environment.error(
-                    node, "COUNT(DISTINCT *) is not defined", hint="COUNT(DISTINCT column)"
-                )
-            return AggregateCall(AggregateFunction.COUNT_ALL, (), name)
         binder = ExpressionBinder(self.environment, self.scope, self._refuse_nested)
-        bound = tuple(binder.bind(argument) for argument in arguments)
-        self._check_types(node, function, bound)
-        # Repetitions change neither the smallest nor the largest value.
-        distinct = distinct and function not in (AggregateFunction.MIN, AggregateFunction.MAX)
-        return AggregateCall(function, bound, name, distinct)
-
-    def _arguments(
-        self, node: exp.Expr, function: AggregateFunction
-    ) -> tuple[bool, list[exp.Expr]]:
-        wanted = 2 if function in (AggregateFunction.ARG_MIN, AggregateFunction.ARG_MAX) else 1
-        given = [node.args[key] for key in _ARGUMENTS if node.args.get(key) is not None]
-        extra = node.args.get("expressions") or node.args.get("count")
-        distinct = False
-        if len(given) == 1 and isinstance(given[0], exp.Distinct):
-            distinct, given = True, list(given[0].expressions)
-        if len(given) != wanted or extra:
-            word = function.value
-            usage = f"{word}(value, by)" if wanted == 2 else f"{word}(value)"
-            hint = f"write {usage}"
-            if word in ("MIN", "MAX"):
-                hint += "; the smaller or larger of two values is LEAST(a, b) or GREATEST(a, b)"
-            raise self.environment.error(
-                node, f"{word} takes {'two values' if wanted == 2 else 'one value'}", hint=hint
+        condition = (
+            None if call.condition is None else binder.predicate(call.condition, "FILTER (WHERE …)")
+        )
+        if function == AggregateFunction.COUNT and isinstance(call.arguments[0], exp.Star):
+            return self._count_rows(call, condition, name)
+        self._check_number(call)
+        bound = tuple(binder.bind(argument) for argument in call.arguments)
+        if call.definition is not None:
+            bound = checked_arguments(call.definition, bound, node, self.environment)
+            if condition is not None and call.definition.on_null:
+                raise self.environment.unsupported(
+                    node,
+                    f"{call.definition.name} is called with NULLs, so FILTER cannot leave rows out",
+                    hint="filter in WHERE, or in a query in FROM",
+                )
+            bound = (filtered(condition, bound[0]), *bound[1:])
+            return AggregateCall(
+                function,
+                bound,
+                call.definition.name,
+                call.distinct,
+                implementation=implementation_of(call.definition),
+                result=call.definition.result,
             )
-        return distinct, given
+        check_types(function, bound, node, self.environment)
+        if function == AggregateFunction.COUNT and len(bound) > 1:
+            bound = (combined(bound),)
+        bound = readable(function, bound)
+        # ARG_MIN and ARG_MAX skip rows without the value they compare by, all others rows without
+        # their only value.
+        bound = (*bound[:-1], filtered(condition, bound[-1]))
+        distinct = call.distinct and function not in _IDEMPOTENT
+        parameter = None
+        if function == AggregateFunction.PERCENTILE_CONT:
+            parameter = fraction(call, binder)
+        return AggregateCall(function, bound, name, distinct, parameter)
 
-    def _check_types(
-        self, node: exp.Expr, function: AggregateFunction, bound: tuple[Expression, ...]
-    ) -> None:
-        numbers = (DataType.INTEGER, DataType.DOUBLE, DataType.NULL)
-        sums = (*numbers, DataType.INTERVAL)
-        accepted = {AggregateFunction.SUM: sums, AggregateFunction.AVG: numbers}.get(function)
-        if accepted is not None and bound[0].dtype not in accepted:
+    def _count_rows(self, call: Written, condition: Expression | None, name: str) -> AggregateCall:
+        if call.distinct:
             raise self.environment.error(
-                node,
-                f"{function.value} takes numbers, but this is {bound[0].dtype}",
-                hint="CAST(… AS DOUBLE), or COUNT to count rows",
+                call.node, "COUNT(DISTINCT *) is not defined", hint="COUNT(DISTINCT column)"
             )
+        if condition is None:
+            return AggregateCall(AggregateFunction.COUNT_ALL, (), name)
+        one = filtered(condition, Literal(1, DataType.INTEGER))
+        return AggregateCall(AggregateFunction.COUNT, (one,), name)
+
+    def _check_number(self, call: Written) -> None:
+        function, given = call.function, len(call.arguments)
+        if call.definition is not None:
+            return
+        wanted = 2 if function in _TWO_VALUES else 1
+        combination = function == AggregateFunction.COUNT and call.distinct
+        if given == wanted or (combination and given > 1):
+            return
+        word = function.value
+        hint = f"write {word}(value, by)" if wanted == 2 else f"write {word}(value)"
+        if word in ("MIN", "MAX"):
+            hint += "; the smaller or larger of two values is LEAST(a, b) or GREATEST(a, b)"
+        if word == "COUNT":
+            hint += " or COUNT(DISTINCT a, b)"
+        raise self.environment.error(
+            call.node, f"{word} takes {'two values' if wanted == 2 else 'one value'}", hint=hint
+        )
 
     def _refuse_nested(self, node: exp.Expr) -> None:
-        if isinstance(node, exp.AggFunc):
+        if is_aggregate(node, self.environment):
             raise self.environment.error(
                 node,
                 "an aggregate inside an aggregate",
@@ -170,7 +196,7 @@ class Aggregation:
                 for column in node.find_all(exp.Column)
                 if not isinstance(column.this, exp.Star)
                 and identifier_text(column.this) == bare
-                and column.find_ancestor(exp.AggFunc) is None
+                and column.find_ancestor(exp.AggFunc, exp.WithinGroup) is None
             ),
             node,
         )
@@ -202,7 +228,7 @@ def group_expressions(
     for node in clause.expressions:
         meant = target(node)
         chosen = node if meant is None else meant
-        if has_aggregate(chosen):
+        if has_aggregate(chosen, aggregation.environment):
             raise aggregation.environment.error(
                 node, "GROUP BY cannot contain an aggregate", hint="put conditions into HAVING"
             )

@@ -5,8 +5,11 @@ from typing import Any
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Expression
-from streamsql.binder.functions import KNOWN_NAMES, PARSED, SIGNATURES, Signature
+from streamsql.binder.aggregate_calls import written
+from streamsql.binder.coercion import TIME_TEXTS, as_text
+from streamsql.binder.functions import KNOWN_NAMES, PARSED, SIGNATURES, SPELLINGS, Signature
 from streamsql.binder.node_binder import NodeBinder
+from streamsql.binder.user_calls import bind_user_function, user_function
 from streamsql.data.types import DataType
 from streamsql.errors import QueryError
 from streamsql.syntax.cursor import nearest
@@ -19,7 +22,10 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
         "OVER (…) is not supported",
         "use GROUP BY, or a window on the stream such as s [PARTITION BY k ROWS 5]",
     ),
-    exp.Filter: ("FILTER (WHERE …) is not supported", "use SUM(CASE WHEN … THEN 1 ELSE 0 END)"),
+    exp.Filter: ("FILTER (WHERE …) stands behind aggregates only", "use CASE WHEN … THEN … END"),
+    exp.Rand: ("RANDOM() is not supported: an answer must not change by itself", "leave it out"),
+    exp.BitwiseXor: ("^ is not supported", "write POWER(base, exponent)"),
+    exp.Binary: ("this operator is not supported", "operators are + - * / % || and comparisons"),
     exp.CurrentTimestamp: (
         "the current time is not a value: the answer would change with every tick",
         "use a window such as s [RANGE 10 MINUTES]",
@@ -30,9 +36,7 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Parameter: ("there are no parameters", "write the value itself"),
     exp.Bracket: ("columns hold single values, not arrays", "a window stands after a stream name"),
     exp.RegexpLike: ("regular expressions are not supported", "use LIKE with % and _"),
-    exp.Escape: ("ESCAPE is not supported", "POSITION(part IN text) > 0 looks for plain text"),
 }
-_AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.ArgMin, exp.ArgMax)
 
 
 def bind_parsed(binder: NodeBinder, node: exp.Expr) -> Expression:
@@ -43,46 +47,49 @@ def bind_parsed(binder: NodeBinder, node: exp.Expr) -> Expression:
         raise binder.environment.unsupported(
             node, f"{name} is not called like this", hint=f"write {SIGNATURES[name][0].usage}"
         )
-    return _call(binder, name, [a for a in given if isinstance(a, exp.Expr)], node)
+    return bind_call(binder, name, [a for a in given if isinstance(a, exp.Expr)], node)
 
 
 def bind_anonymous(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind a function that only we know, such as `distance`."""
     name = str(node.this).upper()
+    definition = user_function(node, binder.environment)
+    if definition is not None:
+        return bind_user_function(binder, definition, node)
+    name = SPELLINGS.get(name, name)
     if name not in SIGNATURES:
         raise refusal(binder, node)
-    return _call(binder, name, list(node.expressions), node)
+    return bind_call(binder, name, list(node.expressions), node)
 
 
 def bind_concatenation(binder: NodeBinder, node: exp.Expr) -> Expression:
-    """Bind `||`, which writes numbers and truth values as text."""
-    sides = (binder.bind(node.this), binder.bind(node.expression))
-    for side, part in zip(sides, (node.this, node.expression), strict=True):
-        if side.dtype in (DataType.TIMESTAMP, DataType.INTERVAL):
-            raise binder.environment.unsupported(
-                part, f"{side.dtype} has no text form", hint="keep it in a column of its own"
-            )
-    return Call("||", sides, DataType.TEXT)
+    """Bind `||`, which writes values of other types as CAST to TEXT does."""
+    sides = [binder.bind(node.this), binder.bind(node.expression)]
+    texts = [as_text(side) if side.dtype in TIME_TEXTS else side for side in sides]
+    return Call("||", tuple(texts), DataType.TEXT)
 
 
 def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
     """Return the error for a node that no part of the binder takes."""
     environment = binder.environment
-    if isinstance(node, _AGGREGATES):
+    call = written(node, environment)
+    if call is not None:
+        name = call.definition.name if call.definition is not None else call.function.value
         return environment.error(
             node,
-            f"the aggregate {node.sql_name()} cannot stand here",
+            f"the aggregate {name} cannot stand here",
             hint="conditions on aggregates go into HAVING",
         )
-    for kind, (message, hint) in _REFUSED.items():
-        if isinstance(node, kind):
-            return environment.unsupported(node, message, hint=hint)
     if isinstance(node, exp.AggFunc):
         return environment.unsupported(
             node,
             f"the aggregate {node.sql_name()} is not supported",
-            hint="aggregates are COUNT, SUM, AVG, MIN, MAX, ARG_MIN and ARG_MAX",
+            hint="aggregates are COUNT, SUM, AVG, MIN, MAX, ARG_MIN, ARG_MAX, STDDEV, VARIANCE, "
+            "MEDIAN, PERCENTILE_CONT, ARRAY_AGG, BOOL_AND and BOOL_OR",
         )
+    for kind, (message, hint) in _REFUSED.items():
+        if isinstance(node, kind):
+            return environment.unsupported(node, message, hint=hint)
     if not isinstance(node, exp.Func):
         return environment.unsupported(
             node,
@@ -98,7 +105,14 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
     return environment.error(node, f"there is no function {name!r:.40}", hint=hint)
 
 
-def _call(binder: NodeBinder, name: str, arguments: list[exp.Expr], node: exp.Expr) -> Expression:
+def bind_call(
+    binder: NodeBinder, name: str, arguments: list[exp.Expr], node: exp.Expr
+) -> Expression:
+    """Return a call of a function of the table.
+
+    Raises:
+        BindingError: It does not take these arguments.
+    """
     bound = [binder.bind(argument) for argument in arguments]
     for signature in SIGNATURES[name]:
         if _accepts(signature, bound):

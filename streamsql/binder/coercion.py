@@ -9,6 +9,8 @@ from streamsql.data.types import DataType, coerce, common_type
 from streamsql.syntax.durations import parse_duration
 
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
+TIME_TEXTS = {DataType.TIMESTAMP: "TIMESTAMP TEXT", DataType.INTERVAL: "INTERVAL TEXT"}
+"""The functions that write times, which are integers to engines."""
 
 
 def converted(expression: Expression, dtype: DataType) -> Expression:
@@ -18,6 +20,14 @@ def converted(expression: Expression, dtype: DataType) -> Expression:
     if isinstance(expression, Literal):
         return Literal(cast(expression.value, dtype), dtype)
     return Call("CAST", (expression,), dtype)
+
+
+def as_text(expression: Expression) -> Expression:
+    """Return `CAST(expression AS TEXT)`."""
+    writer = TIME_TEXTS.get(expression.dtype)
+    if writer is not None:
+        return Call(writer, (expression,), DataType.TEXT)
+    return converted(expression, DataType.TEXT)
 
 
 def unified(

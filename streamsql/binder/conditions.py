@@ -82,13 +82,17 @@ def bind_null_safe(binder: NodeBinder, node: exp.Expr) -> Expression:
 
 def bind_between(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind BETWEEN; both bounds belong to the range."""
-    if node.args.get("symmetric"):
-        raise binder.environment.unsupported(
-            node, "BETWEEN SYMMETRIC is not supported", hint="put the smaller bound first"
-        )
+    low, high = node.args["low"], node.args["high"]
+    within = _within(binder, node, low, high)
+    if not node.args.get("symmetric"):
+        return within
+    return Call("OR", (within, _within(binder, node, high, low)), _BOOLEAN)
+
+
+def _within(binder: NodeBinder, node: exp.Expr, low: exp.Expr, high: exp.Expr) -> Expression:
     value = binder.bind(node.this)
     parts = []
-    for operator, bound in ((">=", node.args["low"]), ("<=", node.args["high"])):
+    for operator, bound in ((">=", low), ("<=", high)):
         sides = comparable(value, binder.bind(bound), node, binder.environment)
         parts.append(Call(operator, sides, _BOOLEAN))
     return Call("AND", tuple(parts), _BOOLEAN)
@@ -114,10 +118,29 @@ def bind_in(binder: NodeBinder, node: exp.Expr) -> Expression:
 
 def bind_like(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind LIKE, and ILIKE as LIKE over lower case."""
-    sides = [_text(binder, node.this), _text(binder, node.expression)]
+    return _like(binder, node, [node.this, node.expression])
+
+
+def bind_escape(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind `LIKE pattern ESCAPE character`."""
+    like = node.this
+    if not isinstance(like, exp.Like | exp.ILike):
+        raise binder.environment.unsupported(
+            node, "ESCAPE belongs to LIKE and ILIKE", hint="x LIKE '10!%' ESCAPE '!'"
+        )
+    escape = node.expression
+    if isinstance(escape, exp.Literal) and len(escape.name) > 1:
+        raise binder.environment.error(
+            escape, "ESCAPE takes one character", hint="x LIKE '10!%' ESCAPE '!'"
+        )
+    return _like(binder, like, [like.this, like.expression, escape])
+
+
+def _like(binder: NodeBinder, node: exp.Expr, nodes: list[exp.Expr]) -> Expression:
+    parts = [_text(binder, part) for part in nodes]
     if isinstance(node, exp.ILike):
-        sides = [Call("LOWER", (side,), DataType.TEXT) for side in sides]
-    like = Call("LIKE", tuple(sides), _BOOLEAN)
+        parts = [Call("LOWER", (part,), DataType.TEXT) for part in parts]
+    like = Call("LIKE" if len(parts) == 2 else "LIKE ESCAPE", tuple(parts), _BOOLEAN)
     return Call("NOT", (like,), _BOOLEAN) if node.args.get("negate") else like
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Expression
-from streamsql.binder import alternatives, calls, conditions, operators, values
+from streamsql.binder import alternatives, calls, conditions, function_forms, operators, values
 from streamsql.binder.coercion import converted
 from streamsql.binder.environment import Environment
 from streamsql.binder.functions import PARSED
@@ -48,6 +48,8 @@ class ExpressionBinder:
             if found is not None:
                 return found
         part = _PARTS.get(type(node))
+        if isinstance(node, exp.Anonymous):
+            part = function_forms.NAMED.get(str(node.this).upper(), part)
         if part is None:
             raise calls.refusal(self, node)
         return part(self, node)
@@ -98,6 +100,8 @@ _PARTS: dict[type[exp.Expr], Callable[[NodeBinder, exp.Expr], Expression]] = {
     **dict.fromkeys(operators.ARITHMETIC, operators.bind_arithmetic),
     exp.Neg: operators.bind_negation,
     exp.DPipe: calls.bind_concatenation,
-    exp.Anonymous: calls.bind_anonymous,
     **dict.fromkeys(PARSED, calls.bind_parsed),
+    exp.Anonymous: calls.bind_anonymous,
+    exp.Escape: conditions.bind_escape,
+    **function_forms.FORMS,
 }

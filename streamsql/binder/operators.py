@@ -28,6 +28,11 @@ _TIME_RESULTS = {
     ("/", DataType.INTERVAL, DataType.INTEGER): DataType.INTERVAL,
     ("/", DataType.INTERVAL, DataType.INTERVAL): DataType.INTEGER,
 }
+_SCALED = {
+    ("*", DataType.INTERVAL, DataType.DOUBLE),
+    ("*", DataType.DOUBLE, DataType.INTERVAL),
+    ("/", DataType.INTERVAL, DataType.DOUBLE),
+}
 _NEGATIVE = (DataType.INTEGER, DataType.DOUBLE, DataType.INTERVAL, DataType.NULL)
 
 
@@ -38,8 +43,16 @@ def bind_arithmetic(binder: NodeBinder, node: exp.Expr) -> Expression:
     if operator == "-":
         left = _as_timestamp(left, right, node, binder.environment)
         right = _as_timestamp(right, left, node, binder.environment)
+    if (operator, left.dtype, right.dtype) in _SCALED:
+        return _scaled(Call(operator, (left, right), DataType.DOUBLE))
     dtype = _result(operator, left, right, node, binder.environment)
     return Call(operator, (left, right), dtype)
+
+
+def _scaled(microseconds: Expression) -> Expression:
+    """Return a computed number of microseconds, rounded, as an INTERVAL."""
+    whole = Call("CAST", (microseconds,), DataType.INTEGER)
+    return Call("CAST", (whole,), DataType.INTERVAL)
 
 
 def bind_negation(binder: NodeBinder, node: exp.Expr) -> Expression:

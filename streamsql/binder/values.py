@@ -6,12 +6,23 @@ from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.scalar import cast
-from streamsql.binder.coercion import time_value
+from streamsql.binder.coercion import TIME_TEXTS, as_text, time_value
 from streamsql.binder.node_binder import NodeBinder
 from streamsql.data.types import DataType
 from streamsql.syntax.definitions import type_named
 
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
+_CAST_HINTS = {
+    (DataType.INTEGER, DataType.TIMESTAMP): "TO_TIMESTAMP(seconds since 1970)",
+    (DataType.DOUBLE, DataType.TIMESTAMP): "TO_TIMESTAMP(seconds since 1970)",
+    (DataType.TIMESTAMP, DataType.INTEGER): "EXTRACT(EPOCH FROM …) gives seconds since 1970",
+    (DataType.TIMESTAMP, DataType.DOUBLE): "EXTRACT(EPOCH FROM …) gives seconds since 1970",
+    (DataType.INTERVAL, DataType.INTEGER): "EXTRACT(EPOCH FROM …) gives seconds",
+    (DataType.INTERVAL, DataType.DOUBLE): "EXTRACT(EPOCH FROM …) gives seconds",
+    (DataType.INTEGER, DataType.INTERVAL): "INTERVAL '1 s' * number",
+    (DataType.DOUBLE, DataType.INTERVAL): "INTERVAL '1 s' * number",
+    (DataType.TEXT, DataType.INTERVAL): "constants only: INTERVAL '10 min'",
+}
 
 
 def bind_column(binder: NodeBinder, node: exp.Expr) -> Expression:
@@ -109,11 +120,15 @@ def bind_cast(binder: NodeBinder, node: exp.Expr) -> Expression:
         return value
     if isinstance(value, Literal) and isinstance(value.value, str) and target in _TIMES:
         return Literal(time_value(value.value, target, node, binder.environment), target)
+    if target == DataType.TEXT and value.dtype in TIME_TEXTS:
+        return as_text(value)
     if not _castable(value.dtype, target):
         raise binder.environment.unsupported(
             node,
             f"{value.dtype} cannot be cast to {target}",
-            hint="subtract two TIMESTAMPs to get an INTERVAL",
+            hint=_CAST_HINTS.get(
+                (value.dtype, target), "subtract two TIMESTAMPs to get an INTERVAL"
+            ),
         )
     if isinstance(value, Literal):
         return _constant(binder, value, target, node)

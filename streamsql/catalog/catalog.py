@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.errors import BindingError
 
 
@@ -39,7 +40,7 @@ class Catalog:
             BindingError: There is none of that name.
         """
         if name.lower() not in self._by_name:
-            raise BindingError(f"there is no source, table or view {name!r}", hint="SHOW SOURCES")
+            raise BindingError(f"there is nothing of the name {name!r}", hint="SHOW SOURCES")
         return self._by_name.pop(name.lower())
 
     def __iter__(self) -> Iterator[Definition]:
@@ -70,11 +71,18 @@ class Catalog:
         """Views."""
         return tuple(d for d in self if isinstance(d, ViewDefinition))
 
+    @property
+    def functions(self) -> tuple[FunctionDefinition, ...]:
+        """Functions and aggregates of the user."""
+        return tuple(d for d in self if isinstance(d, FunctionDefinition))
+
 
 def kind_of(definition: Definition) -> str:
-    """Return `source`, `table` or `view`, the word used in DROP and SHOW."""
+    """Return `source`, `table`, `view`, `function` or `aggregate`, the word used in DROP."""
     if isinstance(definition, ViewDefinition):
         return "view"
+    if isinstance(definition, FunctionDefinition):
+        return "aggregate" if definition.aggregate else "function"
     return "table" if definition.is_table else "source"
 
 

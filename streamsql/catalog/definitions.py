@@ -3,6 +3,7 @@
 import msgspec
 
 from streamsql.algebra.operators import Scan, SourceKind
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.schema import Schema
 
 
@@ -66,4 +67,4 @@ class ViewDefinition(msgspec.Struct, frozen=True):
     library: bool = False
 
 
-Definition = SourceDefinition | ViewDefinition
+Definition = SourceDefinition | ViewDefinition | FunctionDefinition

@@ -10,9 +10,9 @@ from typing import Any
 
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.scalar import compile_expression, in_range
+from streamsql.algebra.user_functions import INSTALLED
 from streamsql.data.delta import sort_key
 from streamsql.data.types import DataType, Row, Value
-from streamsql.errors import InternalError
 
 
 def aggregate(call: AggregateCall, rows: list[Row]) -> Value:
@@ -23,6 +23,8 @@ def aggregate(call: AggregateCall, rows: list[Row]) -> Value:
     if call.function in (AggregateFunction.ARG_MIN, AggregateFunction.ARG_MAX):
         pairs = [(arguments[1](row), arguments[0](row)) for row in rows]
         return _best_argument(call.function, [pair for pair in pairs if pair[0] is not None])
+    if call.function == AggregateFunction.USER:
+        return _by_user(call, [tuple(a(row) for a in arguments) for row in rows])
     values = [value for row in rows if (value := arguments[0](row)) is not None]
     if call.distinct:
         values = list(dict.fromkeys(values))
@@ -46,10 +48,14 @@ def aggregate(call: AggregateCall, rows: list[Row]) -> Value:
             return array_text(values) if values else None
         case AggregateFunction.PERCENTILE_CONT:
             return percentile(sorted(values), call.parameter) if values else None
-        case AggregateFunction.USER:
-            raise InternalError(f"no meaning for {call.implementation}")
         case _:
             return _spread(call.function, values)
+
+
+def _by_user(call: AggregateCall, rows: list[Row]) -> Value:
+    chosen = list(dict.fromkeys(rows)) if call.distinct else rows
+    aggregate = INSTALLED.aggregate(call.implementation, call.dtype)
+    return aggregate.over(sorted(chosen, key=sort_key))
 
 
 def array_text(values: list[Any]) -> str:

@@ -30,5 +30,5 @@ def test_definitions_are_listed_by_kind() -> None:
 
 
 def test_dropping_what_is_not_there_says_so() -> None:
-    with pytest.raises(BindingError, match="no source, table or view 'x'"):
+    with pytest.raises(BindingError, match="nothing of the name 'x'"):
         Catalog().drop("x")

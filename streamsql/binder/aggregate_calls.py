@@ -1,0 +1,185 @@
+"""What the aggregate calls of a query mean: which function, over what, with which conditions.
+
+The forms of PostgreSQL beside `F(x)` and `F(DISTINCT x)`: FILTER (WHERE …), PERCENTILE_CONT(p)
+WITHIN GROUP (ORDER BY x), and functions that are others by another name. Nothing is bound here.
+"""
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from streamsql.algebra.aggregates import AggregateFunction
+from streamsql.binder.environment import Environment
+from streamsql.binder.shape import only
+from streamsql.catalog.functions import FunctionDefinition
+
+_PLAIN: dict[type[exp.Expr], AggregateFunction] = {
+    exp.Count: AggregateFunction.COUNT,
+    exp.Sum: AggregateFunction.SUM,
+    exp.Avg: AggregateFunction.AVG,
+    exp.Min: AggregateFunction.MIN,
+    exp.Max: AggregateFunction.MAX,
+    exp.ArgMin: AggregateFunction.ARG_MIN,
+    exp.ArgMax: AggregateFunction.ARG_MAX,
+    exp.Stddev: AggregateFunction.STDDEV_SAMP,
+    exp.StddevSamp: AggregateFunction.STDDEV_SAMP,
+    exp.StddevPop: AggregateFunction.STDDEV_POP,
+    exp.Variance: AggregateFunction.VAR_SAMP,
+    exp.VariancePop: AggregateFunction.VAR_POP,
+    exp.LogicalAnd: AggregateFunction.BOOL_AND,
+    exp.LogicalOr: AggregateFunction.BOOL_OR,
+    exp.ArrayAgg: AggregateFunction.ARRAY_AGG,
+    exp.Median: AggregateFunction.PERCENTILE_CONT,
+    exp.CountIf: AggregateFunction.COUNT,
+}
+_NAMED = {
+    "EVERY": AggregateFunction.BOOL_AND,
+    "QUANTILE_CONT": AggregateFunction.PERCENTILE_CONT,
+}
+_PERCENTILE = "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), or QUANTILE_CONT(x, 0.5)"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An aggregate call as it was written.
+
+    Attributes:
+        node: The call itself, without FILTER.
+        arguments: As parsed.
+        distinct: Each value, or each combination of values, once.
+        parameter: The fraction of PERCENTILE_CONT, as parsed.
+        descending: Whether the fraction counts from the greatest value.
+        condition: Of FILTER, or the argument of COUNT_IF.
+        definition: Of a user-defined aggregate.
+    """
+
+    function: AggregateFunction
+    node: exp.Expr
+    arguments: tuple[exp.Expr, ...]
+    distinct: bool = False
+    parameter: exp.Expr | None = None
+    descending: bool = False
+    condition: exp.Expr | None = None
+    definition: FunctionDefinition | None = None
+
+
+def is_aggregate(node: exp.Expr, environment: Environment) -> bool:
+    """Whether a node is an aggregate call, whatever becomes of it."""
+    if isinstance(node, exp.AggFunc):
+        return True
+    if not isinstance(node, exp.Anonymous):
+        return False
+    return str(node.this).upper() in _NAMED or user_aggregate(node, environment) is not None
+
+
+def user_aggregate(node: exp.Expr, environment: Environment) -> FunctionDefinition | None:
+    """Return the user-defined aggregate that a call means, if it means one."""
+    if not isinstance(node, exp.Anonymous):
+        return None
+    found = environment.binding.catalog.find(str(node.this))
+    is_user = isinstance(found, FunctionDefinition) and found.aggregate
+    return found if is_user and isinstance(found, FunctionDefinition) else None
+
+
+def written(node: exp.Expr, environment: Environment) -> Written | None:
+    """Return the aggregate call that a node is, or None for another node.
+
+    Raises:
+        QueryError: A form that does not exist.
+    """
+    match node:
+        case exp.Filter():
+            call = written(node.this, environment)
+            if call is None:
+                return None
+            return replace(call, condition=node.expression.this)
+        case exp.WithinGroup():
+            return _within_group(node, environment)
+        case exp.CountIf():
+            return Written(AggregateFunction.COUNT, node, (exp.Star(),), condition=node.this)
+        case exp.Median():
+            return _call(AggregateFunction.PERCENTILE_CONT, node, environment)
+        case exp.Anonymous():
+            return _anonymous(node, environment)
+        case _:
+            function = _PLAIN.get(type(node))
+            return None if function is None else _call(function, node, environment)
+
+
+def _anonymous(node: exp.Anonymous, environment: Environment) -> Written | None:
+    definition = user_aggregate(node, environment)
+    if definition is not None:
+        distinct, arguments = _listed(list(node.expressions))
+        return Written(
+            AggregateFunction.USER, node, arguments, distinct=distinct, definition=definition
+        )
+    function = _NAMED.get(str(node.this).upper())
+    if function is None:
+        return None
+    distinct, arguments = _listed(list(node.expressions))
+    if function == AggregateFunction.PERCENTILE_CONT:
+        if len(arguments) != 2:
+            raise environment.error(
+                node, "QUANTILE_CONT takes a value and a fraction", hint=f"write {_PERCENTILE}"
+            )
+        value, fraction = arguments
+        return Written(function, node, (value,), distinct=distinct, parameter=fraction)
+    return Written(function, node, arguments, distinct=distinct)
+
+
+def _listed(given: list[exp.Expr]) -> tuple[bool, tuple[exp.Expr, ...]]:
+    if given and isinstance(given[0], exp.Distinct):
+        return True, (*given[0].expressions, *given[1:])
+    return False, tuple(given)
+
+
+def _call(function: AggregateFunction, node: exp.Expr, environment: Environment) -> Written:
+    given = [node.args[key] for key in ("this", "expression") if node.args.get(key) is not None]
+    distinct, arguments = _listed(given)
+    extra = [*(node.args.get("expressions") or []), *_more(node.args.get("count"))]
+    arguments = (*arguments, *extra)
+    if arguments and isinstance(arguments[0], exp.Order):
+        arguments = (_unordered(function, arguments[0], environment), *arguments[1:])
+    return Written(function, node, arguments, distinct=distinct)
+
+
+def _more(value: object) -> list[exp.Expr]:
+    return [value] if isinstance(value, exp.Expr) else []
+
+
+def _unordered(function: AggregateFunction, order: exp.Order, environment: Environment) -> exp.Expr:
+    """Return x of `ARRAY_AGG(x ORDER BY x)`; other orders than that of the values are refused."""
+    keys = order.expressions
+    same = len(keys) == 1 and keys[0].this == order.this and not keys[0].args.get("desc")
+    if function == AggregateFunction.ARRAY_AGG and same:
+        value: exp.Expr = order.this
+        return value
+    raise environment.unsupported(
+        order,
+        f"ORDER BY inside {function.value} is not supported",
+        hint="ARRAY_AGG(x) is in ascending order of x by itself; ARG_MIN(x, by) and ARG_MAX(x, by) "
+        "pick one value",
+    )
+
+
+def _within_group(node: exp.WithinGroup, environment: Environment) -> Written:
+    only(node, environment, "this", "expression")
+    inner, order = node.this, node.expression
+    if not isinstance(inner, exp.PercentileCont) or inner.args.get("expression") is not None:
+        raise environment.unsupported(
+            node,
+            f"{inner.sql_name()} WITHIN GROUP is not supported",
+            hint=f"write {_PERCENTILE}",
+        )
+    keys = order.expressions
+    if len(keys) != 1:
+        raise environment.error(
+            node, "PERCENTILE_CONT orders by one value", hint=f"write {_PERCENTILE}"
+        )
+    return Written(
+        AggregateFunction.PERCENTILE_CONT,
+        node,
+        (keys[0].this,),
+        parameter=inner.this,
+        descending=bool(keys[0].args.get("desc")),
+    )
