@@ -6,16 +6,18 @@ Every state grows a hundredfold while a group keeps ten rows. In every step rows
 out, one in), so a state keeps its size. Times are CPU times; DuckDB has one thread, its table is
 filled beforehand and only the query is timed, its answer stored in a table.
 """
-# ruff: noqa: S608  (the queries are our own)
+
 
 import argparse
 import gc
 import importlib.util
 import json
 import random
+import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -173,7 +175,10 @@ class Bench:
             plan = Window(SCAN, plan.kind, width, plan.slide, plan.partition, within)
         self.timed = isinstance(plan, Window)
         self.circuit = compile_plan(plan, _none)
+        before = _resident_bytes()
         self.answer_rows = sum(self.step(dict.fromkeys(self.rows, 1), first=True).values())
+        gc.collect()
+        self.state_bytes = _resident_bytes() - before
 
     def row(self, number: int) -> Row:
         """Return a new row."""
@@ -203,7 +208,7 @@ class Bench:
             yield delta
 
     def seconds(self, batch: int, steps: int) -> tuple[float, int]:
-        """Return the median CPU time of a step and its changed rows."""
+        """Return the CPU time of a step (the median of ten means) and its changed rows."""
         changes = list(self.changes(batch, steps))
         begin = self.next - batch * steps
         gc.collect()
@@ -216,7 +221,14 @@ class Bench:
             times.append((time.process_time_ns() - start) / 1e9)
             self.answer_rows += sum(change.values())
         gc.unfreeze()
-        return (median(times), len(changes[0]))
+        stretch = steps // 10
+        means = [sum(times[i : i + stretch]) / stretch for i in range(0, 10 * stretch, stretch)]
+        return (median(means), len(changes[0]))
+
+
+def _resident_bytes() -> int:
+    """Return the memory this process occupies; Linux only."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _recompute(sql: str, bench: Bench) -> float:
@@ -252,7 +264,8 @@ def against_duckdb(
 
     Returns:
         By operator: microseconds a step that replaces one row at each size, their growth, million
-        changed rows a CPU second in large batches, and where DuckDB is installed its milliseconds
+        changed rows a CPU second in large batches, the memory of the state (without the rows
+        themselves, which it shares with its input), and where DuckDB is installed its milliseconds
         and how many times longer that is than a step.
     """
     table: dict[str, dict[str, float]] = {}
@@ -268,10 +281,8 @@ def against_duckdb(
         entry["batch 1, growth"] = figures[-1] / figures[0]
         seconds, changed = bench.seconds(min(BULK // 2, rows // 2), 10)
         entry[f"batch {changed}, {rows} rows, M rows/CPU s"] = changed / seconds / 1e6
-        if (
-            importlib.util.find_spec("duckdb") is None
-            or importlib.util.find_spec("pyarrow") is None
-        ):
+        entry["state, bytes a row"] = bench.state_bytes / rows
+        if not all(map(importlib.util.find_spec, ("duckdb", "pyarrow"))):
             continue
         again = _recompute(case.sql, bench)
         entry["DuckDB anew, ms"] = again * 1e3

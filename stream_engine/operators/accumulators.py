@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from stream_engine.operators.array_aggregate import ArrayAggregate
 from stream_engine.operators.boolean_aggregate import BooleanAggregate
 from stream_engine.operators.percentile import Percentile
+from stream_engine.operators.user_aggregate import UserAccumulator
 from stream_engine.operators.variance import Variance
 from stream_engine.state.counted_order import CountedOrder
 from streamsql.algebra.operators import AggregateCall
@@ -17,7 +18,6 @@ from streamsql.algebra.operators import AggregateFunction as F
 from streamsql.algebra.scalar import in_range
 from streamsql.data.delta import sort_key
 from streamsql.data.types import DataType, Row, Value
-from streamsql.errors import InternalError
 
 Changes = list[tuple[Row, int]]
 """Rows of arguments and their weights."""
@@ -275,10 +275,10 @@ def accumulator_for(call: AggregateCall, position: int) -> Accumulator:
         case F.PERCENTILE_CONT:
             inner = Percentile(position, 0.5 if call.parameter is None else call.parameter)
         case F.ARRAY_AGG:
-            inner = ArrayAggregate(position, double=call.arguments[0].dtype == DataType.DOUBLE)
+            inner = ArrayAggregate(position, call.arguments[0].dtype)
         case F.SUM | F.AVG:
             double = call.arguments[0].dtype == DataType.DOUBLE
             inner = Sum(position, double=double, mean=function == F.AVG)
         case F.USER:
-            raise InternalError(f"no accumulator for {call.implementation}")
+            return UserAccumulator(call, position)
     return DistinctValues(inner, position) if call.distinct else inner

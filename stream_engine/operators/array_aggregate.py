@@ -1,50 +1,70 @@
 """ARRAY_AGG: the values of a group as JSON text."""
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stream_engine.state.ranked_order import RankedOrder
-from streamsql.data.types import Value
+from streamsql.data.types import DataType, Value
 
 if TYPE_CHECKING:
     from stream_engine.operators.accumulators import Changes
 
-_ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_Item = tuple[Any, str]
+"""A value and how JSON writes it."""
 
 
 class ArrayAggregate:
     """ARRAY_AGG(x): the values that are not NULL, in order, as a JSON array.
 
-    State: the distinct values with their weights. Work: O(log values) a changed row; the text is
-    written once per group and batch, in the length of the group, because it is the answer.
+    State: the distinct values with their texts and weights. Work: O(log values) a changed row; the
+    texts are joined once per group and batch, in the length of the group: it is the answer.
     """
 
-    def __init__(self, position: int, *, double: bool) -> None:
+    def __init__(self, position: int, dtype: DataType) -> None:
         self._position = position
-        self._double = double
+        self._text_of = _WRITERS.get(dtype, int.__repr__)
 
-    def empty(self) -> RankedOrder[Any]:
+    def empty(self) -> RankedOrder[_Item]:
         """Return an empty multiset."""
         return RankedOrder()
 
-    def update(self, slot: RankedOrder[Any], changes: "Changes") -> RankedOrder[Any]:
+    def update(self, slot: RankedOrder[_Item], changes: "Changes") -> RankedOrder[_Item]:
         """Add and remove values."""
-        position, change = self._position, slot.change
+        position, change, text_of = self._position, slot.change, self._text_of
         for row, weight in changes:
             value = row[position]
             if value is not None:
-                change(value, weight)
+                change((value, text_of(value)), weight)
         return slot
 
-    def result(self, slot: RankedOrder[Any]) -> Value:
-        """Return the text; NULL without values. A negative zero, equal to zero, is written 0.0."""
+    def result(self, slot: RankedOrder[_Item]) -> Value:
+        """Return the text; NULL without values."""
         if not slot.total:
             return None
-        values = [value for value, weight in slot for _copy in range(weight)]
-        if self._double:
-            values = [value + 0.0 for value in values]
-        return _ENCODE(values)
+        return f"[{','.join([text for _value, text in slot.copies()])}]"
 
-    def rows(self, slot: RankedOrder[Any]) -> int:
+    def rows(self, slot: RankedOrder[_Item]) -> int:
         """Return the number of distinct values."""
         return len(slot)
+
+
+def _double(value: float) -> str:
+    """Return a double as JSON has it; a negative zero is equal to zero and written as such.
+
+    Examples:
+        >>> _double(-0.0), _double(1e300)
+        ('0.0', '1e+300')
+    """
+    return repr(value + 0.0)
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+_WRITERS: dict[DataType, Callable[[Any], str]] = {
+    DataType.DOUBLE: _double,
+    DataType.BOOLEAN: _boolean,
+    DataType.TEXT: json.JSONEncoder(ensure_ascii=False).encode,
+}

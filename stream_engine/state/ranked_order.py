@@ -41,7 +41,7 @@ class RankedOrder(Generic[T]):
         self._lasts: list[Any] = []
         self._sums: list[int] = []
         self._tree: list[int] | None = None
-        self._owed: dict[Any, int] = {}
+        self._owed: dict[Any, int] | None = None  # most never owe anything
 
     def change(self, item: T, weight: int) -> int:
         """Add or remove copies of an item; return how many really came (or went, negative)."""
@@ -68,7 +68,7 @@ class RankedOrder(Generic[T]):
             lasts[position] = item
             index = len(blocks[position])
         if weight < 0:
-            self._owed[item] = weight
+            self._owe(item, weight)
             return 0
         blocks[position].insert(index, item)
         self._weights[position].insert(index, weight)
@@ -117,18 +117,29 @@ class RankedOrder(Generic[T]):
             position += 1
             index = 0
 
-    def __iter__(self) -> Iterator[tuple[T, int]]:
-        """Yield all items with their weights, in order."""
-        for block, weights in zip(self._blocks, self._weights, strict=True):
-            yield from zip(block, weights, strict=True)
+    def copies(self) -> list[T]:
+        """Return all items in order, each as often as it counts."""
+        result: list[T] = []
+        for block, weights, total in zip(self._blocks, self._weights, self._sums, strict=True):
+            if total == len(block):
+                result += block
+            else:
+                for item, weight in zip(block, weights, strict=True):
+                    result += [item] * weight
+        return result
 
     def __len__(self) -> int:
         """Return the number of distinct items, those owed included."""
-        return sum(map(len, self._blocks)) + len(self._owed)
+        return sum(map(len, self._blocks)) + len(self._owed or ())
 
     def __bool__(self) -> bool:
         """Whether anything is kept."""
         return bool(self._blocks or self._owed)
+
+    def _owe(self, item: T, weight: int) -> None:
+        if self._owed is None:
+            self._owed = {}
+        self._owed[item] = weight
 
     def _reweigh(self, position: int, index: int, weight: int) -> int:
         weights = self._weights[position]
@@ -139,7 +150,7 @@ class RankedOrder(Generic[T]):
             self._add_to_sum(position, weight)
             return weight
         if new < 0:
-            self._owed[self._blocks[position][index]] = new
+            self._owe(self._blocks[position][index], new)
         block = self._blocks[position]
         del block[index], weights[index]
         self._add_to_sum(position, -old)

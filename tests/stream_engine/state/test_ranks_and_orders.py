@@ -49,7 +49,7 @@ def test_ranks_follow_a_plain_list(actions: list[tuple[int, int]]) -> None:
         assert len(order) == sum(1 for w in weights.values() if w)
         assert bool(order) == any(weights.values())
         assert [order.at(rank) for rank in range(len(plain))] == plain
-        assert [i for i, copies in order for _copy in range(copies)] == plain
+        assert order.copies() == plain
         for probe in range(-1, 14):
             less = sum(1 for i in plain if i < probe)
             assert order.place(probe) == (less, plain.count(probe))
