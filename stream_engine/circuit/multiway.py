@@ -10,9 +10,6 @@ from stream_engine.operators.multi_join import MOST_INPUTS, MultiJoin
 from streamsql.algebra.expressions import Column, Expression, conjuncts, map_columns
 from streamsql.algebra.operators import Filter, Join, JoinKind, Plan, Project
 
-_FEWEST_INPUTS = 3
-"""Of two inputs there is no intermediate result."""
-
 
 @dataclass(slots=True)
 class MultiwayWiring(Wiring):
@@ -45,8 +42,9 @@ def multiway(plan: Plan, shared: frozenset[Plan]) -> tuple[MultiJoin, tuple[Plan
 
     Joins, and filters and selections of columns between them, are taken together as far as nobody
     else reads what is between them. A join whose condition has a band stays by itself: an index in
-    the order of the band serves it better. The inputs must be connected by equal columns, and be
-    at least three and not more than an operator can take.
+    the order of the band serves it better. The inputs must be connected by equal columns. There
+    must be at least three (of two there is no intermediate result) or a selection of columns above
+    two, and not more than an operator can take.
 
     Args:
         plan: An inner join, or a selection of columns above one.
@@ -57,7 +55,8 @@ def multiway(plan: Plan, shared: frozenset[Plan]) -> tuple[MultiJoin, tuple[Plan
     tree = _Tree(shared)
     output = tree.take(plan, top=True)
     classes = _classes(tree.equalities)
-    if not _FEWEST_INPUTS <= len(tree.inputs) <= MOST_INPUTS:
+    fewest = 2 if isinstance(plan, Project) else 3
+    if not fewest <= len(tree.inputs) <= MOST_INPUTS:
         return None
     if not _connected(tree.starts, tree.width, classes):
         return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from stream_engine.state.indexed_relation import IndexedRelation
@@ -39,6 +40,9 @@ class MultiJoinOperator:
 
     Python nests 20 blocks at most, so more than `MOST_INPUTS` inputs are refused.
 
+    Of two inputs there is no intermediate result to save, but pairs of which only some columns are
+    wanted are made with these columns only.
+
     State: every input's rows, once per set of columns by which some pipeline looks them up. A tree
     of binary joins would keep its intermediate results as well. Work: one look-up a changed row and
     partial match; a tree that keeps a small intermediate result may need fewer.
@@ -51,8 +55,12 @@ class MultiJoinOperator:
 
     def __init__(self, join: MultiJoin) -> None:
         layout = _Layout(join)
-        self._indexes: list[dict[tuple[int, ...], IndexedRelation]] = [{} for _ in join.widths]
-        self._pipelines = [self._pipeline(layout, port) for port in range(len(join.widths))]
+        ports = range(len(join.widths))
+        self._indexes: list[dict[tuple[int, ...], IndexedRelation]] = [{} for _ in ports]
+        steps = [layout.steps(port) for port in ports]
+        for step in chain.from_iterable(steps):
+            self._indexes[step.input].setdefault(step.columns, IndexedRelation(step.columns))
+        self._pipelines = [self._pipeline(layout, port, steps[port]) for port in ports]
 
     def initial(self) -> Delta:
         """Return nothing."""
@@ -62,23 +70,23 @@ class MultiJoinOperator:
         """Take the change of one input through the others, then remember it."""
         result: Delta = {}
         self._pipelines[port](delta, result)
-        for index in self._indexes[port].values():
-            index.apply(delta)
         return result
 
     def state_rows(self) -> int:
         """Return the rows that could match, counted once per index."""
         return sum(len(index) for indexes in self._indexes for index in indexes.values())
 
-    def _pipeline(self, layout: "_Layout", port: int) -> Callable[[Delta, Delta], None]:
-        """Compile the pipeline of an input and make the indexes it reads."""
-        steps = layout.steps(port)
+    def _pipeline(
+        self, layout: "_Layout", port: int, steps: list["_Step"]
+    ) -> Callable[[Delta, Delta], None]:
+        """Compile the pipeline of an input over the indexes it reads and writes."""
         names: dict[str, Any] = {"dict": dict}
         for step in steps:
-            indexes = self._indexes[step.input]
-            index = indexes.setdefault(step.columns, IndexedRelation(step.columns))
-            names[f"find{step.input}"] = index.buckets.get
-        text = layout.source(port, steps, names)
+            names[f"find{step.input}"] = self._indexes[step.input][step.columns].buckets.get
+        for number, index in enumerate(self._indexes[port].values()):
+            names[f"own{number}"] = index.buckets
+            names[f"add{number}"] = index.add
+        text = layout.source(port, steps, tuple(self._indexes[port]), names)
         exec(compile(text, "<join pipeline>", "exec"), names)  # noqa: S102  (no text from outside)
         pipeline: Callable[[Delta, Delta], None] = names["pipeline"]
         return pipeline
@@ -129,29 +137,48 @@ class _Layout:
                 keys.append(bound[0])
         return _Step(number, tuple(columns), tuple(keys))
 
-    def source(self, port: int, steps: Sequence[_Step], names: dict[str, Any]) -> str:
-        """Return the text of a pipeline; predicates are added to `names`."""
-        lines = ["def pipeline(delta, result):", " get = result.get"]
-        lines.append(f" for r{port}, w{port} in delta.items():")
-        depth = 2
-        lines.extend(" " * depth + line for line in self._admission(port))
+    def source(
+        self,
+        port: int,
+        steps: Sequence[_Step],
+        indexes: Sequence[tuple[int, ...]],
+        names: dict[str, Any],
+    ) -> str:
+        """Return the text of a pipeline; predicates are added to `names`.
+
+        A changed row is remembered before others are looked up for it: both need its keys, and its
+        own indexes are not read for it. Rows in an index have been admitted already.
+        """
+        row = [f"for r{port}, w{port} in delta.items():"]
+        row.extend(f" {line}" for line in self._admission(port))
+        kept: dict[str, str] = {}
+        for number, columns in enumerate(indexes):
+            key = self._key([self.starts[port] + column for column in columns])
+            kept.setdefault(key, f"k{number}")
+            row.extend(f" {line}" for line in _storing(number, key, f"r{port}", f"w{port}"))
         known = [port]
-        lines.extend(" " * depth + line for line in self._checks(known, names))
+        row.extend(f" {line}" for line in self._checks(known, names))
+        depth = 1
         for step in steps:
             number = step.input
-            keys = [self._value(column) for column in step.keys]
-            key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
-            lines.append(" " * depth + f"b{number} = find{number}({key})")
-            lines.append(" " * depth + f"if b{number} is None: continue")
+            key = self._key(step.keys)
             rows = f"b{number}.items() if b{number}.__class__ is dict else ((b{number}, 1),)"
-            lines.append(" " * depth + f"for r{number}, w{number} in {rows}:")
+            lines = [
+                f"b{number} = find{number}({kept.get(key, key)})",
+                f"if b{number} is None: continue",
+                f"for r{number}, w{number} in {rows}:",
+            ]
+            row.extend(" " * depth + line for line in lines)
             depth += 1
-            admission = self._admission(number)
-            lines.extend(" " * depth + line for line in admission)
             known.append(number)
-            lines.extend(" " * depth + line for line in self._checks(known, names))
-        lines.extend(" " * depth + line for line in self._emission())
-        return "\n".join(lines)
+            row.extend(" " * depth + line for line in self._checks(known, names))
+        row.extend(" " * depth + line for line in self._emission())
+        body = "\n".join(f" {line}" for line in row)
+        return f"def pipeline(delta, result):\n get = result.get\n{body}"
+
+    def _key(self, columns: Sequence[int]) -> str:
+        values = [self._value(column) for column in columns]
+        return values[0] if len(values) == 1 else f"({', '.join(values)})"
 
     def _value(self, column: int) -> str:
         number = self.input_of[column]
@@ -207,3 +234,17 @@ class _Layout:
             "if new: result[row] = new",
             "else: del result[row]",
         ]
+
+
+def _storing(number: int, key: str, row: str, weight: str) -> list[str]:
+    """Return the lines that add a row to an index, with a call in rare cases only."""
+    return [
+        f"k{number} = {key}",
+        f"b = own{number}.get(k{number})",
+        "if b is None:",
+        f" own{number}[k{number}] = {row} if {weight} == 1 else {{{row}: {weight}}}",
+        f"elif b.__class__ is dict and b.get({row}, 0) + {weight}:",
+        f" b[{row}] = b.get({row}, 0) + {weight}",
+        "else:",
+        f" add{number}(k{number}, {row}, {weight})",
+    ]
