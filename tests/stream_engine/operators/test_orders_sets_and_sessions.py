@@ -236,6 +236,33 @@ def test_a_row_between_two_sessions_merges_them() -> None:
     assert window.apply(0, {(4,): -1}) == negated(merged)
 
 
+@given(
+    st.integers(1, 4),
+    st.lists(st.dictionaries(st.integers(-2, 9), st.integers(-2, 2), max_size=4), max_size=10),
+)
+def test_sessions_of_dense_times(gap: int, changes: list[dict[int, int]]) -> None:
+    """Times that go split sessions, also where neighbours are exactly a gap apart."""
+    source = RemoteSource("left", Schema.of(("ts", DataType.TIMESTAMP)))
+    plan = SessionWindow(source, 0, gap)
+    operator = SessionWindowOperator(plan)
+    relation: Delta = {}
+    view: Delta = {}
+    for change in changes:
+        weights = {(n,): max(w, -relation.get((n,), 0)) for n, w in change.items()}
+        delta: Delta = {row: weight for row, weight in weights.items() if weight}
+        accumulate(relation, delta)
+        accumulate(view, operator.apply(0, delta))
+        assert view == evaluated_over(plan, {"left": relation})
+
+
+def test_a_session_splits_where_neighbours_are_a_gap_apart() -> None:
+    source = RemoteSource("left", Schema.of(("ts", DataType.TIMESTAMP)))
+    window = SessionWindowOperator(SessionWindow(source, 0, 5))
+    window.apply(0, {(0,): 1, (2,): 1, (5,): 1})
+    split = {(0, 0, 5): 1, (5, 5, 10): 1, (0, 0, 10): -1, (2, 0, 10): -1, (5, 0, 10): -1}
+    assert window.apply(0, {(2,): -1}) == split
+
+
 def test_only_sessions_that_change_are_given_again() -> None:
     source = RemoteSource("left", Schema.of(("ts", DataType.TIMESTAMP)))
     window = SessionWindowOperator(SessionWindow(source, 0, 5))
