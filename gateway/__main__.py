@@ -12,6 +12,7 @@ from typing import Any
 
 from gateway.runtime import serve
 from gateway.settings import load_settings
+from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import FederationError
 
 log = logging.getLogger("gateway")
@@ -24,8 +25,10 @@ async def _until_signalled(path: Path) -> None:
         FederationError: Something the operator can change.
         Exception: A defect; also one in a callback, which nobody would see otherwise.
     """
+    settings = load_settings(path)
+    INSTALLED.allow(modules_of(settings.functions))
     loop = asyncio.get_running_loop()
-    job = asyncio.create_task(serve(load_settings(path)))
+    job = asyncio.create_task(serve(settings))
     stopping: list[bool] = []
     defects: list[BaseException] = []
 

@@ -77,6 +77,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             once after silence; a site under load rests as long as its last step took, at most this
             long, and works on what arrived meanwhile as one batch.
         keepalive: Seconds of silence after which broker and site begin to doubt each other.
+        functions: Python modules with functions of the user that may run here, with commas.
     """
 
     site: str
@@ -93,6 +94,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grace_seconds: float = 5.0
     tick_ms: int = 20
     keepalive: int = 5
+    functions: str = ""
 
     def __post_init__(self) -> None:
         """Refuse ids that cannot be topic levels, unknown roles, doubled or impossible sources."""
@@ -116,7 +118,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> GatewaySettings:
-    """Read settings from a JSON file; PANDO_BROKER, PANDO_SITE and PANDO_DATA override it.
+    """Read settings from a JSON file; PANDO_BROKER, PANDO_SITE, … override it.
 
     Raises:
         DeploymentError: The file is missing or wrong; says where.
@@ -139,4 +141,9 @@ def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> Gatewa
         raise DeploymentError(f"environment over settings {path}: {error}") from error
 
 
-_VARIABLES = {"PANDO_BROKER": "broker", "PANDO_SITE": "site", "PANDO_DATA": "data_dir"}
+_VARIABLES = {
+    "PANDO_BROKER": "broker",
+    "PANDO_SITE": "site",
+    "PANDO_DATA": "data_dir",
+    "PANDO_FUNCTIONS": "functions",
+}

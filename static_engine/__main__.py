@@ -17,6 +17,7 @@ from static_engine.service import MakeExecutor, StaticEngine, will_state
 from static_engine.settings import StaticSettings, read_settings
 from static_engine.sources.location import Locations
 from static_engine.tables import TableStore
+from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.topics import Topics
@@ -104,7 +105,9 @@ def main() -> int:
     arguments = parser.parse_args()
     logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
     try:
-        asyncio.run(_until_signalled(read_settings(arguments.config)))
+        settings = read_settings(arguments.config)
+        INSTALLED.allow(modules_of(settings.functions))
+        asyncio.run(_until_signalled(settings))
     except (FederationError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2

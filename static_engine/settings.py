@@ -11,7 +11,12 @@ from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.topics import check_id
 
 _MAX_BYTES = 1_000_000
-_VARIABLES = {"PANDO_BROKER": "broker", "PANDO_SITE": "site", "PANDO_DATA": "data_dir"}
+_VARIABLES = {
+    "PANDO_BROKER": "broker",
+    "PANDO_SITE": "site",
+    "PANDO_DATA": "data_dir",
+    "PANDO_FUNCTIONS": "functions",
+}
 
 
 class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,6 +44,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
         broker_cert: Our certificate, with `mqtts`.
         broker_key: Its private key, with `mqtts`.
+        functions: Python modules with functions of the user that may run here, with commas.
     """
 
     broker: str
@@ -60,6 +66,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker_ca: str = ""
     broker_cert: str = ""
     broker_key: str = ""
+    functions: str = ""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""
@@ -93,7 +100,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_settings(path: Path, environ: Mapping[str, str] = os.environ) -> StaticSettings:
-    """Return the settings in a JSON file; PANDO_BROKER, PANDO_SITE and PANDO_DATA override it.
+    """Return the settings in a JSON file; PANDO_BROKER, PANDO_SITE, … override it.
 
     Raises:
         DeploymentError: It cannot be read, is not JSON, or holds an unknown or unfit setting.

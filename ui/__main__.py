@@ -21,6 +21,7 @@ from federated_optimizer.coordinator.service import Coordinator
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from messaging import MessageClient, Will, open_client
 from messaging.address import parse_address
+from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
 from ui.app import create_app
 from ui.schema import apply_schema
@@ -137,7 +138,9 @@ def main(explainer: RowExplainer | None = None, *, program: str = "ui") -> int:
     arguments = parser.parse_args()
     logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
     try:
-        asyncio.run(serve(load_settings(arguments.config), explainer))
+        settings = load_settings(arguments.config)
+        INSTALLED.allow(modules_of(settings.functions))
+        asyncio.run(serve(settings, explainer))
     except FederationError as error:
         print(error, file=sys.stderr)
         return 2

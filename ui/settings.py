@@ -23,6 +23,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         schema_file: CREATE statements that are applied when their names are unknown; or empty.
         layers: "building" or "trace": which of the map's standing queries to install.
         grace_seconds: How long an offline site's rows stay.
+        functions: Python modules with functions of the user that may run here, with commas.
     """
 
     broker: str
@@ -35,6 +36,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     schema_file: str = ""
     layers: str = "building"
     grace_seconds: float = 5.0
+    functions: str = ""
 
 
 _VARIABLES = {
@@ -43,6 +45,7 @@ _VARIABLES = {
     "PANDO_DATA": "data_dir",
     "PANDO_CATALOG_URL": "catalog_url",
     "PANDO_HOST": "host",
+    "PANDO_FUNCTIONS": "functions",
 }
 
 

@@ -11,7 +11,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from deploy.cli.help_text import arrange
-from deploy.cli.options import Engine, Format, Local, Sites, TwoFormats, check_engine
+from deploy.cli.options import (
+    Engine,
+    Format,
+    Functions,
+    Local,
+    Sites,
+    TwoFormats,
+    allow_functions,
+    check_engine,
+)
 from deploy.local.options import DEFAULT_PORT, UpOptions
 from streamsql.errors import FederationError
 from ui.cli.main import Address, app, gateway_app, guarded
@@ -44,6 +53,7 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
     database: Annotated[
         str | None, typer.Option(help="Catalog database URL; else SQLite in the data directory")
     ] = None,
+    functions: Functions = "",
     form: Annotated[
         str, typer.Option("--format", help="table or json (a line per event)")
     ] = "table",
@@ -60,6 +70,7 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
 
     with guarded():
         check_format(form, ("table", "json"))
+        allow_functions(functions, here=False)
         options = UpOptions(
             site=site,
             replay=replay,
@@ -102,6 +113,7 @@ def run(  # noqa: PLR0913, PLR0917  (the command line contract)
     here: Local = False,
     engine: Engine = "stream",
     sites: Sites = 1,
+    functions: Functions = "",
     form: Format = "table",
     console: Address = None,
 ) -> None:
@@ -122,6 +134,7 @@ def run(  # noqa: PLR0913, PLR0917  (the command line contract)
         check_format(form)
         check_engine(engine, sites, local=here)
         if here:
+            allow_functions(functions, here=True)
             local.run_local(file, engine, sites, form)
         else:
             remote.run_script(local.read_script(file), form, console)
@@ -132,6 +145,7 @@ def shell(
     here: Local = False,
     engine: Engine = "stream",
     sites: Sites = 1,
+    functions: Functions = "",
     console: Address = None,
 ) -> None:
     """Type statements and see answers; --local needs no running federation.
@@ -145,6 +159,7 @@ def shell(
     with guarded():
         check_engine(engine, sites, local=here)
         if here:
+            allow_functions(functions, here=True)
             local.shell_local(engine, sites)
         else:
             remote.shell(console)

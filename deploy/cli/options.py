@@ -1,9 +1,11 @@
 """Options that several commands share, and what they may be."""
 
+import os
 from typing import Annotated
 
 import typer
 
+from streamsql.algebra.user_functions import INSTALLED, SETTING, modules_of
 from streamsql.errors import FederationError
 
 Engine = Annotated[str, typer.Option(help="With --local: stream, reference or spark")]
@@ -15,6 +17,14 @@ Local = Annotated[
 ]
 Format = Annotated[str, typer.Option("--format", help="table, json or csv")]
 TwoFormats = Annotated[str, typer.Option("--format", help="table or json")]
+
+Functions = Annotated[
+    str,
+    typer.Option(
+        envvar=SETTING,
+        help="Python modules with functions of the user, with commas; found on PYTHONPATH",
+    ),
+]
 
 ENGINES = ("stream", "reference", "spark")
 MAX_SITES = 64
@@ -38,3 +48,14 @@ def check_engine(engine: str, sites: int, *, local: bool) -> None:
         raise FederationError(
             "--engine and --sites choose what --local runs on", hint="add --local"
         )
+
+
+def allow_functions(functions: str, *, here: bool) -> None:
+    """Let functions of the user run: in this process, or in those that it starts.
+
+    Raises:
+        FederationError: One of the texts is no module name.
+    """
+    INSTALLED.allow(modules_of(functions))
+    if functions and not here:
+        os.environ[SETTING] = functions

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from streamsql.algebra.user_functions import SETTING
+
 STOP_SECONDS = 8.0
 MAX_LOG_LINE = 4_000
 SOURCES = Path(__file__).resolve().parents[2]
@@ -149,10 +151,14 @@ def environment() -> dict[str, str]:
     """Return the environment of a service.
 
     Settings of ours that the user's shell holds (PANDO_DATA, …) are for one service, not for all:
-    they are left out. Our packages are found wherever `pando` was started, and a folder named `ui`
-    there is not mistaken for ours.
+    they are left out, except the modules with functions of the user. Our packages are found
+    wherever `pando` was started, and a folder named `ui` there is not mistaken for ours.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PANDO_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PANDO_") or name == SETTING
+    }
     paths = [str(SOURCES), *filter(None, [kept.get("PYTHONPATH", "")])]
     ours = {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}
     return {**kept, **ours}

@@ -8,9 +8,11 @@ from deploy.session.explaining import answered
 from deploy.session.history import History
 from deploy.session.result import Result
 from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import BoundQuery, bind_delete, bind_insert, bind_query, define
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row, Value, timestamp_text
 from streamsql.errors import BindingError, UnsupportedError
@@ -20,6 +22,7 @@ from streamsql.reference.evaluate import relation_rows
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import (
     AdvanceTime,
+    CreateFunction,
     CreateSource,
     CreateView,
     Delete,
@@ -71,8 +74,10 @@ class LocalSession:
             FederationError: It is wrong, or the engine refuses it.
         """
         match statement:
-            case CreateSource() | CreateView():
+            case CreateSource() | CreateView() | CreateFunction():
                 definition = define(statement, self.catalog)
+                if isinstance(definition, FunctionDefinition):
+                    INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
                 rows = _stored_rows(definition)
                 self.catalog.define(definition)
                 if rows:
@@ -125,7 +130,9 @@ class LocalSession:
             raise BindingError(
                 f"there is no {statement.kind} {name}",
                 span=statement.name.span,
-                hint=f"it is a {kind_of(found)}" if found else "SHOW SOURCES, TABLES or VIEWS",
+                hint=f"it is of the kind {kind_of(found)}"
+                if found
+                else "SHOW SOURCES, TABLES or VIEWS",
             )
         if is_library(found):
             raise BindingError(
@@ -168,6 +175,10 @@ class LocalSession:
         )
         self.history.record(definition.name, events)
         return Result(message=f"{len(events)} deleted")
+
+
+def _with_article(kind: str) -> str:
+    return f"an {kind}" if kind.startswith("a") else f"a {kind}"
 
 
 def _stored_rows(definition: Definition) -> list[Row]:

@@ -15,12 +15,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from federated_optimizer.coordinator import catalog_schema as tables
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
 
 BUSY_MILLISECONDS = 5_000
-_KINDS: dict[str, type[Definition]] = {"source": SourceDefinition, "view": ViewDefinition}
+_KINDS: dict[str, type[Definition]] = {
+    "source": SourceDefinition,
+    "view": ViewDefinition,
+    "function": FunctionDefinition,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class CatalogStore:
 
     def put_definition(self, definition: Definition) -> None:
         """Store a definition, replacing one of the same name."""
-        kind = "view" if isinstance(definition, ViewDefinition) else "source"
+        kind = next(kind for kind, known in _KINDS.items() if isinstance(definition, known))
         name, body = definition.name.lower(), encode_json(definition)
         with self._writing() as connection:
             table = tables.definitions

@@ -4,8 +4,9 @@ from federated_optimizer.coordinator.model import QueryInfo, ResultKind, SiteInf
 from federated_optimizer.coordinator.planner import query_of
 from streamsql.algebra.explain import duration_text
 from streamsql.binder import bind_query
-from streamsql.catalog.catalog import Catalog, is_library
+from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.errors import UnsupportedError
 from streamsql.syntax import parse_statement
 
@@ -36,6 +37,14 @@ def show(
                 ("view", "library", "query"),
                 [(v.name, is_library(v), " ".join(v.query.split())) for v in catalog.views],
             )
+        case "functions":
+            return _rows(
+                ("function", "kind", "implementation", "nulls"),
+                [
+                    (f.usage, kind_of(f), f.implementation, "called" if f.on_null else "skipped")
+                    for f in catalog.functions
+                ],
+            )
         case "queries":
             return _rows(
                 ("query", "name", "status", "rows", "changes", "text"),
@@ -55,7 +64,7 @@ def show(
         case _:
             raise UnsupportedError(
                 f"SHOW {kind.upper()} is not known",
-                hint="SHOW SOURCES, TABLES, VIEWS, QUERIES or GATEWAYS",
+                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES or GATEWAYS",
             )
 
 
@@ -71,6 +80,12 @@ def describe_definition(definition: Definition, catalog: Catalog) -> StatementRe
             for i, f in enumerate(definition.schema.fields)
         ]
         return _rows(("column", "type", "note"), rows)
+    if isinstance(definition, FunctionDefinition):
+        parameters: list[Row] = [
+            (f.name, str(f.dtype), "parameter") for f in definition.parameters.fields
+        ]
+        result: Row = ("", str(definition.result), f"result of {definition.implementation}")
+        return _rows(("column", "type", "note"), [*parameters, result])
     statement = parse_statement(f"SUBSCRIBE TO {_quoted(definition.name)}")
     bound = bind_query(query_of(statement), catalog)
     view_rows: list[Row] = [(f.name, str(f.dtype), "") for f in bound.schema.fields]

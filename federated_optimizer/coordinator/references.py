@@ -11,14 +11,14 @@ from streamsql.syntax import Query, Subscribe, parse_statement
 
 
 def names_used(text: str, catalog: Catalog) -> frozenset[str]:
-    """Return the names of all sources, tables and views that a query's text reads, lower case.
+    """Return the names of all that a query's text reads or calls, lower case.
 
     A text that no longer parses uses nothing we could name.
     """
     used: set[str] = set()
     waiting = [text]
     while waiting:
-        for name in _tables(waiting.pop()):
+        for name in _names(waiting.pop()):
             if name in used:
                 continue
             definition = catalog.find(name)
@@ -30,7 +30,7 @@ def names_used(text: str, catalog: Catalog) -> frozenset[str]:
     return frozenset(used)
 
 
-def _tables(text: str) -> Iterator[str]:
+def _names(text: str) -> Iterator[str]:
     try:
         statement = parse_statement(text)
     except QueryError:
@@ -39,3 +39,5 @@ def _tables(text: str) -> Iterator[str]:
     if isinstance(query, Query):
         for table in query.tree.find_all(exp.Table):
             yield table.name.lower()
+        for call in query.tree.find_all(exp.Anonymous):
+            yield str(call.this).lower()

@@ -11,12 +11,15 @@ from federated_optimizer.coordinator.planner import Planned, Planner
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.references import names_used
 from federated_optimizer.coordinator.running import RunningQuery
+from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.syntax import (
     AdvanceTime,
+    CreateFunction,
     CreateSource,
     CreateView,
     Delete,
@@ -72,7 +75,7 @@ class StatementRunner:
         match statement:
             case Query() | Subscribe():
                 return await self.start(statement, name=name, origin=origin)
-            case CreateSource() | CreateView():
+            case CreateSource() | CreateView() | CreateFunction():
                 return await self._create(statement)
             case Drop():
                 return await self._drop(statement)
@@ -160,8 +163,13 @@ class StatementRunner:
 
     # --- definitions -------------------------------------------------------------------------
 
-    async def _create(self, statement: CreateSource | CreateView) -> StatementResult:
+    async def _create(
+        self, statement: CreateSource | CreateView | CreateFunction
+    ) -> StatementResult:
         definition = define(statement, self._catalog)
+        if isinstance(definition, FunctionDefinition):
+            # Planning evaluates calls with constants, so the coordinator needs it, too.
+            INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
         await asyncio.to_thread(self._store.put_definition, definition)
         self._catalog.define(definition, replace=True)
         if _is_table(definition):

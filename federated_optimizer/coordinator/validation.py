@@ -13,6 +13,7 @@ from streamsql.binder import (
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import (
+    CreateFunction,
     CreateSource,
     CreateView,
     Explain,
@@ -65,7 +66,7 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple
                 bind_what_if(statement, catalog)  # else it may be a running query's name
         case ExplainConfidence():
             bind_confidence(statement, catalog)
-        case CreateSource() | CreateView():
+        case CreateSource() | CreateView() | CreateFunction():
             catalog.define(define(statement, catalog), replace=True)
         case _:
             pass  # nothing to bind

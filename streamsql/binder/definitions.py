@@ -4,6 +4,7 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.binder.bind import bind_view
 from streamsql.binder.dependences import refers_to_name
 from streamsql.binder.environment import Binding, Environment
+from streamsql.binder.function_definitions import define_function
 from streamsql.binder.source_options import check_table_options, stream_ttl
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
@@ -11,10 +12,10 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import nearest
-from streamsql.syntax.statements import CreateSource, CreateView, Name
+from streamsql.syntax.statements import CreateFunction, CreateSource, CreateView, Name
 
 
-def define(statement: CreateSource | CreateView, catalog: Catalog) -> Definition:
+def define(statement: CreateSource | CreateView | CreateFunction, catalog: Catalog) -> Definition:
     """Check a CREATE statement and return what to put into the catalog.
 
     A definition may take the name of a library view.
@@ -34,6 +35,8 @@ def define(statement: CreateSource | CreateView, catalog: Catalog) -> Definition
             span=statement.name.span,
             hint=f"DROP {kind.upper()} {existing.name} first",
         )
+    if isinstance(statement, CreateFunction):
+        return define_function(statement)
     if isinstance(statement, CreateView):
         return _view(statement, catalog)
     return _source(statement)

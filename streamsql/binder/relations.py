@@ -15,10 +15,13 @@ from streamsql.algebra.operators import (
     identity_columns,
 )
 from streamsql.binder.environment import Environment, identifier_text
+from streamsql.binder.late import bind_late, is_late
 from streamsql.binder.scope import Scope
 from streamsql.binder.shape import only
 from streamsql.binder.table_functions import bind_time_window
+from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.errors import BindingError, QueryError
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.dialect import StreamWindow, TimeWindow
@@ -156,11 +159,14 @@ def _table(
     only(node, environment, "this", "alias", "stream_window", "joins")
     if isinstance(node.this, TimeWindow):
         return _time_window(node, environment, bind, bind_view)
-    if not isinstance(node.this, exp.Identifier):
-        raise _function_in_from(node, environment)
-    name = identifier_text(node.this)
     alias = node.args.get("alias")
-    plan = _named(name, node, environment, bind_view)
+    if is_late(node.this):
+        name, plan = bind_late(node.this, environment)
+    elif isinstance(node.this, exp.Identifier):
+        name = identifier_text(node.this)
+        plan = _named(name, node, environment, bind_view)
+    else:
+        raise _function_in_from(node, environment)
     window = _window_of(node, environment)
     if window is not None:
         plan = _windowed(plan, name, window, environment)
@@ -191,6 +197,12 @@ def _named(name: str, node: exp.Table, environment: Environment, bind_view: View
             return definition.scan()
         case ViewDefinition():
             return _view(definition, node, environment, bind_view)
+        case FunctionDefinition():
+            raise environment.error(
+                node,
+                f"{definition.name!r} is a {kind_of(definition)}: it does not stand in FROM",
+                hint=f"call it in the select list: {definition.usage}",
+            )
         case None:
             raise _unknown(name, node, environment)
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from streamsql.algebra.expressions import Column
 from streamsql.binder.environment import Environment, identifier_text
-from streamsql.binder.functions import PARSED
+from streamsql.binder.functions import PARSED, SPOKEN
 from streamsql.binder.ranks import is_rank
 from streamsql.binder.scope import Scope
 from streamsql.binder.shape import only
@@ -117,6 +117,8 @@ def _name_of(node: exp.Expr, number: int) -> str:
             return "arg_min"
         case exp.ArgMax():
             return "arg_max"
+        case _ if type(node) in SPOKEN:
+            return SPOKEN[type(node)]
         case _ if type(node) in PARSED:
             return PARSED[type(node)][0].lower()
         case exp.Func() if not isinstance(node, exp.Connector):

@@ -3,6 +3,7 @@
 from streamsql.syntax.parse import parse_script, parse_statement
 from streamsql.syntax.statements import (
     AdvanceTime,
+    CreateFunction,
     CreateSource,
     CreateView,
     Delete,
@@ -21,6 +22,7 @@ from streamsql.syntax.statements import (
 
 __all__ = [
     "AdvanceTime",
+    "CreateFunction",
     "CreateSource",
     "CreateView",
     "Delete",

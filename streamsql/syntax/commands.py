@@ -26,12 +26,13 @@ from streamsql.syntax.statements import (
 
 MAX_INSERTED = 10_000
 _SUBSCRIPTION = ("SNAPSHOT", "PROGRESS")
-_SHOWN = ("SOURCES", "TABLES", "VIEWS", "QUERIES", "GATEWAYS")
+_DROPPED = ("SOURCE", "LINK", "TABLE", "VIEW", "QUERY", "FUNCTION", "AGGREGATE")
+_SHOWN = ("SOURCES", "TABLES", "VIEWS", "FUNCTIONS", "QUERIES", "GATEWAYS")
 
 
 def parse_drop(cursor: Cursor, common: dict[str, Any]) -> Drop:
     """Parse what follows DROP."""
-    kind = cursor.choice(("SOURCE", "LINK", "TABLE", "VIEW", "QUERY"), "what to drop")
+    kind = cursor.choice(_DROPPED, "what to drop")
     if kind == "LINK":
         cursor.expect("SOURCE")
         kind = "SOURCE"

@@ -1,4 +1,4 @@
-"""CREATE: sources, link sources, tables and views."""
+"""CREATE: sources, link sources, tables and views; functions are parsed beside."""
 
 from typing import Any
 
@@ -6,10 +6,12 @@ from streamsql.data.types import DataType
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor, nearest, shown
 from streamsql.syntax.durations import parse_duration
+from streamsql.syntax.function_definitions import parse_function
 from streamsql.syntax.options import parse_options
 from streamsql.syntax.query_statements import query_statement
 from streamsql.syntax.statements import (
     ColumnDefinition,
+    CreateFunction,
     CreateSource,
     CreateView,
     Name,
@@ -25,7 +27,10 @@ _TYPES = {
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMPTZ"), DataType.TIMESTAMP),
     "INTERVAL": DataType.INTERVAL,
 }
-_CREATABLE = ("SOURCE", "LINK", "STREAM", "TABLE", "RECURSIVE", "MATERIALIZED", "VIEW")
+_CREATABLE = (
+    "SOURCE", "LINK", "STREAM", "TABLE", "RECURSIVE", "MATERIALIZED", "VIEW", "FUNCTION",
+    "AGGREGATE",
+)  # fmt: skip
 _PLANNED = {
     "DISPLAY": "displays are not available in this release",
     "ALARM": "alarms are not available in this release",
@@ -44,7 +49,9 @@ def type_named(word: str) -> DataType | None:
     return _TYPES.get(" ".join(word.upper().split()))
 
 
-def parse_create(cursor: Cursor, common: dict[str, Any]) -> CreateSource | CreateView:
+def parse_create(
+    cursor: Cursor, common: dict[str, Any]
+) -> CreateSource | CreateView | CreateFunction:
     """Parse what follows CREATE.
 
     Args:
@@ -60,6 +67,8 @@ def parse_create(cursor: Cursor, common: dict[str, Any]) -> CreateSource | Creat
     if cursor.word() in _PLANNED:
         cursor.refuse(f"CREATE {cursor.word()} is refused: {_PLANNED[cursor.word()]}")
     word = cursor.choice(_CREATABLE, "SOURCE, LINK SOURCE, TABLE or VIEW after CREATE")
+    if word in ("FUNCTION", "AGGREGATE"):
+        return parse_function(cursor, common, _TYPES, aggregate=word == "AGGREGATE")
     if word in ("RECURSIVE", "MATERIALIZED", "VIEW"):
         return _view(cursor, common, word)
     if word == "LINK":

@@ -110,8 +110,26 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFunction(Statement):
+    """CREATE FUNCTION | AGGREGATE f(x TYPE, …) RETURNS type AS 'package.module:name'.
+
+    Attributes:
+        place: Where the implementation was written.
+        on_null: CALLED ON NULL INPUT.
+    """
+
+    name: Name
+    aggregate: bool
+    parameters: tuple[ColumnDefinition, ...]
+    result: DataType
+    implementation: str
+    place: Span
+    on_null: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drop(Statement):
-    """DROP SOURCE | TABLE | VIEW | QUERY; kind in lower case."""
+    """DROP SOURCE | TABLE | VIEW | QUERY | FUNCTION | AGGREGATE; kind in lower case."""
 
     kind: str
     name: Name

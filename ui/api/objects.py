@@ -11,6 +11,7 @@ from federated_optimizer.coordinator.model import (
 )
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition, ViewDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, timestamp_text
 from streamsql.errors import FederationError, QueryError
@@ -103,12 +104,17 @@ def site_object(site: SiteInfo) -> Object:
 
 
 def definition_object(definition: Definition) -> Object:
-    """Return a source, table or view."""
+    """Return a source, table, view or function."""
     shown: Object = {"name": definition.name, "kind": kind_of(definition), "text": definition.text}
     if isinstance(definition, ViewDefinition):
         shown["columns"] = [{"name": name, "type": ""} for name in definition.columns]
         shown["library"] = definition.library
         shown["recursive"] = definition.recursive
+        return shown
+    if isinstance(definition, FunctionDefinition):
+        shown["columns"] = schema_object(definition.parameters)
+        shown["result"] = str(definition.result)
+        shown["implementation"] = definition.implementation
         return shown
     shown["columns"] = schema_object(definition.schema)
     shown["key"] = [definition.schema.names[k] for k in definition.key]

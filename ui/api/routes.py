@@ -164,7 +164,7 @@ async def links(coordinator: Coordinator) -> list[dict[str, Any]]:
 @router.get("/definitions")
 async def definitions(
     coordinator: Coordinator,
-    kind: Annotated[str | None, Query(pattern="^(source|table|view)$")] = None,
+    kind: Annotated[str | None, Query(pattern="^(source|table|view|function|aggregate)$")] = None,
 ) -> list[dict[str, Any]]:
     """List sources, tables and views."""
     return [
@@ -177,7 +177,7 @@ async def definitions(
 def _described(found: Definition, coordinator: CoordinatorApi) -> dict[str, Any]:
     """Return a definition; a view that names no columns gets those of its query."""
     shown = definition_object(found)
-    if not shown["columns"]:
+    if not shown["columns"] and kind_of(found) == "view":
         validation = coordinator.validate(f'SELECT * FROM "{found.name}"')  # noqa: S608  (a known name)
         shown["columns"] = [{"name": name, "type": ""} for name in validation.columns]
     return shown

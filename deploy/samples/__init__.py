@@ -1,0 +1,1 @@
+"""Code to copy: functions of one's own."""
