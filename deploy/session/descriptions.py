@@ -13,6 +13,7 @@ from federated_optimizer.placement import explain_bundle
 from stream_engine.recursion.foreseen import foreseen
 from streamsql.algebra.explain import explain_plan
 from streamsql.binder import bind_query, define
+from streamsql.binder.nullable import left_out
 from streamsql.catalog.catalog import Catalog, is_library
 from streamsql.catalog.definitions import Definition
 from streamsql.data.schema import Schema
@@ -37,11 +38,11 @@ def listed(statement: Show, catalog: Catalog) -> Result:
     """
     from federated_optimizer.coordinator.listings import show  # noqa: PLC0415
 
-    if statement.kind not in ("sources", "tables", "views"):
+    if statement.kind not in ("sources", "tables", "views", "functions"):
         raise UnsupportedError(
             f"a local session has no {statement.kind}",
             span=statement.span,
-            hint="SHOW SOURCES, TABLES or VIEWS",
+            hint="SHOW SOURCES, TABLES, VIEWS or FUNCTIONS",
         )
     found = show(statement.kind, catalog, (), ())
     return _rows(found.columns, found.rows)
@@ -90,16 +91,17 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
             )
         return _text(statement, "valid", {"valid": True, "columns": []})
     bound = bind_query(inner, catalog)
+    warnings = (*bound.warnings, *left_out(bound.plan))
     if statement.type == "validate":
         data: object = {"valid": True, "columns": list(bound.schema.names)}
         return _text(statement, f"valid: {bound.schema}", data, bound.warnings)
     if statement.type == "logical":
         text = explain_plan(bound.plan)
-        return _text(statement, text, {"plan": text.splitlines()}, bound.warnings)
+        return _text(statement, text, {"plan": text.splitlines()}, warnings)
     topology = local_topology(sites, catalog)
     bundle = place_plan(bound, topology, query=QUERY, foresee=foreseen)
     shown = explain_bundle(bundle, statement.format)
-    return _text(statement, str(shown), shown, bound.warnings)
+    return _text(statement, str(shown), shown, warnings)
 
 
 def views_reading(definition: Definition, catalog: Catalog) -> list[str]:

@@ -14,6 +14,7 @@ from federated_optimizer.placement import explain_bundle
 from federated_optimizer.placement.explain import bundle_data, fragment_lines, recursion_lines
 from streamsql.algebra.explain import explain_plan
 from streamsql.binder import define
+from streamsql.binder.nullable import left_out
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
 from streamsql.syntax import CreateSource, CreateView, Explain, Query, Subscribe
@@ -55,7 +56,7 @@ def explained(
             bundle = planner.place(bound, query="explain", text=inner.text)
             text = str(explain_bundle(bundle))
             data = bundle_data(bundle)
-    warnings = tuple(bound.warnings)
+    warnings = (*bound.warnings, *left_out(bound.plan))
     if statement.format == "json":
         return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
     return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
