@@ -138,14 +138,18 @@ def test_show_and_describe(session: LocalSession) -> None:
     described = last(session, "DESCRIBE r").rows
     assert described == (("k", "TEXT", ""), ("v", "INTEGER", ""), ("ts", "TIMESTAMP", "event time"))
     assert last(session, "DESCRIBE t").rows == (("k", "TEXT", "key"),)
-    assert "SHOW SOURCES, TABLES or VIEWS" in refusal(session, "SHOW QUERIES")
+    assert "SHOW SOURCES, TABLES" in refusal(session, "SHOW QUERIES")
     assert "no source, table or view 'x'" in refusal(session, "DESCRIBE x")
 
 
 def test_explain(session: LocalSession) -> None:
     session.run(READINGS)
     logical = last(session, "EXPLAIN SELECT k FROM r WHERE v > 2").text
-    assert logical.splitlines() == ["Project k", "└─ Filter v > 2", "   └─ Scan stream r lateness=5 s"]
+    assert logical.splitlines() == [
+        "Project k",
+        "└─ Filter v > 2",
+        "   └─ Scan stream r lateness=5 s",
+    ]
     as_json = last(session, "EXPLAIN (TYPE LOGICAL, FORMAT JSON) SELECT k FROM r").text
     assert json.loads(as_json)["plan"][0] == "Project k"
     federated = last(session, "EXPLAIN (TYPE FEDERATED) SELECT k FROM r WHERE v > 2").text
