@@ -17,6 +17,9 @@ from streamsql.errors import FederationError
 
 log = logging.getLogger("gateway")
 
+COLLECTIONS = (50_000, 20, 100)
+"""Thresholds of the garbage collector: state makes no cycles, see docs/decisions/0022."""
+
 
 async def _until_signalled(path: Path) -> None:
     """Serve until a signal.
@@ -60,6 +63,7 @@ def main() -> int:
     arguments = parser.parse_args()
     logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
     gc.freeze()
+    gc.set_threshold(*COLLECTIONS)
     try:
         asyncio.run(_until_signalled(arguments.config))
     except FederationError as error:
