@@ -21,6 +21,7 @@ from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.joins import Condition, Part
 from streamsql.binder.outer import OUTER, inner_columns, outer_columns
 from streamsql.binder.scope import Scope
+from streamsql.binder.uniqueness import DOMAIN
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType, Value
 
@@ -163,7 +164,7 @@ def _by_domain(
     known = {c.position: c for c in outer.scope.columns} if outer is not None else {}
     columns = tuple(Column(n, known[n].name, known[n].dtype) for n in used)
     environment.binding.subqueries += 1
-    domain = Domain(f"outer values/{environment.binding.subqueries}", columns)
+    domain = Domain(f"{DOMAIN}{environment.binding.subqueries}", columns)
     result.domain = domain
     names = [f"outer_{index + 1}" for index in range(len(columns))]
     schema = Schema(tuple(Field(n, c.dtype) for n, c in zip(names, columns, strict=True)))

@@ -222,7 +222,8 @@ def _aggregated(
     having = select.args.get("having")
     nodes = [] if having is None else conjunct_nodes(having.this)
     conditions = subqueries.conjuncts(nodes, binder, "HAVING")
-    canonical = {column.position: column for column in source.fixed}
+    # A subquery may call a grouped column otherwise than GROUP BY does.
+    canonical = {c.position: c for c in aggregation.group if isinstance(c, Column)}
 
     def rewrite(expression: Expression, node: exp.Expr) -> Expression:
         known = map_columns(expression, lambda c: canonical.get(c.position, c))

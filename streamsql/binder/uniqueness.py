@@ -11,6 +11,7 @@ from streamsql.algebra.operators import (
     JoinKind,
     Plan,
     Project,
+    RecursiveReference,
     Scan,
     SetOperation,
     TopN,
@@ -20,6 +21,8 @@ from streamsql.algebra.operators import (
 )
 
 Known = frozenset[int]
+DOMAIN = "outer values/"
+"""How the references to the outer values of subqueries begin."""
 
 
 def exactly_one(plan: Plan) -> bool:
@@ -42,6 +45,9 @@ def determined(plan: Plan, known: Known) -> bool:
             return len(rows) <= 1
         case Scan(key=key):
             return bool(key) and set(key) <= known
+        case RecursiveReference(name=name):
+            # The outer values that a subquery is computed for; a row around it fixes them.
+            return name.startswith(DOMAIN)
         case Window(input=scan):
             return determined(scan, known)
         case Filter(input=child, predicate=predicate):

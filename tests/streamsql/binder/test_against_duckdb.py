@@ -103,7 +103,8 @@ def sources(draw: st.DrawFn) -> tuple[str, list[str], list[str]]:
         if not clause:
             clause = item
         else:
-            word = draw(st.sampled_from([",", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN"]))
+            words = [",", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
+            word = draw(st.sampled_from(words))
             if word == ",":
                 clause = f"{clause} CROSS JOIN {item}"
             else:
