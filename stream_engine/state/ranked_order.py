@@ -1,18 +1,17 @@
 """An ordered multiset with weights and ranks: what stands behind percentiles and the first n rows.
 
-Blocks of items in order, a weight beside each item, the sum of every block, and a Fenwick tree over
-those sums, which answers how many copies stand before a block and in which block a rank lies.
+Most groups are small: a list in order, and beside it the weights once one of them is not 1. A long
+one moves to blocks (`ranked_blocks`), where it stays.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+from stream_engine.state import ranked_blocks
+from stream_engine.state.ranked_blocks import RankedBlocks
 
-_LOAD = 256
-"""Blocks hold at most twice as many items."""
+T = TypeVar("T")
 
 
 class RankedOrder(Generic[T]):
@@ -20,9 +19,8 @@ class RankedOrder(Generic[T]):
 
     Copies taken before they came are owed: they are made up for by the next ones that come.
 
-    State: each distinct item once, with its weight. Work: O(log items) plus a move inside one block
-    for `change`, `place` and `at`; a block that splits or empties costs O(blocks) once, which its
-    hundreds of changes share. Copies of an item cost nothing.
+    State: each distinct item once, and the weights if they differ. Work: O(log items) for `change`,
+    `place` and `at`, plus a move inside a list of at most 512 items. Copies cost nothing.
 
     Examples:
         >>> order = RankedOrder()
@@ -32,61 +30,47 @@ class RankedOrder(Generic[T]):
         (4, 'b', (3, 1), [('b', 2), ('c', 1)])
     """
 
-    __slots__ = ("_blocks", "_lasts", "_owed", "_sums", "_tree", "_weights", "total")
+    __slots__ = ("_items", "_many", "_owed", "_weights", "total")
 
     def __init__(self) -> None:
         self.total = 0
-        self._blocks: list[list[Any]] = []
-        self._weights: list[list[int]] = []
-        self._lasts: list[Any] = []
-        self._sums: list[int] = []
-        self._tree: list[int] | None = None
+        self._items: list[Any] = []
+        self._weights: list[int] | None = None  # all are 1
+        self._many: RankedBlocks[T] | None = None
         self._owed: dict[Any, int] | None = None  # most never owe anything
 
     def change(self, item: T, weight: int) -> int:
         """Add or remove copies of an item; return how many really came (or went, negative)."""
         if self._owed and item in self._owed:
             weight += self._owed.pop(item)
-        if not weight:
-            return 0
-        blocks, lasts = self._blocks, self._lasts
-        position = bisect_left(lasts, item)
-        index = 0
-        if position < len(blocks):
-            block = blocks[position]
-            index = bisect_left(block, item)
-            if block[index] == item:
-                return self._reweigh(position, index, weight)
-        elif weight > 0:
-            if not blocks:
-                blocks.append([])
-                self._weights.append([])
-                lasts.append(item)
-                self._sums.append(0)
-                self._tree = None
-            position = len(blocks) - 1
-            lasts[position] = item
-            index = len(blocks[position])
-        if weight < 0:
-            self._owe(item, weight)
-            return 0
-        blocks[position].insert(index, item)
-        self._weights[position].insert(index, weight)
-        self._add_to_sum(position, weight)
-        if len(blocks[position]) > 2 * _LOAD:
-            self._split(position)
-        return weight
+        if self._many is not None:
+            came = self._many.change(item, weight)
+        else:
+            items = self._items
+            index = bisect_left(items, item)
+            if index < len(items) and items[index] == item:
+                came = self._reweigh(index, weight)
+            else:
+                came = max(weight, 0)
+                if came:
+                    self._insert(index, item, weight)
+        self.total += came
+        if came != weight:
+            if self._owed is None:
+                self._owed = {}
+            self._owed[item] = weight - came
+        return came
 
     def place(self, item: T) -> tuple[int, int]:
         """Return how many copies of lesser items there are, and how many of this one."""
-        position = bisect_left(self._lasts, item)
-        if position == len(self._blocks):
-            return (self.total, 0)
-        block, weights = self._blocks[position], self._weights[position]
-        index = bisect_left(block, item)
-        rank = self._before(position)
-        rank += index if self._sums[position] == len(block) else sum(weights[:index])
-        return (rank, weights[index] if block[index] == item else 0)
+        if self._many is not None:
+            return self._many.place(item)
+        items, weights = self._items, self._weights
+        index = bisect_left(items, item)
+        known = index < len(items) and items[index] == item
+        if weights is None:
+            return (index, int(known))
+        return (sum(weights[:index]), weights[index] if known else 0)
 
     def at(self, rank: int) -> T:
         """Return the item that stands at a rank, counted from 0.
@@ -94,135 +78,77 @@ class RankedOrder(Generic[T]):
         Raises:
             IndexError: There are no so many copies.
         """
-        position, index, _skipped = self._find(rank)
-        item: T = self._blocks[position][index]
-        return item
+        if self._many is not None:
+            return self._many.at(rank)
+        if not 0 <= rank < self.total:
+            raise IndexError(f"rank {rank} of {self.total}")
+        if self._weights is None:
+            item: T = self._items[rank]
+            return item
+        return next(self.between(rank, rank + 1))[0]
 
     def between(self, start: int, stop: int) -> Iterator[tuple[T, int]]:
         """Yield the items at the ranks from start to before stop, with their copies there."""
-        stop = min(stop, self.total)
-        if start >= stop:
+        if self._many is not None:
+            yield from self._many.between(start, stop)
             return
-        left = stop - start
-        position, index, skip = self._find(start)
-        while left > 0:
-            block, weights = self._blocks[position], self._weights[position]
-            for place in range(index, len(block)):
-                copies = min(weights[place] - skip, left)
-                yield block[place], copies
-                left -= copies
-                skip = 0
-                if not left:
-                    return
-            position += 1
-            index = 0
+        if self._weights is None:
+            for item in self._items[start : max(stop, start)]:
+                yield item, 1
+            return
+        begin = 0
+        for item, weight in zip(self._items, self._weights, strict=True):
+            end = begin + weight
+            copies = min(end, stop) - max(begin, start)
+            if copies > 0:
+                yield item, copies
+            if end >= stop:
+                return
+            begin = end
 
     def copies(self) -> list[T]:
         """Return all items in order, each as often as it counts."""
-        result: list[T] = []
-        for block, weights, total in zip(self._blocks, self._weights, self._sums, strict=True):
-            if total == len(block):
-                result += block
-            else:
-                for item, weight in zip(block, weights, strict=True):
-                    result += [item] * weight
-        return result
+        if self._many is not None:
+            return self._many.copies()
+        if self._weights is None:
+            return list(self._items)
+        pairs = zip(self._items, self._weights, strict=True)
+        return [item for item, weight in pairs for _copy in range(weight)]
 
     def __len__(self) -> int:
         """Return the number of distinct items, those owed included."""
-        return sum(map(len, self._blocks)) + len(self._owed or ())
+        kept = len(self._items) if self._many is None else len(self._many)
+        return kept + len(self._owed or ())
 
     def __bool__(self) -> bool:
         """Whether anything is kept."""
-        return bool(self._blocks or self._owed)
+        return bool(self.total or self._owed)
 
-    def _owe(self, item: T, weight: int) -> None:
-        if self._owed is None:
-            self._owed = {}
-        self._owed[item] = weight
+    def _insert(self, index: int, item: T, weight: int) -> None:
+        items, weights = self._items, self._weights
+        items.insert(index, item)
+        if weights is not None:
+            weights.insert(index, weight)
+        elif weight != 1:
+            weights = self._weights = [1] * len(items)
+            weights[index] = weight
+        if len(items) > 2 * ranked_blocks.LOAD:
+            self._many = RankedBlocks(items, weights or [1] * len(items))
+            self._items, self._weights = [], None
 
-    def _reweigh(self, position: int, index: int, weight: int) -> int:
-        weights = self._weights[position]
-        old = weights[index]
+    def _reweigh(self, index: int, weight: int) -> int:
+        items, weights = self._items, self._weights
+        old = 1 if weights is None else weights[index]
         new = old + weight
         if new > 0:
-            weights[index] = new
-            self._add_to_sum(position, weight)
+            if weights is None and weight:
+                weights = self._weights = [1] * len(items)
+            if weights is not None:
+                weights[index] = new
             return weight
-        if new < 0:
-            self._owe(self._blocks[position][index], new)
-        block = self._blocks[position]
-        del block[index], weights[index]
-        self._add_to_sum(position, -old)
-        if block:
-            self._lasts[position] = block[-1]
-        else:
-            del self._blocks[position], self._weights[position]
-            del self._lasts[position], self._sums[position]
-            self._tree = None
+        del items[index]
+        if weights is not None:
+            del weights[index]
+            if not items:
+                self._weights = None
         return -old
-
-    def _split(self, position: int) -> None:
-        block, weights = self._blocks[position], self._weights[position]
-        upper = weights[_LOAD:]
-        self._blocks.insert(position + 1, block[_LOAD:])
-        self._weights.insert(position + 1, upper)
-        del block[_LOAD:], weights[_LOAD:]
-        self._lasts.insert(position, block[-1])
-        above = sum(upper)
-        self._sums[position] -= above
-        self._sums.insert(position + 1, above)
-        self._tree = None
-
-    def _add_to_sum(self, position: int, weight: int) -> None:
-        self.total += weight
-        self._sums[position] += weight
-        tree = self._tree
-        if tree is not None:
-            node = position + 1
-            while node < len(tree):
-                tree[node] += weight
-                node += node & -node
-
-    def _before(self, position: int) -> int:
-        """Return the copies in the blocks before one."""
-        if not position:
-            return 0
-        tree = self._tree or self._planted()
-        total = 0
-        while position:
-            total += tree[position]
-            position &= position - 1
-        return total
-
-    def _find(self, rank: int) -> tuple[int, int, int]:
-        """Return block and index of a rank, and how many copies of that item stand before it."""
-        if not 0 <= rank < self.total:
-            raise IndexError(f"rank {rank} of {self.total}")
-        position = 0
-        if len(self._blocks) > 1:
-            tree = self._tree or self._planted()
-            step = 1 << (len(tree) - 1).bit_length() - 1
-            while step:
-                node = position + step
-                if node < len(tree) and tree[node] <= rank:
-                    position = node
-                    rank -= tree[node]
-                step >>= 1
-        weights = self._weights[position]
-        if self._sums[position] == len(weights):
-            return (position, rank, 0)
-        for index, until in enumerate(accumulate(weights)):
-            if until > rank:
-                return (position, index, rank - until + weights[index])
-        raise AssertionError("sums and weights of a block differ")
-
-    def _planted(self) -> list[int]:
-        """Return the Fenwick tree of the blocks' sums, made anew."""
-        tree = [0, *self._sums]
-        for node in range(1, len(tree)):
-            parent = node + (node & -node)
-            if parent < len(tree):
-                tree[parent] += tree[node]
-        self._tree = tree
-        return tree

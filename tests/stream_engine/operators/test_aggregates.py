@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.operators.aggregate import AggregateOperator
-from stream_engine.state import ranked_order
+from stream_engine.state import ranked_blocks
 from stream_engine.testing import accumulated, evaluated_over
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Aggregate, AggregateCall, RemoteSource
@@ -58,9 +58,9 @@ DISTINCT = tuple(
 @pytest.fixture(autouse=True, scope="module")
 def _short_blocks() -> object:
     """Blocks of a few items, so that small lists split."""
-    before, ranked_order._LOAD = ranked_order._LOAD, 2
+    before, ranked_blocks.LOAD = ranked_blocks.LOAD, 2
     yield
-    ranked_order._LOAD = before
+    ranked_blocks.LOAD = before
 
 
 @st.composite

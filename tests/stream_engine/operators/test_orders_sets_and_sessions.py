@@ -14,7 +14,7 @@ from stream_engine.operators.hop_window import HopWindowOperator
 from stream_engine.operators.session_window import SessionWindowOperator
 from stream_engine.operators.set_operation import SetOperationOperator
 from stream_engine.operators.top_n import TopNOperator
-from stream_engine.state import ranked_order
+from stream_engine.state import ranked_blocks
 from stream_engine.testing import accumulated, alone, evaluated_over
 from streamsql.algebra.operators import (
     Distinct,
@@ -50,9 +50,9 @@ rows: st.SearchStrategy[Row] = st.tuples(*map(st.sampled_from, DOMAINS))
 @pytest.fixture(autouse=True, scope="module")
 def _short_blocks() -> object:
     """Blocks of a few items, so that small lists split."""
-    before, ranked_order._LOAD = ranked_order._LOAD, 2
+    before, ranked_blocks.LOAD = ranked_blocks.LOAD, 2
     yield
-    ranked_order._LOAD = before
+    ranked_blocks.LOAD = before
 
 
 @st.composite

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.state import ranked_order, sorted_list
+from stream_engine.state import ranked_blocks, sorted_list
 from stream_engine.state.ranked_order import RankedOrder
 from stream_engine.state.row_order import (
     GREATEST,
@@ -27,10 +27,10 @@ from streamsql.reference.ordering import top
 @pytest.fixture(autouse=True, scope="module")
 def _short_blocks() -> object:
     """Blocks of a few items, so that small lists split."""
-    before = sorted_list._LOAD, ranked_order._LOAD
-    sorted_list._LOAD, ranked_order._LOAD = 3, 2
+    before = sorted_list._LOAD, ranked_blocks.LOAD
+    sorted_list._LOAD, ranked_blocks.LOAD = 3, 2
     yield
-    sorted_list._LOAD, ranked_order._LOAD = before
+    sorted_list._LOAD, ranked_blocks.LOAD = before
 
 
 changes = st.lists(st.tuples(st.integers(0, 12), st.sampled_from((-3, -1, 1, 1, 2))), max_size=40)
