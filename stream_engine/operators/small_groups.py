@@ -63,7 +63,8 @@ class SmallGroups:
     ) -> tuple[Delta, dict[Row, Spilled]]:
         """Take what small groups can take.
 
-        What leaves is looked at first, so that a row that takes another one's place finds it empty.
+        A row that takes another one's place does so at once if it comes after the other has left,
+        as it does when a recursion replaces a row; otherwise it waits for the second look.
 
         Args:
             delta: Changed rows.
@@ -76,25 +77,22 @@ class SmallGroups:
         lone, few, key_of, output_of = self._lone, self._few, self._key_of, self._output_of
         rest: Delta = {}
         for row, weight in delta.items():
-            if weight < 0:
-                key = key_of(row)
-                if weight == -1 and lone.get(key) == row:
+            key = key_of(row)
+            only = lone.get(key)
+            if only is not None:
+                if weight == -1 and only == row:
                     del lone[key]
                     result[output_of(row)] = -1
-                else:
-                    rest[row] = weight
-        for row, weight in delta.items():
-            if weight > 0:
-                key = key_of(row)
-                if weight > 1 or key in lone or key in few or key in large or None in row:
-                    rest[row] = weight
                     continue
+            elif weight == 1 and key not in few and key not in large and None not in row:
                 lone[key] = row
                 output = output_of(row)
                 if output in result:
                     del result[output]
                 else:
                     result[output] = 1
+                continue
+            rest[row] = weight
         return self._change_few(rest, large, result) if rest else (rest, {})
 
     def _change_few(
