@@ -126,8 +126,8 @@ def show(result: dict[str, Any]) -> None:
     console.print(table)
     console.print(
         "A change alone: its p50 and p99; DuckDB computing again, and how many changes that "
-        "is worth; events a second in batches of 1, 100 and 10,000; megabytes per million events; how many "
-        "times faster than Pathway at the worst batch size."
+        "is worth; events a second in batches of 1, 100 and 10,000; megabytes per million events; "
+        "how many times faster than Pathway at the worst batch size."
     )
     for goal, sides in result["goals"].items():
         console.print(f"{goal}: reached by {sides['reached']}, missed by {sides['missed']}")

@@ -129,6 +129,8 @@ class _Run:
             return
         for event in moment.events:
             key = tuple(event.row[k] for k in definition.key) or event.row
+            if definition.scan().lateness is not None:
+                key = (definition.name,)  # one site, one watermark, as the reference has it
             if definition.is_table:
                 owners: tuple[str, ...] = (STATIC_SITE,)
             else:
