@@ -48,6 +48,7 @@ class Derivations:
                 continue
             for atom, leaf in enumerate(rule.atoms):
                 self._joins[leaf].append((number, atom, plan_from_atom(rule, atom)))
+        self._scaled: set[int] = set()
         self._items: dict[int, dict[Row, Item]] = {leaf: {} for leaf in joined}
         self._tables = {leaf: ItemTable() for leaf in joined}
 
@@ -59,6 +60,7 @@ class Derivations:
             left: Per leaf, rows that were there.
         """
         found: list[Delta] = [{} for _ in range(self._count)]
+        scaled = self._scaled = set()
         if any(left):
             self._map(left, -1, found)
             if self._items:
@@ -67,7 +69,8 @@ class Derivations:
             self._map(entered, 1, found)
             if self._items:
                 self._enter(entered, found)
-        for number, unit in enumerate(self._unit):
+        for number in scaled:
+            unit = self._unit[number]
             if unit > 1:
                 found[number] = {row: count // unit for row, count in found[number].items()}
         return found
@@ -115,20 +118,38 @@ class Derivations:
 
     def _join(self, changed: dict[int, list[Item]], sign: int, found: list[Delta]) -> None:
         for leaf, items in changed.items():
-            if not items:
+            joins = self._joins[leaf]
+            if not items or not joins:
                 continue
             start = [(item.row, 1) for item in items]
-            for number, _atom, plan in self._joins[leaf]:
+            for number, _atom, plan in joins:
                 unit = sign * self._unit[number]
-                _count(found[number], plan.run(start, self._tables.__getitem__, add), unit)
-        lone = _only_one(changed) if self._near else None
+                self._count_in(number, plan.run(start, self._tables.__getitem__, add), unit, found)
+        if not self._near:
+            return
+        lone = _only_one(changed)
         for number, near in self._near:
-            unit = sign * self._unit[number]
-            rows = near.rows_of_one(lone) if lone is not None and not found[number] else None
-            if rows is None:
-                _count(found[number], near.pairs(changed), unit)
+            rows = None
+            if lone is not None and not found[number]:
+                rows = near.rows_of_one(lone, sign)
+            if rows is not None:
+                found[number] = rows
             else:
-                found[number] = dict.fromkeys(rows, unit)
+                self._count_in(number, near.pairs(changed), sign * self._unit[number], found)
+
+    def _count_in(
+        self,
+        number: int,
+        pairs: list[tuple[Row, int]] | Iterator[tuple[Row, int]],
+        unit: int,
+        found: list[Delta],
+    ) -> None:
+        """Count what a rule derives in units, and what it has derived so far, too."""
+        if number not in self._scaled:
+            self._scaled.add(number)
+            whole = self._unit[number]
+            found[number] = {row: count * whole for row, count in found[number].items()}
+        _count(found[number], pairs, unit)
 
 
 class _Mapping:

@@ -22,6 +22,7 @@ from streamsql.algebra.expressions import (
     shifted,
 )
 from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
+from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
 _SLACK = 1.001
@@ -165,8 +166,12 @@ class ProximityJoin:
             return [(reorder(row), count) for row, count in found]
         return found
 
-    def rows_of_one(self, item: Item) -> list[Row] | None:
+    def rows_of_one(self, item: Item, sign: int) -> Delta | None:
         """Return what an item derives when no other has changed, and each row in one way only.
+
+        Args:
+            item: It is in the grid.
+            sign: The count of every row.
 
         Returns:
             None where that is not so simple.
@@ -176,7 +181,7 @@ class ProximityJoin:
         grid, below, dist = self._grids[0], self._below, math.dist
         entry = grid.entry_of(item)
         if entry is None:
-            return []
+            return {}
         cell, point, (near, far), _ = entry
         others = [
             parts
@@ -184,10 +189,11 @@ class ProximityJoin:
             for _, there, parts, _ in bucket.values()
             if dist(point, there) < below
         ]
-        rows = {near + other_far: None for _, other_far in others}
-        rows.update([(other_near + far, None) for other_near, _ in others])
+        rows = {}
+        for other_near, other_far in others:
+            rows[near + other_far] = rows[other_near + far] = sign
         # With itself it makes one row, with every other item two.
-        return list(rows) if len(rows) == 2 * len(others) - 1 else None
+        return rows if len(rows) == 2 * len(others) - 1 else None
 
     def _pairs_both_ways(self, items: list[Item], found: list[tuple[Row, int]]) -> None:
         grid, below = self._grids[0], self._below

@@ -11,6 +11,9 @@ from typing import Any
 from stream_engine.recursion.kernels.graph import Change, Graph
 from stream_engine.recursion.kernels.search import At, Keys, Old, most_repaired
 
+_SEVERAL = -1
+"""In place of the beginning of the edge that a node has lost, when it has lost several."""
+
 
 class Reach:
     """Keeps ranks of one group; see `search.Core`.
@@ -28,10 +31,17 @@ class Reach:
         """Return per group the ends of edges that are gone which have no other proof."""
         inn = self._inn
         found: dict[Any, list[int]] = {}
-        for b in dict.fromkeys([edge[1] for edge in gone]):
+        ends: dict[int, int] = {}
+        for a, b, _ in gone:
+            ends[b] = _SEVERAL if b in ends else a
+        for b, a in ends.items():
             others = inn[b]
             for group, d in at[b].items():
                 x = d[b]
+                if a != _SEVERAL:
+                    y = d.get(a)
+                    if y is None or y >= x:
+                        continue
                 for p in others:
                     y = d.get(p)
                     if y is not None and y < x:
@@ -45,13 +55,16 @@ class Reach:
         found: dict[Any, list[Change]] = {}
         entered: dict[int, set[Any]] = {}
         for edge in come:
-            holders, already = at[edge[0]].keys(), at[edge[1]].keys()
-            if holders <= already:
+            a, b, _ = edge
+            if not at[a]:
                 continue
-            new = holders - already
-            if not every:
-                known = entered.setdefault(edge[1], set())
-                new -= known
+            already, known = at[b], entered.get(b)
+            if known is None:
+                new = at[a].keys() - already.keys()
+                if not every:
+                    entered[b] = new
+            else:
+                new = {group for group in at[a] if group not in known and group not in already}
                 known |= new
             for group in new:
                 found.setdefault(group, []).append(edge)
