@@ -12,7 +12,7 @@ from stream_engine.operators.boolean_aggregate import BooleanAggregate
 from stream_engine.operators.percentile import Percentile
 from stream_engine.operators.user_aggregate import UserAccumulator
 from stream_engine.operators.variance import Variance
-from stream_engine.state.counted_order import CountedOrder
+from stream_engine.state.ranked_order import RankedOrder
 from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.operators import AggregateFunction as F
 from streamsql.algebra.scalar import in_range
@@ -144,11 +144,11 @@ class Extremum:
         self._position = position
         self._minimum = minimum
 
-    def empty(self) -> CountedOrder:
+    def empty(self) -> RankedOrder[Any]:
         """Return an empty multiset."""
-        return CountedOrder()
+        return RankedOrder()
 
-    def update(self, slot: CountedOrder, changes: Changes) -> CountedOrder:
+    def update(self, slot: RankedOrder[Any], changes: Changes) -> RankedOrder[Any]:
         """Add and remove values."""
         position, change = self._position, slot.change
         for row, weight in changes:
@@ -157,15 +157,14 @@ class Extremum:
                 change(value, weight)
         return slot
 
-    def result(self, slot: CountedOrder) -> Value:
+    def result(self, slot: RankedOrder[Any]) -> Value:
         """Return the least or greatest value."""
-        order = slot.order
-        if not len(order):
+        if not slot.total:
             return None
-        value: Value = order.first() if self._minimum else order.last()
+        value: Value = slot.first() if self._minimum else slot.last()
         return value
 
-    def rows(self, slot: CountedOrder) -> int:
+    def rows(self, slot: RankedOrder[Any]) -> int:
         """Return the number of distinct values."""
         return len(slot)
 
@@ -182,11 +181,11 @@ class ArgExtremum:
         self._by = by
         self._minimum = minimum
 
-    def empty(self) -> CountedOrder:
+    def empty(self) -> RankedOrder[Any]:
         """Return an empty multiset."""
-        return CountedOrder()
+        return RankedOrder()
 
-    def update(self, slot: CountedOrder, changes: Changes) -> CountedOrder:
+    def update(self, slot: RankedOrder[Any], changes: Changes) -> RankedOrder[Any]:
         """Add and remove pairs."""
         by, value, change = self._by, self._value, slot.change
         for row, weight in changes:
@@ -194,16 +193,15 @@ class ArgExtremum:
                 change((row[by], sort_key((row[value],))[0]), weight)
         return slot
 
-    def result(self, slot: CountedOrder) -> Value:
+    def result(self, slot: RankedOrder[Any]) -> Value:
         """Return the value at the end of the order."""
-        order = slot.order
-        if not len(order):
+        if not slot.total:
             return None
-        best = order.first() if self._minimum else order.at_least((order.last()[0],))
+        best = slot.first() if self._minimum else slot.at_least((slot.last()[0],))
         kind, value = best[1]
         return value if kind else None
 
-    def rows(self, slot: CountedOrder) -> int:
+    def rows(self, slot: RankedOrder[Any]) -> int:
         """Return the number of distinct pairs."""
         return len(slot)
 

@@ -85,6 +85,22 @@ class RankedBlocks(Generic[T]):
         item: T = self._blocks[position][index]
         return item
 
+    def first(self) -> T:
+        """Return the least item; IndexError without one."""
+        item: T = self._blocks[0][0]
+        return item
+
+    def last(self) -> T:
+        """Return the greatest item; IndexError without one."""
+        item: T = self._lasts[-1]
+        return item
+
+    def at_least(self, bound: Any) -> T:
+        """Return the least item not below a bound; IndexError if all are below."""
+        block = self._blocks[bisect_left(self._lasts, bound)]
+        item: T = block[bisect_left(block, bound)]
+        return item
+
     def between(self, start: int, stop: int) -> Iterator[tuple[T, int]]:
         """Yield the items at the ranks from start to before stop, with their copies there."""
         stop = min(stop, self.total)

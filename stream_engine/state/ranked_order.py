@@ -1,4 +1,4 @@
-"""An ordered multiset with weights and ranks: what stands behind percentiles and the first n rows.
+"""An ordered multiset with weights and ranks: behind extrema, percentiles and the first n rows.
 
 Most groups are small: a list in order, and beside it the weights once one of them is not 1. A long
 one moves to blocks (`ranked_blocks`), where it stays.
@@ -86,6 +86,35 @@ class RankedOrder(Generic[T]):
             item: T = self._items[rank]
             return item
         return next(self.between(rank, rank + 1))[0]
+
+    def first(self) -> T:
+        """Return the least item.
+
+        Raises:
+            IndexError: There is none.
+        """
+        item: T = self._items[0] if self._many is None else self._many.first()
+        return item
+
+    def last(self) -> T:
+        """Return the greatest item.
+
+        Raises:
+            IndexError: There is none.
+        """
+        item: T = self._items[-1] if self._many is None else self._many.last()
+        return item
+
+    def at_least(self, bound: Any) -> T:
+        """Return the least item not below a bound.
+
+        Raises:
+            IndexError: All items are below it.
+        """
+        if self._many is not None:
+            return self._many.at_least(bound)
+        item: T = self._items[bisect_left(self._items, bound)]
+        return item
 
     def between(self, start: int, stop: int) -> Iterator[tuple[T, int]]:
         """Yield the items at the ranks from start to before stop, with their copies there."""

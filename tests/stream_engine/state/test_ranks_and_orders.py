@@ -50,7 +50,11 @@ def test_ranks_follow_a_plain_list(actions: list[tuple[int, int]]) -> None:
         assert bool(order) == any(weights.values())
         assert [order.at(rank) for rank in range(len(plain))] == plain
         assert order.copies() == plain
+        if plain:
+            assert (order.first(), order.last()) == (plain[0], plain[-1])
         for probe in range(-1, 14):
+            if plain and probe <= plain[-1]:
+                assert order.at_least(probe) == min(i for i in plain if i >= probe)
             less = sum(1 for i in plain if i < probe)
             assert order.place(probe) == (less, plain.count(probe))
         for start in range(0, len(plain) + 1, 2):
@@ -64,6 +68,8 @@ def test_there_is_nothing_beyond_the_ends() -> None:
     for rank in (-1, 2):
         with pytest.raises(IndexError):
             order.at(rank)
+    with pytest.raises(IndexError):
+        order.at_least(2)
 
 
 @given(st.lists(st.integers(0, 20), max_size=30), st.integers(-1, 21), st.integers(-1, 21))

@@ -1,4 +1,4 @@
-"""Queues, sorted lists, counted orders, indexed relations and pickers against plain lists."""
+"""Queues, sorted lists, indexed relations and pickers against plain lists."""
 
 import random
 
@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from stream_engine.state import sorted_list
 from stream_engine.state.columns import key_picker, picker
-from stream_engine.state.counted_order import CountedOrder
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.indexed_relation import IndexedRelation
 from stream_engine.state.sorted_list import SortedList
@@ -66,20 +65,6 @@ def test_sorted_list_of_many() -> None:
         assert items.first() == number
         assert items.discard(number)
     assert len(items) == 0
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from((-2, -1, 1, 2)))))
-def test_counted_order_keeps_positive_items(changes: list[tuple[int, int]]) -> None:
-    counted = CountedOrder()
-    weights: dict[int, int] = {}
-    for item, weight in changes:
-        counted.change(item, weight)
-        weights[item] = weights.get(item, 0) + weight
-        positive = [key for key, total in weights.items() if total > 0]
-        assert len(counted.order) == len(positive)
-        assert len(counted) == sum(1 for total in weights.values() if total)
-        if positive:
-            assert (counted.order.first(), counted.order.last()) == (min(positive), max(positive))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("ab"), st.sampled_from((-1, 1)))))
