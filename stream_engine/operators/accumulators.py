@@ -5,8 +5,9 @@ takes all changes of one group at once, so that its loop touches locals only. Th
 rows of the aggregates' arguments, each at a fixed position.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
+from stream_engine.operators.accumulator import Accumulator, Changes
 from stream_engine.operators.array_aggregate import ArrayAggregate
 from stream_engine.operators.boolean_aggregate import BooleanAggregate
 from stream_engine.operators.percentile import Percentile
@@ -17,29 +18,10 @@ from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.operators import AggregateFunction as F
 from streamsql.algebra.scalar import in_range
 from streamsql.data.delta import sort_key
-from streamsql.data.types import DataType, Row, Value
-
-Changes = list[tuple[Row, int]]
-"""Rows of arguments and their weights."""
+from streamsql.data.types import DataType, Value
 
 _SHIFT = 1074
 """Every finite double is a whole multiple of 2**-1074."""
-
-
-class Accumulator(Protocol):
-    """How one aggregate is kept up to date."""
-
-    def empty(self) -> Any:
-        """Return the slot of an empty group."""
-
-    def update(self, slot: Any, changes: Changes) -> Any:
-        """Return the slot after changes; the old one is not used again."""
-
-    def result(self, slot: Any) -> Value:
-        """Return the aggregate."""
-
-    def rows(self, slot: Any) -> int:
-        """Return how many values the slot remembers one by one."""
 
 
 class _Counting:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from stream_engine.operators.accumulators import Changes, accumulator_for
+from stream_engine.operators.accumulator import Changes
+from stream_engine.operators.accumulators import accumulator_for
 from stream_engine.operators.small_groups import SmallGroups, Spilled
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import AggregateCall

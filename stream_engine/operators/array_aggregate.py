@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stream_engine.operators.accumulator import Changes
 from stream_engine.state.ranked_order import RankedOrder
 from streamsql.data.types import DataType, Value
-
-if TYPE_CHECKING:
-    from stream_engine.operators.accumulators import Changes
 
 _Item = tuple[Any, str]
 """A value and how JSON writes it."""
@@ -29,7 +27,7 @@ class ArrayAggregate:
         """Return an empty multiset."""
         return RankedOrder()
 
-    def update(self, slot: RankedOrder[_Item], changes: "Changes") -> RankedOrder[_Item]:
+    def update(self, slot: RankedOrder[_Item], changes: Changes) -> RankedOrder[_Item]:
         """Add and remove values."""
         position, change, text_of = self._position, slot.change, self._text_of
         for row, weight in changes:

@@ -1,11 +1,7 @@
 """BOOL_AND and BOOL_OR by counting."""
 
-from typing import TYPE_CHECKING
-
+from stream_engine.operators.accumulator import Changes
 from streamsql.data.types import Value
-
-if TYPE_CHECKING:
-    from stream_engine.operators.accumulators import Changes
 
 
 class BooleanAggregate:
@@ -23,7 +19,7 @@ class BooleanAggregate:
         """Return (0, 0)."""
         return (0, 0)
 
-    def update(self, slot: tuple[int, int], changes: "Changes") -> tuple[int, int]:
+    def update(self, slot: tuple[int, int], changes: Changes) -> tuple[int, int]:
         """Count the values."""
         true, false = slot
         position = self._position

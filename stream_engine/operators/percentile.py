@@ -1,14 +1,12 @@
 """PERCENTILE_CONT and MEDIAN over an ordered multiset with ranks."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stream_engine.operators.accumulator import Changes
 from stream_engine.state.ranked_order import RankedOrder
 from streamsql.algebra.scalar import in_range
 from streamsql.data.types import Value
-
-if TYPE_CHECKING:
-    from stream_engine.operators.accumulators import Changes
 
 
 class Percentile:
@@ -26,7 +24,7 @@ class Percentile:
         """Return an empty multiset."""
         return RankedOrder()
 
-    def update(self, slot: RankedOrder[Any], changes: "Changes") -> RankedOrder[Any]:
+    def update(self, slot: RankedOrder[Any], changes: Changes) -> RankedOrder[Any]:
         """Add and remove values."""
         position, change = self._position, slot.change
         for row, weight in changes:

@@ -1,13 +1,11 @@
 """Aggregates that users bring: a class with init, step, retract, merge and final."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from stream_engine.operators.accumulator import Changes
 from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.data.types import Row, Value
-
-if TYPE_CHECKING:
-    from stream_engine.operators.accumulators import Changes
 
 
 class _Slot:
@@ -52,7 +50,7 @@ class UserAccumulator:
         """Return the slot of an empty group."""
         return _Slot(self._aggregate.init())
 
-    def update(self, slot: _Slot, changes: "Changes") -> _Slot:
+    def update(self, slot: _Slot, changes: Changes) -> _Slot:
         """Step and retract."""
         takes, arguments, kept = self._aggregate.takes, self._arguments, slot.kept
         for row, weight in changes:

@@ -1,12 +1,10 @@
 """Variances and standard deviations that forget nothing."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stream_engine.operators.accumulator import Changes
 from streamsql.data.types import Value
-
-if TYPE_CHECKING:
-    from stream_engine.operators.accumulators import Changes
 
 _Slot = tuple[int, int, int, int]
 """(unit, sum, sum of squares, count): the sum in 2**-unit, that of the squares in 2**-(2 unit)."""
@@ -32,7 +30,7 @@ class Variance:
         """Return the sums of nothing."""
         return (0, 0, 0, 0)
 
-    def update(self, slot: _Slot, changes: "Changes") -> _Slot:
+    def update(self, slot: _Slot, changes: Changes) -> _Slot:
         """Add the values and their squares times the weights."""
         unit, total, squares, count = slot
         position = self._position
