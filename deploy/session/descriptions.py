@@ -14,12 +14,14 @@ from stream_engine.recursion.foreseen import foreseen
 from streamsql.algebra.explain import explain_plan
 from streamsql.binder import bind_query, define
 from streamsql.binder.nullable import left_out
+from streamsql.binder.validate import validation_report
 from streamsql.catalog.catalog import Catalog, is_library
 from streamsql.catalog.definitions import Definition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.syntax.statements import (
+    CreateFunction,
     CreateSource,
     CreateView,
     Describe,
@@ -76,7 +78,7 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
     inner = statement.inner
     if statement.analyze:
         raise UnsupportedError("EXPLAIN ANALYZE needs a federation", span=statement.span)
-    if isinstance(inner, CreateView | CreateSource):
+    if isinstance(inner, CreateView | CreateSource | CreateFunction):
         define(inner, catalog)
         if isinstance(inner, CreateView):
             inner = inner.query
@@ -93,8 +95,8 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
     bound = bind_query(inner, catalog)
     warnings = (*bound.warnings, *left_out(bound.plan))
     if statement.type == "validate":
-        data: object = {"valid": True, "columns": list(bound.schema.names)}
-        return _text(statement, f"valid: {bound.schema}", data, bound.warnings)
+        report = validation_report(bound)
+        return _text(statement, report.text, report.data, bound.warnings)
     if statement.type == "logical":
         text = explain_plan(bound.plan)
         return _text(statement, text, {"plan": text.splitlines()}, warnings)

@@ -15,9 +15,10 @@ from federated_optimizer.placement.explain import bundle_data, fragment_lines, r
 from streamsql.algebra.explain import explain_plan
 from streamsql.binder import define
 from streamsql.binder.nullable import left_out
+from streamsql.binder.validate import validation_report
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
-from streamsql.syntax import CreateSource, CreateView, Explain, Query, Subscribe
+from streamsql.syntax import CreateFunction, CreateSource, CreateView, Explain, Query, Subscribe
 from streamsql.syntax.statements import Statement
 
 
@@ -38,17 +39,18 @@ def explained(
     if statement.analyze:
         return _analyzed(statement, running)
     inner = statement.inner
-    if isinstance(inner, CreateView | CreateSource):
+    if isinstance(inner, CreateView | CreateSource | CreateFunction):
         define(inner, catalog)  # it must be right by itself before its query is explained
         if isinstance(inner, CreateView):
             inner = inner.query
     if not isinstance(inner, Query | Subscribe):
         return _without_plan(statement, inner)
     bound = planner.bind(inner)
+    data: Any
     match statement.type:
         case "validate":
-            text = f"valid: {bound.schema}"
-            data: Any = {"valid": True, "columns": list(bound.schema.names)}
+            report = validation_report(bound)
+            text, data = report.text, report.data
         case "logical":
             text = explain_plan(bound.plan)
             data = {"plan": text.splitlines()}

@@ -1,61 +1,267 @@
-"""What the author of a query should know before it runs."""
+"""What the author of a query should know before it runs: state without bound, and likely mistakes.
 
-from streamsql.algebra.explain import describe
+Every finding names the operator, the source, and what to write instead.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streamsql.algebra.explain import describe, duration_text
+from streamsql.algebra.leaves import ScanPart
 from streamsql.algebra.operators import (
     Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
+    JoinKind,
+    OnClose,
     Plan,
     Project,
     Scan,
+    SessionWindow,
+    SetOperation,
     SourceKind,
+    TopN,
     Values,
     Window,
     WindowKind,
 )
 from streamsql.binder.environment import Binding
+from streamsql.data.types import DataType
 
-_STATEFUL = {Join: "JOIN", Aggregate: "GROUP BY", Distinct: "DISTINCT", Fixpoint: "RECURSIVE"}
+Stateful = Join | AsOfJoin | Aggregate | Distinct | TopN | SessionWindow | SetOperation | Fixpoint
+STATEFUL = (Join, AsOfJoin, Aggregate, Distinct, TopN, SessionWindow, SetOperation, Fixpoint)
+"""Operators that remember rows of their inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is probably not meant.
+
+    Attributes:
+        kind: "unbounded state", "unbounded join", "unbounded groups", "windows never close",
+            "cross product", "rows between windows" or "window beyond ttl".
+        operator: The operator as EXPLAIN shows it.
+        message: What happens.
+        fix: What to write instead; empty where that depends on what is meant.
+    """
+
+    kind: str
+    operator: str
+    message: str
+    fix: str = ""
+
+    @property
+    def text(self) -> str:
+        """The finding as one sentence."""
+        return f"{self.kind}: {self.message}" + (f"; {self.fix}" if self.fix else "")
 
 
 def add_plan_warnings(plan: Plan, binding: Binding) -> None:
-    """Add warnings about cross products and about state that grows for ever."""
-    _visit(plan, "", binding)
+    """Add the findings about a plan to the warnings of its statement."""
+    for finding in findings(plan):
+        binding.warn(finding.text)
 
 
-def _visit(plan: Plan, holder: str, binding: Binding) -> None:
+def findings(plan: Plan) -> tuple[Finding, ...]:
+    """Return what the author of a plan should know, each once, in the order of the plan."""
+    found = dict.fromkeys(_visit(plan, closes=False))
+    return tuple(found)
+
+
+def _visit(plan: Plan, *, closes: bool) -> Iterator[Finding]:
     match plan:
-        case Join(left=left, right=right, keys=(), residual=None) if not (
-            _is_single(left) or _is_single(right)
-        ):
-            binding.warn(
-                f"cross product: nothing connects {_relations(left)} and {_relations(right)}, so "
-                "every row meets every row"
+        case OnClose(left=left):
+            # The right side is one row per site.
+            yield from _visit(left, closes=True)
+            return
+        case Join():
+            yield from _cross_product(plan)
+        case HopWindow(size=size, hop=hop) if hop > size:
+            yield Finding(
+                "rows between windows",
+                describe(plan),
+                f"windows of {duration_text(size)} begin every {duration_text(hop)}, so the rows "
+                "between are in none",
+                "HOP takes the hop first and the size second",
             )
-        case Window(kind=WindowKind.UNBOUNDED, input=scan):
-            _warn_unbounded(scan, holder, binding)
-            return
         case Window():
-            return
-        case Scan():
-            _warn_unbounded(plan, holder, binding)
+            yield from _window(plan)
             return
         case _:
             pass
-    holder = _STATEFUL.get(type(plan), holder)
+    if isinstance(plan, STATEFUL) and not closes:
+        yield from _unbounded(plan)
     for child in plan.inputs:
-        _visit(child, holder, binding)
+        yield from _visit(child, closes=False)
 
 
-def _warn_unbounded(scan: Scan, holder: str, binding: Binding) -> None:
-    if not holder or scan.kind == SourceKind.TABLE or scan.ttl is not None or scan.key:
+def _cross_product(join: Join) -> Iterator[Finding]:
+    if join.keys or join.residual is not None or join.kind.is_filter:
         return
-    binding.warn(
-        f"unbounded state: {holder} keeps every row of {scan.source} for ever; write "
-        f"{scan.source} [RANGE 10 MINUTES], or create the source WITH (ttl = '90 s')"
+    if _is_single(join.left) or _is_single(join.right):
+        return
+    yield Finding(
+        "cross product",
+        describe(join),
+        f"nothing connects {_relations(join.left)} and {_relations(join.right)}, so every row "
+        "meets every row",
     )
+
+
+def _window(window: Window) -> Iterator[Finding]:
+    scan = window.input
+    if window.kind != WindowKind.RANGE or window.size is None:
+        return
+    size = duration_text(window.size)
+    if window.slide is not None and window.slide > window.size:
+        yield Finding(
+            "rows between windows",
+            describe(window),
+            f"a window of {size} that slides every {duration_text(window.slide)} never shows the "
+            "rows between",
+            "SLIDE is at most the RANGE",
+        )
+    if scan.ttl is not None and scan.ttl < window.size:
+        yield Finding(
+            "window beyond ttl",
+            describe(window),
+            f"rows of {scan.source} leave after {duration_text(scan.ttl)}, so [RANGE {size}] never "
+            "holds more",
+            f"create {scan.source} with a longer ttl",
+        )
+
+
+def _unbounded(node: Stateful) -> Iterator[Finding]:
+    sides = [
+        [_scan_of(leaf) for leaf in streams(child) if is_unbounded(leaf)] for child in node.inputs
+    ]
+    scans = list(dict.fromkeys(scan for side in sides for scan in side))
+    if not scans:
+        return
+    names = " and ".join(dict.fromkeys(scan.source for scan in scans))
+    word = operator_word(node)
+    operator = describe(node)
+    windows = _time_windows(node)
+    if isinstance(node, Aggregate) and windows:
+        yield _never_closes(operator, windows[0], scans[0])
+    elif isinstance(node, Join) and not node.kind.is_filter and all(sides):
+        yield Finding(
+            "unbounded join",
+            operator,
+            f"{word} keeps every row of {names} for ever, and each new row meets all older ones",
+            f"write {_windowed(scans)}, or ASOF JOIN for the row that was current",
+        )
+    elif isinstance(node, Aggregate) and (times := _grouped_times(node)):
+        yield Finding(
+            "unbounded groups",
+            operator,
+            f"{word} {', '.join(times)} makes a group for every time in {names} and keeps it for "
+            "ever",
+            f"write {_windowed(scans)}, or group by window_end of TUMBLE({scans[0].source}, …)",
+        )
+    else:
+        for scan in scans:
+            yield Finding(
+                "unbounded state",
+                operator,
+                f"{word} keeps every row of {scan.source} for ever",
+                f"write {_windowed([scan])}, or create the source WITH (ttl = '90 s')",
+            )
+
+
+def _never_closes(operator: str, window: HopWindow | SessionWindow, scan: Scan) -> Finding:
+    if isinstance(window, SessionWindow):
+        word = "SESSION"
+    else:
+        word = "TUMBLE" if window.hop == window.size else "HOP"
+    time = window.input.schema.names[window.time]
+    close = "end the query with EMIT ON WINDOW CLOSE"
+    if scan.lateness is None:
+        close = (
+            f"create {scan.source} with WATERMARK FOR {time} AS {time} - INTERVAL '5 s' and {close}"
+        )
+    return Finding(
+        "windows never close",
+        operator,
+        f"GROUP BY keeps every window of {word} over {scan.source} for ever",
+        f"{close}, or write {_windowed([scan])} inside the parentheses",
+    )
+
+
+def _time_windows(node: Plan) -> list[HopWindow | SessionWindow]:
+    """Return the windows in FROM that an operator's rows come from directly."""
+    found = []
+    for child in node.inputs:
+        if isinstance(child, HopWindow | SessionWindow):
+            found.append(child)
+        elif isinstance(child, Filter | Project):
+            found += _time_windows(child)
+    return found
+
+
+def _grouped_times(node: Aggregate) -> list[str]:
+    fields = node.input.schema.fields
+    return [fields[g].name for g in node.group if fields[g].dtype == DataType.TIMESTAMP]
+
+
+def _windowed(scans: list[Scan]) -> str:
+    names = dict.fromkeys(scan.source for scan in scans)
+    return " and ".join(f"{name} [RANGE 10 MINUTES]" for name in names)
+
+
+def operator_word(node: Stateful) -> str:
+    """Return what a user writes for a stateful operator."""
+    match node:
+        case Join(kind=JoinKind.SEMI):
+            return "IN or EXISTS"
+        case Join(kind=JoinKind.ANTI):
+            return "NOT IN or NOT EXISTS"
+        case Join():
+            return "JOIN"
+        case AsOfJoin():
+            return "ASOF JOIN"
+        case Aggregate():
+            return "GROUP BY"
+        case Distinct():
+            return "DISTINCT"
+        case TopN():
+            return "ORDER BY … LIMIT"
+        case SessionWindow():
+            return "SESSION"
+        case SetOperation(kind=kind):
+            return str(kind)
+        case Fixpoint():
+            return "RECURSIVE"
+
+
+def streams(plan: Plan) -> Iterator[Scan | Window]:
+    """Yield the sources whose rows reach a place without another stateful operator between."""
+    match plan:
+        case Scan() | Window():
+            yield plan
+        case OnClose():
+            return
+        case _ if isinstance(plan, STATEFUL):
+            return
+        case _:
+            for child in plan.inputs:
+                yield from streams(child)
+
+
+def is_unbounded(leaf: Scan | Window) -> bool:
+    """Whether a source's contents grow for ever."""
+    if isinstance(leaf, Window):
+        return leaf.kind == WindowKind.UNBOUNDED and is_unbounded(leaf.input)
+    is_stream = leaf.kind != SourceKind.TABLE and leaf.part != ScanPart.PROGRESS
+    return is_stream and leaf.ttl is None and not leaf.key
+
+
+def _scan_of(leaf: Scan | Window) -> Scan:
+    return leaf.input if isinstance(leaf, Window) else leaf
 
 
 def _is_single(plan: Plan) -> bool:
@@ -65,6 +271,8 @@ def _is_single(plan: Plan) -> bool:
             return len(rows) <= 1
         case Aggregate(group=()):
             return True
+        case TopN(limit=limit, partition=()):
+            return limit is not None and limit <= 1
         case Project(input=child) | Filter(input=child):
             return _is_single(child)
         case _:

@@ -1,0 +1,109 @@
+"""EXPLAIN (TYPE VALIDATE): the columns of a query, what it will remember, and what looks wrong."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from streamsql.algebra.explain import describe, duration_text, window_text
+from streamsql.algebra.operators import (
+    OnClose,
+    Plan,
+    Scan,
+    SessionWindow,
+    SourceKind,
+    Window,
+    WindowKind,
+)
+from streamsql.binder.environment import BoundQuery
+from streamsql.binder.warnings import STATEFUL, Finding, findings, is_unbounded, streams
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one operator remembers.
+
+    Attributes:
+        operator: As EXPLAIN shows it.
+        keeps: Rows of which sources, and for how long; one entry per source.
+        bounded: Whether every one of them has a bound.
+    """
+
+    operator: str
+    keeps: tuple[str, ...]
+    bounded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A query that is right, with what its author should know.
+
+    Attributes:
+        text: For people: the columns, then a line per stateful operator. The findings are among
+            the warnings of the query.
+        data: The same for programs, findings included.
+    """
+
+    text: str
+    data: dict[str, Any]
+
+
+def validation_report(bound: BoundQuery) -> Report:
+    """Return the answer to EXPLAIN (TYPE VALIDATE) for a query that binds."""
+    found = findings(bound.plan)
+    states = _states(bound.plan, closes=False)
+    lines = [f"valid: {bound.schema}"]
+    if states:
+        lines.append("it remembers:")
+    lines += [f"  {state.operator}: {'; '.join(state.keeps)}" for state in states]
+    data = {
+        "valid": True,
+        "columns": list(bound.schema.names),
+        "state": [
+            {"operator": s.operator, "keeps": list(s.keeps), "bounded": s.bounded} for s in states
+        ],
+        "findings": [_finding_data(finding) for finding in found],
+    }
+    return Report("\n".join(lines), data)
+
+
+def _finding_data(finding: Finding) -> dict[str, str]:
+    return {
+        "kind": finding.kind,
+        "operator": finding.operator,
+        "message": finding.message,
+        "fix": finding.fix,
+    }
+
+
+def _states(plan: Plan, *, closes: bool) -> list[State]:
+    if isinstance(plan, OnClose):
+        return _states(plan.left, closes=True)
+    found = []
+    if isinstance(plan, STATEFUL):
+        leaves = list(dict.fromkeys(leaf for child in plan.inputs for leaf in streams(child)))
+        keeps = [_kept(leaf) for leaf in leaves]
+        if closes:
+            keeps = ["groups until their window closes"]
+        elif isinstance(plan, SessionWindow):
+            keeps = [f"{text}, by session" for text in keeps]
+        bounded = closes or not any(map(is_unbounded, leaves))
+        if keeps:
+            found.append(State(describe(plan), tuple(keeps), bounded))
+    for child in plan.inputs:
+        found += [s for s in _states(child, closes=False) if s not in found]
+    return found
+
+
+def _kept(leaf: Scan | Window) -> str:
+    scan = leaf.input if isinstance(leaf, Window) else leaf
+    name = scan.source
+    if isinstance(leaf, Window) and leaf.kind != WindowKind.UNBOUNDED:
+        return f"rows of {name} [{window_text(leaf)}]"
+    if scan.kind == SourceKind.TABLE:
+        return f"table {name}"
+    if scan.key:
+        keys = ", ".join(scan.columns.names[k] for k in scan.key)
+        limit = f" of the last {duration_text(scan.ttl)}" if scan.ttl is not None else ""
+        return f"one row of {name} per ({keys}){limit}"
+    if scan.ttl is not None:
+        return f"rows of {name} of the last {duration_text(scan.ttl)}"
+    return f"every row of {name}, for ever"
