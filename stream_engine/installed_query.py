@@ -214,6 +214,17 @@ class InstalledQuery:
             self._dispatch(fragment, delta, ts, arrived)
 
     @property
+    def parts(self) -> tuple[dict[str, Circuit], Inbox, Outbox]:
+        """What there is to save and restore: circuits by fragment, and both ends of channels."""
+        return (self._circuits, self._inbox, self._outbox)
+
+    def resume(self) -> None:
+        """Go on where another life was whose state is in the parts now."""
+        for circuit in self._circuits.values():
+            circuit.resume()
+        self._fresh = False
+
+    @property
     def repeated(self) -> frozenset[str]:
         """The destinations to which the last step has sent a snapshot."""
         return self._outbox.repeated

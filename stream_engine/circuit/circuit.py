@@ -93,6 +93,15 @@ class Circuit:
         return result
 
     @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Its nodes, inputs before their consumers: the same for the same plan."""
+        return self._nodes
+
+    def resume(self) -> None:
+        """Go on where another circuit of this plan was whose operators' state is here now."""
+        self._started = True
+
+    @property
     def is_timed(self) -> bool:
         """Whether time alone may ever change the output."""
         return bool(self._timed)

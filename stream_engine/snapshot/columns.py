@@ -1,0 +1,267 @@
+"""State of operators as bytes: values column by column, so that most of the work is done in C.
+
+Rows, dicts of rows, groups and ordered lists are taken apart kind by kind: all keys of all dicts
+that stand at one place become one column, all values another, and so do the attributes of all
+objects of one class. A column of plain values is MessagePack. Nothing that is read back can run
+anything: values are plain ones, or objects of classes of this package that are imported already.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Any
+
+import msgspec
+
+from stream_engine.state.row_order import GREATEST, LEAST
+from streamsql.errors import FederationError, InternalError
+
+PACKAGE = "stream_engine"
+_SCALARS: frozenset[type] = frozenset((type(None), bool, int, float, str, bytes))
+_SMALLEST, _LARGEST = -(2**63), 2**63
+_MAX_DEPTH = 60
+_BOUND = type(LEAST)
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+_decode_rows: Callable[[bytes], list[tuple[Any, ...]]] = msgspec.msgpack.Decoder(
+    list[tuple[Any, ...]]
+).decode
+
+_PLAIN, _ROWS, _NESTED, _TUPLES, _LISTS, _DICTS, _SETS, _OBJECTS, _MIXED, _HUGE, _BOUNDS = range(11)
+
+Column = list[Any]
+"""A code and what it needs."""
+
+
+class UnsavableError(FederationError):
+    """Some state is of a kind that cannot be made bytes."""
+
+    code = "unsavable_state"
+
+
+def is_engine_object(value: object) -> bool:
+    """Whether something is an instance of a class of this package that is no plain value."""
+    cls = type(value)
+    return cls.__module__.partition(".")[0] == PACKAGE and not isinstance(value, type)
+
+
+def attributes(cls: type, value: object) -> list[str]:
+    """Return the names of all attributes that an object has, slots and others."""
+    slots = (
+        name
+        for base in cls.__mro__
+        for name in _slots_of(base)
+        if name not in ("__weakref__", "__dict__")
+    )
+    return sorted({*slots, *getattr(value, "__dict__", ())})
+
+
+def _slots_of(cls: type) -> Iterable[str]:
+    slots = cls.__dict__.get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else slots
+
+
+def pack(value: object) -> bytes:
+    """Return a value made of plain values, containers and objects of this package as bytes.
+
+    Raises:
+        UnsavableError: It holds something else; says what.
+    """
+    return _encode(_column([value], 0))
+
+
+def unpack(content: bytes) -> Any:
+    """Return what `pack` was given: equal, of the same types, nothing of it shared.
+
+    Raises:
+        InternalError: These bytes are not what `pack` returns, or a class is not known any more.
+    """
+    try:
+        (value,) = _values(_decode(content), 0)
+    except (msgspec.MsgspecError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise InternalError(f"saved state cannot be read: {error!r:.300}") from error
+    except (StopIteration, RecursionError) as error:
+        raise InternalError("saved state cannot be read: it is cut") from error
+    return value
+
+
+def _column(items: list[Any], depth: int) -> Column:
+    """Return items, in order, as one column."""
+    if depth > _MAX_DEPTH:
+        raise UnsavableError(f"state is nested deeper than {_MAX_DEPTH} levels")
+    kinds: set[type] = set(map(type, items))
+    if kinds <= _SCALARS:
+        try:
+            return [_PLAIN, _encode(items)]
+        except OverflowError:
+            return _mixed(items, depth)
+    if len(kinds) > 1:
+        return _of_tuples_and_scalars(items, kinds) or _mixed(items, depth)
+    (kind,) = kinds
+    if kind is tuple:
+        return _of_tuples_and_scalars(items, kinds) or _nested(_TUPLES, items, depth)
+    if kind is list:
+        return _nested(_LISTS, items, depth)
+    if kind is dict:
+        keys = list(chain.from_iterable(items))
+        entries = list(chain.from_iterable([item.values() for item in items]))
+        lengths = _encode(list(map(len, items)))
+        return [_DICTS, lengths, _column(keys, depth + 1), _column(entries, depth + 1)]
+    if kind in (set, frozenset):
+        members = _nested(_SETS, items, depth)
+        return [*members, kind is frozenset]
+    if kind is _BOUND:
+        return [_BOUNDS, _encode([item is LEAST for item in items])]
+    if is_engine_object(items[0]):
+        return _objects(kind, items, depth)
+    raise UnsavableError(f"a {kind.__module__}.{kind.__qualname__} cannot be saved")
+
+
+def _of_tuples_and_scalars(items: list[Any], kinds: set[type]) -> Column | None:
+    """Return a column of tuples that hold only plain values or such tuples, else None."""
+    if not kinds <= _SCALARS | {tuple}:
+        return None
+    level: list[Any] = items
+    depth = 0
+    while tuple in kinds:
+        level = list(chain.from_iterable([item for item in level if item.__class__ is tuple]))
+        kinds = set(map(type, level))
+        depth += 1
+        if depth > _MAX_DEPTH or not kinds <= _SCALARS | {tuple}:
+            return None
+    try:
+        content = _encode(items)
+    except OverflowError:
+        return None
+    flat = depth == 1 and set(map(type, items)) == {tuple}
+    return [_ROWS if flat else _NESTED, content]
+
+
+def _nested(code: int, items: list[Any], depth: int) -> Column:
+    lengths = _encode(list(map(len, items)))
+    return [code, lengths, _column(list(chain.from_iterable(items)), depth + 1)]
+
+
+def _objects(cls: type, items: list[Any], depth: int) -> Column:
+    """Return the attributes of objects of one class, column by column.
+
+    A class may leave some out: `UNSAVED` maps them to what they are after reading back.
+    """
+    unsaved = getattr(cls, "UNSAVED", {})
+    names = [name for name in attributes(cls, items[0]) if name not in unsaved]
+    columns = []
+    for name in names:
+        try:
+            values = [getattr(item, name) for item in items]
+        except AttributeError:
+            raise UnsavableError(f"not every {cls.__qualname__} has {name}") from None
+        columns.append(_column(values, depth + 1))
+    return [_OBJECTS, cls.__module__, cls.__qualname__, len(items), names, columns]
+
+
+def _is_huge(item: object) -> bool:
+    return type(item) is int and not _SMALLEST <= item < _LARGEST
+
+
+def _mixed(items: list[Any], depth: int) -> Column:
+    """Return items of several kinds: which kind each is, then a column per kind."""
+    groups: dict[object, tuple[int, list[Any]]] = {}
+    which = bytearray()
+    for item in items:
+        kind: object = type(item)
+        if kind in _SCALARS:
+            kind = _HUGE if _is_huge(item) else _PLAIN
+        number, members = groups.setdefault(kind, (len(groups), []))
+        if number > 255:
+            raise UnsavableError("state of more than 256 kinds at one place")
+        which.append(number)
+        members.append(item)
+    columns = [
+        _huge(members) if kind == _HUGE else _column(members, depth + 1)
+        for kind, (_number, members) in groups.items()
+    ]
+    return [_MIXED, bytes(which), columns]
+
+
+def _huge(items: list[int]) -> Column:
+    """Return integers beyond 64 bits; exact sums of doubles end in a thousand zero bits."""
+    shifts = [(item & -item).bit_length() - 1 for item in items]
+    odd = [item >> shift for item, shift in zip(items, shifts, strict=True)]
+    digits = [item.to_bytes(item.bit_length() // 8 + 1, "little", signed=True) for item in odd]
+    return [_HUGE, _encode(shifts), _encode(digits)]
+
+
+# --- reading back -------------------------------------------------------------------------------
+
+
+def _values(column: Column, depth: int) -> list[Any]:
+    """Return the items of a column."""
+    if depth > _MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    code, *parts = column
+    match code:
+        case 0:
+            return list(_decode(parts[0]))
+        case 1:
+            return _decode_rows(parts[0])
+        case 2:
+            return [_tupled(item) for item in _decode(parts[0])]
+        case 3:
+            return list(map(tuple, _cut(parts[0], _values(parts[1], depth + 1))))
+        case 4:
+            return list(_cut(parts[0], _values(parts[1], depth + 1)))
+        case 5:
+            keys = _cut(parts[0], _values(parts[1], depth + 1))
+            entries = _cut(parts[0], _values(parts[2], depth + 1))
+            return [dict(zip(k, e, strict=True)) for k, e in zip(keys, entries, strict=True)]
+        case 6:
+            make = frozenset if parts[2] else set
+            return list(map(make, _cut(parts[0], _values(parts[1], depth + 1))))
+        case 7:
+            return _made(parts, depth)
+        case 8:
+            groups = [iter(_values(part, depth + 1)) for part in parts[1]]
+            return [next(groups[number]) for number in parts[0]]
+        case 9:
+            whole = [int.from_bytes(digits, "little", signed=True) for digits in _decode(parts[1])]
+            return [item << shift for item, shift in zip(whole, _decode(parts[0]), strict=True)]
+        case 10:
+            return [LEAST if least else GREATEST for least in _decode(parts[0])]
+        case _:
+            raise ValueError(f"unknown code {code!r:.40}")
+
+
+def _cut(lengths: bytes, items: list[Any]) -> Iterator[list[Any]]:
+    """Yield runs of items of the given lengths."""
+    rest = iter(items)
+    return (list(islice(rest, length)) for length in _decode(lengths))
+
+
+def _tupled(item: Any) -> Any:
+    return tuple(map(_tupled, item)) if item.__class__ is list else item
+
+
+def _made(parts: list[Any], depth: int) -> list[Any]:
+    """Return objects of one class with their attributes."""
+    module, qualname, count, names, columns = parts
+    cls = _class(module, qualname)
+    made: list[Any] = [object.__new__(cls) for _ in range(count)]
+    put = object.__setattr__  # also into frozen ones
+    for name, column in zip(names, columns, strict=True):
+        for item, value in zip(made, _values(column, depth + 1), strict=True):
+            put(item, name, value)
+    for name, value in getattr(cls, "UNSAVED", {}).items():
+        for item in made:
+            put(item, name, value)
+    return made
+
+
+def _class(module: str, qualname: str) -> type:
+    """Return a class of this package that has been imported."""
+    found: Any = sys.modules.get(module) if module.startswith(f"{PACKAGE}.") else None
+    for name in qualname.split("."):
+        found = getattr(found, name)
+    if not isinstance(found, type) or found.__module__ != module:
+        raise ValueError(f"{module}.{qualname} is no class of the engine")
+    return found

@@ -1,0 +1,173 @@
+"""What is saved of a query at one site, and whether anything has to be.
+
+Most queries need nothing: their answer is a function of what the sources hold and of what other
+sites send again when asked, so they start anew on restored sources and are where they were. Where
+something below has been forgotten (a log passes its rows on and keeps none) or has been said for
+good (a closed window), the operators' own state is the only record, and is saved.
+"""
+
+from typing import Any
+
+from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
+from stream_engine.installed_query import InstalledQuery
+from stream_engine.snapshot.columns import UnsavableError
+from stream_engine.snapshot.places import Place, fill, names, places_of, read
+from streamsql.algebra.operators import (
+    Aggregate,
+    AsOfJoin,
+    Distinct,
+    Filter,
+    Fixpoint,
+    HopWindow,
+    Join,
+    Plan,
+    Project,
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    SessionWindow,
+    SetOperation,
+    TopN,
+    UnionAll,
+    Values,
+    Window,
+    walk_plan,
+)
+from streamsql.errors import InternalError
+from streamsql.wire.fragments import FragmentBundle
+
+_FUNCTIONS_OF_THEIR_INPUTS = (
+    Aggregate,
+    AsOfJoin,
+    Distinct,
+    Filter,
+    Fixpoint,
+    HopWindow,
+    Join,
+    Project,
+    RecursiveReference,
+    RemoteSource,
+    SessionWindow,
+    SetOperation,
+    TopN,
+    UnionAll,
+    Values,
+    Window,
+)
+"""Plan nodes whose output is a function of what their inputs hold now; another one is saved."""
+
+
+def has_history(bundle: FragmentBundle, site: str) -> bool:
+    """Whether what a site knows of a query cannot be found out again from its sources.
+
+    It is a matter of the whole query: a fragment that starts anew sends all it has to the next
+    one, which would count twice what it has been restored with.
+    """
+    return any(
+        _has_history(node) for fragment in bundle.at(site) for node in walk_plan(fragment.plan)
+    )
+
+
+def _has_history(node: Plan) -> bool:
+    if isinstance(node, Scan):
+        return node.is_log
+    return not isinstance(node, _FUNCTIONS_OF_THEIR_INPUTS)
+
+
+class QueryLayout:
+    """Where the state of a query's operators is.
+
+    Args:
+        query: Just compiled, never stepped.
+
+    Raises:
+        UnsavableError: It has an operator whose state cannot be saved; says which.
+    """
+
+    def __init__(self, query: InstalledQuery) -> None:
+        circuits, _inbox, _outbox = query.parts
+        self._places: dict[str, list[dict[Place, int]]] = {
+            name: [places_of(operator) for operator in _operators(circuit)]
+            for name, circuit in circuits.items()
+        }
+
+    def save(self, query: InstalledQuery) -> dict[str, Any]:
+        """Return the state of the query between two steps; containers are not copied.
+
+        Raises:
+            UnsavableError: Some state has come to be where none is expected.
+        """
+        circuits, inbox, outbox = query.parts
+        return {
+            "circuits": {
+                name: _saved_circuit(circuit, self._places[name])
+                for name, circuit in circuits.items()
+            },
+            "received": {
+                sender: (channel.epoch, channel.expected, channel.contents)
+                for sender, channel in inbox.channels.items()
+            },
+            "sent": {to: channel.contents for to, channel in outbox.channels.items()},
+        }
+
+    def restore(self, query: InstalledQuery, state: dict[str, Any]) -> None:
+        """Let a query that was just compiled from the same plan go on from a saved state.
+
+        Its channels are not in step with anybody: what was sent meanwhile is not known, so the
+        first step sends snapshots, and each sender has to be asked for one.
+
+        Raises:
+            InternalError: The state is of another plan; the query is of no more use.
+        """
+        circuits, inbox, outbox = query.parts
+        if state["circuits"].keys() != circuits.keys():
+            raise InternalError("the saved state is of other fragments")
+        for name, circuit in circuits.items():
+            _restore_circuit(circuit, self._places[name], state["circuits"][name])
+        for sender, (epoch, expected, contents) in state["received"].items():
+            channel = inbox.channels[sender]
+            channel.epoch, channel.expected, channel.contents = epoch, expected, contents
+        for to, contents in state["sent"].items():
+            outbox.channels[to].contents.update(contents)
+        query.resume()
+
+
+def _operators(circuit: Circuit) -> list[object]:
+    """Return the operators of a circuit in order.
+
+    Raises:
+        UnsavableError: One of them cannot be saved.
+    """
+    operators: list[object] = []
+    for node in circuit.nodes:
+        if isinstance(node, OperatorNode | SourceNode):
+            operators.append(node.operator)
+        elif isinstance(node, RemoteNode):
+            operators.append(node.wiring.plan)  # nothing: the channel remembers
+        else:
+            raise UnsavableError(f"the state of {node.wiring.label():.80} is not saved")
+    return operators
+
+
+def _saved_circuit(circuit: Circuit, places: list[dict[Place, int]]) -> dict[str, Any]:
+    """Return names of the places, values at them, and counts."""
+    if any(node.wiring.pending for node in circuit.nodes):
+        raise UnsavableError("a change is on its way between operators")
+    operators = _operators(circuit)
+    return {
+        "names": [names(where) for where in places],
+        "values": [read(op, where) for op, where in zip(operators, places, strict=True)],
+        "counts": [(node.wiring.rows_in, node.wiring.rows_out) for node in circuit.nodes],
+    }
+
+
+def _restore_circuit(
+    circuit: Circuit, places: list[dict[Place, int]], state: dict[str, Any]
+) -> None:
+    if state["names"] != [names(where) for where in places]:
+        raise InternalError("the saved state is of another plan or another version")
+    for operator, where, values in zip(_operators(circuit), places, state["values"], strict=True):
+        fill(operator, where, values)
+    for node, (rows_in, rows_out) in zip(circuit.nodes, state["counts"], strict=True):
+        node.wiring.rows_in, node.wiring.rows_out = rows_in, rows_out

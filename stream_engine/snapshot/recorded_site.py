@@ -1,0 +1,370 @@
+"""A site that can be brought back: it says what happens to it, and gives and takes snapshots."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from stream_engine.site import SiteEngine, StepResult
+from stream_engine.snapshot.columns import UnsavableError, pack, unpack
+from stream_engine.snapshot.journal import (
+    Installed,
+    Lost,
+    Note,
+    Record,
+    Stepped,
+    Taken,
+    Uninstalled,
+    encode_record,
+    replay,
+)
+from stream_engine.snapshot.places import fill, names, places_of, read
+from stream_engine.snapshot.query_state import QueryLayout, has_history
+from stream_engine.state.source_relation import SourceRelation
+from stream_engine.state.watermark import Watermark
+from streamsql.algebra.operators import Scan
+from streamsql.data.events import SourceEvent
+from streamsql.errors import DeploymentError, FederationError, InternalError
+from streamsql.wire.fragments import FragmentBundle
+
+FORMAT = 1
+"""Grows whenever saved state of the same shape begins to mean something else."""
+
+RECORD_TIME = 1_000_000
+"""Microseconds after which a step is recorded although it changes nothing: so much more than the
+time the site was away may be named as lost."""
+
+MOST_AHEAD = 60_000_000
+"""Microseconds that a snapshot may be ahead of the clock; further, it is of another time."""
+
+
+class SnapshotError(DeploymentError):
+    """A snapshot cannot be used: damaged, of another version, site or time."""
+
+    code = "snapshot_error"
+
+
+class _SavedQuery(msgspec.Struct, frozen=True, array_like=True):
+    """A query; without state where it is rebuilt, with the reason where it should have one."""
+
+    bundle: FragmentBundle
+    since: int
+    state: bytes = b""
+    unsaved: str = ""
+
+
+class _SavedSite(msgspec.Struct, frozen=True, array_like=True):
+    """A site between two steps."""
+
+    format: int
+    site: str
+    now: int
+    scans: tuple[Scan, ...]
+    sources: bytes
+    queries: tuple[_SavedQuery, ...]
+    host: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_SavedSite).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What became of a snapshot and a journal.
+
+    Attributes:
+        now: The time up to which the site knows what happened; 0 for a new one.
+        host: What the host had put into the snapshot, or None.
+        notes: What it had noted since, in order.
+        unsaved: Queries whose state of the time before is lost: since when they had run, and why.
+        complaints: What went wrong while the journal was lived through again.
+    """
+
+    now: int = 0
+    host: Any = None
+    notes: list[Note] = field(default_factory=list)
+    unsaved: dict[str, tuple[int, str]] = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+
+
+def nowhere(_record: bytes) -> None:
+    """Keep no journal."""
+
+
+class RecordedSite(SiteEngine):
+    """An engine site with a journal.
+
+    Attributes:
+        record: Given everything that happens to the site, before any of its effects can be seen
+            outside. Never raises.
+    """
+
+    def __init__(self, site: str, epoch: int, record: Callable[[bytes], None] = nowhere) -> None:
+        """Create a site; see `SiteEngine`."""
+        super().__init__(site, epoch)
+        self.record = record
+        self._stepping = False
+        self._recorded_at = 0
+        self._since: dict[str, int] = {}
+        self._layouts: dict[str, QueryLayout] = {}
+        self._unsavable: dict[str, str] = {}
+
+    # --- what happens -----------------------------------------------------------------------
+
+    def install(self, bundle: FragmentBundle) -> None:
+        """Run a query; see `SiteEngine.install`."""
+        before = self._queries.get(bundle.query)
+        super().install(bundle)
+        query = self._queries.get(bundle.query)
+        if query is before:
+            return
+        self._forget_layout(bundle.query)
+        if query is not None:
+            self._since[bundle.query] = self._now
+            if has_history(bundle, self.site):
+                try:
+                    self._layouts[bundle.query] = QueryLayout(query)
+                except UnsavableError as error:
+                    self._unsavable[bundle.query] = error.message
+        self._say(Installed(bundle))
+
+    def uninstall(self, query: str) -> None:
+        """Stop a query; see `SiteEngine.uninstall`."""
+        known = query in self._queries
+        super().uninstall(query)
+        self._forget_layout(query)
+        if known:
+            self._say(Uninstalled(query))
+
+    def ingest(self, source: str, events: Sequence[SourceEvent]) -> None:
+        """Take events in; see `SiteEngine.ingest`."""
+        self.take_in({source: events})
+
+    def take_in(
+        self, batches: Mapping[str, Sequence[SourceEvent]], note: Note | None = None
+    ) -> None:
+        """Take in events of several sources: after a restart all of them are known, or none.
+
+        Args:
+            batches: By source.
+            note: Given back with them by `restore`: how far a recording was read, say.
+
+        Raises:
+            DeploymentError: As `ingest`; the batches before the refused one are taken in.
+        """
+        taken: dict[str, tuple[SourceEvent, ...]] = {}
+        try:
+            for source, events in batches.items():
+                super().ingest(source, events)
+                taken[source] = tuple(events)
+        finally:
+            if taken or note is not None:
+                self._say(Taken(taken, note))
+
+    def site_lost(self, site: str, epoch: int | None = None) -> None:
+        """Retract what a site has sent; see `SiteEngine.site_lost`."""
+        super().site_lost(site, epoch)
+        self._say(Lost(site, epoch))
+
+    def step(self, now: int) -> StepResult:
+        """Work on what came in; see `SiteEngine.step`."""
+        wakeup = self.next_wakeup()
+        due = wakeup is not None and wakeup <= now
+        if self._pending_events or due or now - self._recorded_at >= RECORD_TIME:
+            self._recorded_at = now
+            self._say(Stepped(now))
+        self._stepping = True
+        try:
+            result = super().step(now)
+        finally:
+            self._stepping = False
+        for query, since in self._since.items():
+            if not since:
+                self._since[query] = self._now
+        return result
+
+    def _say(self, record: Record) -> None:
+        self.record(encode_record(record))
+
+    def _forget_layout(self, query: str) -> None:
+        self._since.pop(query, None)
+        self._layouts.pop(query, None)
+        self._unsavable.pop(query, None)
+
+    # --- snapshots --------------------------------------------------------------------------
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether everything that came in has been worked on."""
+        busy = self._stepping or self._pending_events
+        return not busy and not any(query.is_busy for query in self._queries.values())
+
+    def with_history(self) -> list[str]:
+        """Return the queries here whose state cannot be rebuilt from sources."""
+        return [name for name in self._queries if name in self._layouts or name in self._unsavable]
+
+    def snapshot(self, host: object = None) -> bytes:
+        """Return the state of the site between two steps.
+
+        Args:
+            host: Plain values to keep with it.
+
+        Raises:
+            InternalError: Something is under way: a part of it would be in, another not.
+            UnsavableError: The sources cannot be saved.
+        """
+        if not self.is_at_rest:
+            raise InternalError("a snapshot is taken between two steps, of a site at rest")
+        scans = [scan for relations in self._relations.values() for scan in relations]
+        sources = {
+            "rows": [_saved(SourceRelation(s), self._relations[s.source][s]) for s in scans],
+            "marks": [
+                (source, lateness, _saved(Watermark(lateness), mark))
+                for source, marks in self._watermarks.items()
+                for lateness, mark in marks.items()
+            ],
+        }
+        return _encode(
+            _SavedSite(
+                FORMAT,
+                self.site,
+                self._now,
+                tuple(scans),
+                pack(sources),
+                tuple(self._saved_query(name) for name in self._queries),
+                pack(host),
+            )
+        )
+
+    def _saved_query(self, name: str) -> _SavedQuery:
+        query, layout = self._queries[name], self._layouts.get(name)
+        since = self._since.get(name, 0)
+        if layout is None:
+            return _SavedQuery(query.bundle, since, unsaved=self._unsavable.get(name, ""))
+        try:
+            return _SavedQuery(query.bundle, since, pack(layout.save(query)))
+        except UnsavableError as error:
+            return _SavedQuery(query.bundle, since, unsaved=error.message)
+
+    def restore(self, snapshot: bytes | None, records: Iterable[bytes], now: int) -> Restored:
+        """Bring a site that has only declared its sources where another life of it was.
+
+        Queries run again, at their place; their channels send snapshots, and every sender has to
+        be asked for one (`unsynchronised`). Nothing is recorded while this goes on.
+
+        Args:
+            snapshot: Or None, where the journal goes back to the beginning.
+            records: Of the journal since.
+            now: The time of the site's clock.
+
+        Raises:
+            SnapshotError: The snapshot cannot be used; the site is as it was.
+        """
+        record, self.record = self.record, nowhere
+        try:
+            result = Restored()
+            if snapshot is not None:
+                result = self._restore_snapshot(snapshot, now)
+            notes, complaints = replay(self, records)
+        finally:
+            self.record = record
+        self.resync_all()
+        self._resyncs = dict.fromkeys(sorted(self.senders()))
+        return Restored(self._now, result.host, notes, result.unsaved, complaints)
+
+    def _restore_snapshot(self, content: bytes, now: int) -> Restored:
+        saved = self._checked(content, now)
+        sources, host = unpack(saved.sources), unpack(saved.host)
+        for fresh, parts in _fresh_sources(saved.scans, sources):
+            _fill(fresh, fresh, parts)  # refuses what does not fit before anything is changed
+        self._now = saved.now
+        unsaved: dict[str, tuple[int, str]] = {}
+        for query in saved.queries:
+            try:
+                self.install(query.bundle)
+            except FederationError as error:
+                unsaved[query.bundle.query] = (query.since, error.message)
+        self._restore_sources(saved.scans, sources)
+        for query in saved.queries:
+            name = query.bundle.query
+            if name not in self._queries:
+                continue
+            self._since[name] = query.since
+            problem = self._restore_query(query)
+            if problem:
+                unsaved[name] = (query.since, problem)
+        return Restored(saved.now, host, unsaved=unsaved)
+
+    def _checked(self, content: bytes, now: int) -> _SavedSite:
+        """Return a snapshot that is ours to use.
+
+        Raises:
+            SnapshotError: It is not.
+        """
+        try:
+            version = msgspec.msgpack.decode(content, type=tuple[Any, ...])[:1]
+            if version != (FORMAT,):
+                raise SnapshotError(f"it has format {version}, this program reads {FORMAT}")
+            saved = _decode(content)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise SnapshotError(f"it cannot be read: {error}") from error
+        if saved.site != self.site:
+            raise SnapshotError(f"it is of site {saved.site!r:.80}, this is {self.site!r}")
+        if saved.now > now + MOST_AHEAD:
+            ahead = (saved.now - now) // 1_000_000
+            raise SnapshotError(f"it is of a time {ahead} s ahead of this site's clock")
+        return saved
+
+    def _restore_sources(self, scans: tuple[Scan, ...], sources: dict[str, Any]) -> None:
+        """Fill the relations that are declared or read here; what others held is of no use."""
+        for scan, saved in zip(scans, sources["rows"], strict=True):
+            relation = self._relations.get(scan.source, {}).get(scan)
+            if relation is not None:
+                _fill(relation, SourceRelation(scan), saved)
+        for source, lateness, saved in sources["marks"]:
+            mark = self._watermarks.get(source, {}).get(lateness)
+            if mark is not None:
+                _fill(mark, Watermark(lateness), saved)
+
+    def _restore_query(self, saved: _SavedQuery) -> str:
+        """Return why a query had to start anew without what only its operators knew, or ""."""
+        name = saved.bundle.query
+        layout = self._layouts.get(name)
+        if layout is None or not saved.state:
+            return saved.unsaved or self._unsavable.get(name, "")
+        try:
+            layout.restore(self._queries[name], unpack(saved.state))
+        except (FederationError, AttributeError, LookupError, TypeError, ValueError) as error:
+            self.uninstall(name)
+            self.install(saved.bundle)
+            self._since[name] = saved.since
+            return error.message if isinstance(error, FederationError) else f"{error!r:.200}"
+        return ""
+
+
+def _fresh_sources(
+    scans: tuple[Scan, ...], sources: dict[str, Any]
+) -> Iterator[tuple[object, "_Parts"]]:
+    for scan, parts in zip(scans, sources["rows"], strict=True):
+        yield SourceRelation(scan), parts
+    for _source, lateness, parts in sources["marks"]:
+        yield Watermark(lateness), parts
+
+
+_Parts = tuple[list[str], list[Any]]
+"""Names of places and what is there."""
+
+
+def _saved(fresh: object, used: object) -> _Parts:
+    places = places_of(fresh)
+    return names(places), read(used, places)
+
+
+def _fill(used: object, fresh: object, saved: _Parts) -> None:
+    places = places_of(fresh)
+    where, values = saved
+    if where != names(places):
+        raise SnapshotError(f"a {type(used).__name__} was saved by another version")
+    fill(used, places, values)
