@@ -43,10 +43,12 @@ class LeafInput:
 
     def take(self) -> tuple[list[Row], list[Row]]:
         """Apply what was noted; return the rows that entered and those that left."""
-        pending, self._pending = self._pending, {}
-        weights = self._weights
         entered: list[Row] = []
         left: list[Row] = []
+        if not self._pending:
+            return entered, left
+        pending, self._pending = self._pending, {}
+        weights = self._weights
         for row, change in pending.items():
             old = weights.get(row, 0)
             new = old + change

@@ -108,8 +108,11 @@ class GraphInput:
                 self._read_sources(derived, change)
         self._check_sums()
         change.derivations = len(counted) + len(change.source_rows)
-        apply = self.graph.apply_distinct if self._are_distinct else self.graph.apply
-        change.gone, change.come = apply(counted)
+        if self._are_distinct:
+            change.gone, change.come = self.graph.apply_distinct(counted)
+            self._touched.update([node for edge in change.gone for node in edge[:2]])
+        else:
+            change.gone, change.come = self.graph.apply(counted)
         self._change_starts(change)
         return change
 
@@ -154,6 +157,7 @@ class GraphInput:
     def _read_plain_edges(self, derived: Delta, counted: list[Counted]) -> None:
         """Read edges that are two single columns."""
         get, touched = self.nodes.number_of.get, self._touched
+        looks = not self._are_distinct  # else what is gone from the graph says it all
         for (a, b), count in derived.items():
             if a is None:
                 continue
@@ -162,7 +166,7 @@ class GraphInput:
                 start = self._number(a)
             if end is None:
                 end = self._number(b)
-            if count < 0:
+            if count < 0 and looks:
                 touched.add(start)
                 touched.add(end)
             counted.append((start, end, 0, count))
