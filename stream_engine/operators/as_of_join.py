@@ -1,10 +1,11 @@
 """As-of joins: each left row with the right row that was current at its time."""
 
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
-from stream_engine.state.columns import key_picker
-from stream_engine.state.indexed_relation import Bucket
-from stream_engine.state.ordered_rows import OrderedRows
+from stream_engine.state.indexed_relation import Bucket, rows_in
+from stream_engine.state.ordered_index import OrderedIndex
 from streamsql.algebra.operators import AsOfJoin, JoinKind
 from streamsql.data.delta import Delta, add, sort_key
 from streamsql.data.types import Row
@@ -31,8 +32,8 @@ class AsOfJoinOperator:
 
     def __init__(self, plan: AsOfJoin) -> None:
         self._sides = (
-            _Timeline(tuple(left for left, _ in plan.keys), plan.left_time),
-            _Timeline(tuple(right for _, right in plan.keys), plan.right_time),
+            OrderedIndex(tuple(left for left, _ in plan.keys), itemgetter(plan.left_time)),
+            OrderedIndex(tuple(right for _, right in plan.keys), itemgetter(plan.right_time)),
         )
         self._strict = plan.strict
         outer = plan.kind == JoinKind.LEFT
@@ -52,7 +53,7 @@ class AsOfJoinOperator:
 
     def _apply_left(self, delta: Delta) -> Delta:
         left, right = self._sides
-        find, strict, padding = right.rows.get, self._strict, self._padding
+        newest, strict, padding = right.newest, self._strict, self._padding
         result: Delta = {}
         for row, weight in delta.items():
             place = left.place_of(row)
@@ -60,9 +61,7 @@ class AsOfJoinOperator:
             if place is not None:
                 key, time = place
                 left.add(key, time, row, weight)
-                rows = find(key)
-                if rows is not None:
-                    current = _greatest(rows.newest(time, strict=strict))
+                current = _greatest(newest(key, time, strict=strict))
             if current is None:
                 current = padding
             if current is not None:
@@ -85,62 +84,25 @@ class AsOfJoinOperator:
     def _hand_over(self, key: Any, time: Any, row: Row, result: Delta, *, comes: bool) -> None:
         """Give the left rows of a right row's stretch to it as it comes, back as it leaves."""
         left, right = self._sides
-        waiting = left.rows.get(key)
-        if waiting is None:
-            return
-        rows = right.rows.get(key)
-        end, other = None, self._padding
-        if rows is not None:
-            at_time = [peer for peer in rows.at(time) if peer != row]
-            greatest = max(at_time, key=sort_key, default=None)
-            if greatest is not None and sort_key(greatest) > sort_key(row):
-                return
-            end = rows.next_value(time)
-            if greatest is None:
-                greatest = _greatest(rows.newest(time, strict=True))
-            if greatest is not None:
-                other = greatest
         strict = self._strict
-        found = waiting.between(time, end, low_open=strict, high_open=not strict)
+        end = right.next_value(key, time)
+        found = left.between(key, time, end, low_open=strict, high_open=not strict)
+        if not found:
+            return
+        peers = right.between(key, time, time, low_open=False, high_open=False)
+        at_time = [peer for entry in peers for peer, _ in rows_in(entry) if peer != row]
+        other = max(at_time, key=sort_key, default=None)
+        if other is None:
+            other = _greatest(right.newest(key, time, strict=True))
+        elif sort_key(other) > sort_key(row):
+            return
+        if other is None:
+            other = self._padding
         sign = 1 if comes else -1
-        for partner, count in found:
+        for partner, count in chain.from_iterable(map(rows_in, found)):
             add(result, partner + row, sign * count)
             if other is not None:
                 add(result, partner + other, -sign * count)
-
-
-class _Timeline:
-    """One side: rows in the order of their times, by key."""
-
-    __slots__ = ("_composite", "_key_of", "_time", "length", "rows")
-
-    def __init__(self, key: tuple[int, ...], time: int) -> None:
-        self.rows: dict[Any, OrderedRows] = {}
-        self.length = 0
-        self._key_of = key_picker(key)
-        self._composite = len(key) > 1
-        self._time = time
-
-    def place_of(self, row: Row) -> tuple[Any, Any] | None:
-        """Return the row's key and time, or None if a NULL keeps it from ever matching."""
-        key, time = self._key_of(row), row[self._time]
-        if key is None or time is None or (self._composite and None in key):
-            return None
-        return key, time
-
-    def add(self, key: Any, time: Any, row: Row, weight: int) -> int:
-        """Add copies of a row; return how often it is there now."""
-        rows = self.rows.get(key)
-        if rows is None:
-            rows = self.rows[key] = OrderedRows()
-        new = rows.add(time, row, weight)
-        if new == 0:
-            self.length -= 1
-            if not rows:
-                del self.rows[key]
-        elif new == weight:
-            self.length += 1
-        return new
 
 
 def _greatest(entry: Bucket | None) -> Row | None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from stream_engine.operators.band_bounds import ORDINARY, BandedCondition, find_band
 from stream_engine.state.columns import key_picker
 from stream_engine.state.indexed_relation import Bucket, IndexedRelation, rows_in
-from stream_engine.state.ordered_rows import OrderedRows
+from stream_engine.state.ordered_index import OrderedIndex
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.scalar import compile_expression, compile_predicate
 from streamsql.data.delta import Delta
@@ -101,29 +101,22 @@ class BandSide:
     __slots__ = (
         "_band",
         "_careful",
-        "_composite",
         "_ends",
         "_huge",
         "_is_left",
-        "_key_of",
-        "_length",
         "_other_key",
         "_other_value",
         "_rest",
         "_rows",
         "_sums",
-        "_value",
     )
 
     def __init__(self, keys: Keys, condition: BandedCondition, side: int) -> None:
         band = self._band = condition.band
-        self._rows: dict[Any, OrderedRows] = {}
-        self._length = 0
-        self._key_of = key_picker(tuple(pair[side] for pair in keys))
-        self._other_key = key_picker(tuple(pair[1 - side] for pair in keys))
-        self._composite = len(keys) > 1
         values = (_value_of(band.left), _value_of(band.right))
-        self._value, self._other_value = values[side], values[1 - side]
+        self._rows = OrderedIndex(tuple(pair[side] for pair in keys), values[side])
+        self._other_key = key_picker(tuple(pair[1 - side] for pair in keys))
+        self._other_value = values[1 - side]
         self._ends = band.ends(side)
         self._is_left = side == 0
         self._rest = None if condition.rest is None else compile_predicate(condition.rest)
@@ -138,9 +131,8 @@ class BandSide:
         Returns:
             The rows, and a predicate that pairs with them still have to satisfy.
         """
-        rows = self._rows.get(self._other_key(row))
         value = self._other_value(row)
-        if rows is None or value is None:
+        if value is None:
             return _NOTHING
         low, high, low_open, high_open = self._ends
         if self._band.rounds is not None:
@@ -152,7 +144,8 @@ class BandSide:
         holds = self._rest
         if self._sums and (self._huge or not -ORDINARY <= value <= ORDINARY):
             holds = self._careful
-        return rows.entries(low, high, low_open=low_open, high_open=high_open), holds
+        key = self._other_key(row)
+        return self._rows.between(key, low, high, low_open=low_open, high_open=high_open), holds
 
     def matching(self, row: Row) -> list[Match]:
         """Return the rows of this side that match a row of the other side."""
@@ -179,7 +172,7 @@ class BandSide:
         """
         if len(delta) < _WORTH_SORTING:
             return delta.items()
-        value = self._value
+        value = self._rows.value_of
         ordered: list[tuple[Row, int]] = []
         rest: list[tuple[Row, int]] = []
         for item in delta.items():
@@ -189,27 +182,18 @@ class BandSide:
 
     def add(self, row: Row, weight: int) -> int:
         """Add copies of a row; return how often it is there now."""
-        key = self._key_of(row)
-        value = self._value(row)
-        if value is None or key is None or (self._composite and None in key):
+        place = self._rows.place_of(row)
+        if place is None:
             return 0
-        rows = self._rows.get(key)
-        if rows is None:
-            rows = self._rows[key] = OrderedRows()
-        new = rows.add(value, row, weight)
-        if new and new != weight:
-            return new
-        change = 1 if new else -1
-        self._length += change
-        if self._sums and not -ORDINARY <= value <= ORDINARY:
-            self._huge += change
-        if not rows:
-            del self._rows[key]
+        key, value = place
+        new = self._rows.add(key, value, row, weight)
+        if self._sums and not -ORDINARY <= value <= ORDINARY and (not new or new == weight):
+            self._huge += 1 if new else -1
         return new
 
     def __len__(self) -> int:
         """Return the number of distinct rows."""
-        return self._length
+        return self._rows.length
 
 
 _NOTHING: tuple[list[Bucket], None] = ([], None)

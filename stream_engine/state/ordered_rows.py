@@ -1,4 +1,4 @@
-"""Rows in the order of a value: one side of a band join or of an as-of join."""
+"""Rows in the order of a value."""
 
 from bisect import bisect_left, bisect_right
 from typing import Any
@@ -24,8 +24,10 @@ class OrderedRows:
         >>> rows = OrderedRows()
         >>> for row in ((3, "c"), (1, "a"), (2, "b")):
         ...     _ = rows.add(row[0], row, 1)
-        >>> rows.between(1, 3, low_open=True), rows.newest(2, strict=True), rows.next_value(2)
-        ([((2, 'b'), 1), ((3, 'c'), 1)], (1, 'a'), 3)
+        >>> rows.entries(1, None, low_open=True, high_open=False)
+        [(2, 'b'), (3, 'c')]
+        >>> rows.newest(2, strict=True), rows.next_value(2)
+        ((1, 'a'), 3)
     """
 
     __slots__ = ("_entries", "_lasts", "_values")
@@ -89,21 +91,13 @@ class OrderedRows:
         result.extend(blocks[last][:end])
         return result
 
-    def between(
-        self, low: Any, high: Any, *, low_open: bool = False, high_open: bool = False
-    ) -> list[tuple[Row, int]]:
-        """Return the rows whose values are in a range, in order, with their weights."""
-        result: list[tuple[Row, int]] = []
-        for entry in self.entries(low, high, low_open=low_open, high_open=high_open):
-            if isinstance(entry, dict):
-                result.extend(entry.items())
-            else:
-                result.append((entry, 1))
-        return result
-
-    def at(self, value: Any) -> list[Row]:
-        """Return the rows at exactly this value."""
-        return [row for row, _ in self.between(value, value)]
+    def lone(self) -> Row | None:
+        """Return the only row if there is only one and once, else None."""
+        values = self._values
+        if len(values) == 1 and len(values[0]) == 1:
+            (entry,) = self._entries[0]
+            return None if isinstance(entry, dict) else entry
+        return None
 
     def newest(self, value: Any, *, strict: bool) -> Bucket | None:
         """Return what stands at the greatest value not after the given one (before it: strict)."""

@@ -50,11 +50,13 @@ def test_small_ones_with_weights(
             model[row] = model.get(row, 0) + weight
             assert rows.add(value, row, weight) == model[row]
             model = {r: w for r, w in model.items() if w}
-    found = rows.between(low, high, low_open=low_open, high_open=high_open)
+    entries = rows.entries(low, high, low_open=low_open, high_open=high_open)
+    found = [pair for entry in entries for pair in rows_in(entry)]
     assert dict(found) == expected(model, low, high, low_open=low_open, high_open=high_open)
     assert [row[0] for row, _ in found] == sorted(row[0] for row, _ in found)  # type: ignore[type-var]
     assert len(rows) == len(model)
     assert bool(rows) == bool(model)
+    assert rows.lone() == (next(iter(model)) if list(model.values()) == [1] else None)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -74,8 +76,10 @@ def test_large_ones_split_and_empty_blocks(seed: int) -> None:
             continue
         order = sorted(present)
         low, high = choice.randrange(-5, 6_005), choice.randrange(-5, 6_005)
-        found = [row[0] for row, _ in rows.between(low, high, high_open=True)]
-        assert found == order[bisect_left(order, low) : bisect_left(order, high)]
+        found = rows.entries(low, high, low_open=False, high_open=True)
+        assert found == [
+            (value,) for value in order[bisect_left(order, low) : bisect_left(order, high)]
+        ]
         before, after = bisect_left(order, low), bisect_right(order, low)
         newest = dict(rows_in(rows.newest(low, strict=True)))
         assert newest == ({(order[before - 1],): 1} if before else {})
