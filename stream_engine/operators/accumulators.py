@@ -20,9 +20,6 @@ from streamsql.algebra.scalar import in_range
 from streamsql.data.delta import sort_key
 from streamsql.data.types import DataType, Value
 
-_SHIFT = 1074
-"""Every finite double is a whole multiple of 2**-1074."""
-
 
 class _Counting:
     """What the accumulators without remembered values share."""
@@ -76,8 +73,9 @@ class Count(_Counting):
 class Sum(_Counting):
     """SUM(x) and AVG(x), exact: the correctly rounded result of the real sum.
 
-    A sum of doubles is kept as an integer number of 2**-1074, so it forgets nothing: deleting what
-    was added restores it, and the order of arrival never shows. The slot is (total, count).
+    Every double is a whole number of 2**-1074. A sum of doubles is kept as an integer in the unit
+    of the finest value so far, so it forgets nothing: deleting what was added restores it, and the
+    order of arrival never shows. The slot is (total, count, k) for a total in 2**-k.
     """
 
     def __init__(self, position: int, *, double: bool, mean: bool) -> None:
@@ -85,13 +83,13 @@ class Sum(_Counting):
         self._double = double
         self._mean = mean
 
-    def empty(self) -> tuple[int, int]:
-        """Return (0, 0)."""
-        return (0, 0)
+    def empty(self) -> tuple[int, int, int]:
+        """Return (0, 0, 0)."""
+        return (0, 0, 0)
 
-    def update(self, slot: tuple[int, int], changes: Changes) -> tuple[int, int]:
+    def update(self, slot: tuple[int, int, int], changes: Changes) -> tuple[int, int, int]:
         """Add the values times their weights."""
-        total, count = slot
+        total, count, unit = slot
         position, double = self._position, self._double
         for row, weight in changes:
             value: Any = row[position]
@@ -101,20 +99,25 @@ class Sum(_Counting):
             if double:
                 # The denominator is a power of two: its bit length says which.
                 value, denominator = value.as_integer_ratio()
-                value <<= _SHIFT + 1 - denominator.bit_length()
+                finer = denominator.bit_length() - 1 - unit
+                if finer > 0:
+                    unit += finer
+                    total <<= finer
+                else:
+                    value <<= -finer
             total += value * weight
-        return (total, count)
+        return (total, count, unit)
 
-    def result(self, slot: tuple[int, int]) -> Value:
+    def result(self, slot: tuple[int, int, int]) -> Value:
         """Return the sum or mean; NULL without values or beyond the type's range."""
-        total, count = slot
+        total, count, unit = slot
         if not count:
             return None
         if not self._mean and not self._double:
             return in_range(total)
-        divisor = (count if self._mean else 1) << (_SHIFT if self._double else 0)
         try:
-            return total / divisor  # true division of integers rounds correctly
+            # True division of integers rounds correctly.
+            return total / ((count if self._mean else 1) << unit)
         except OverflowError:
             return None
 
