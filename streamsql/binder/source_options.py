@@ -20,11 +20,12 @@ from streamsql.syntax.cursor import nearest
 from streamsql.syntax.durations import parse_duration
 from streamsql.syntax.statements import CreateSource, Option
 
-STREAM_OPTIONS = ("wrapper", "ttl", "colocate")
+STREAM_OPTIONS = ("wrapper", "ttl", "idle", "colocate")
 """Options of sources and link sources."""
 
 _MISSED = {
     "ttl": ("rows of a table do not expire", "leave ttl out, or use SOURCE"),
+    "idle": ("a table has no readings to wait for", "leave idle out, or use SOURCE"),
     "wrapper": ("wrappers feed sources, and this is a table", "CREATE SOURCE, or source = 'csv'"),
     "colocate": ("a table is in one place", "leave colocate out"),
 }
@@ -92,7 +93,9 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
     for option in statement.options:
         match option.name:
             case "ttl":
-                ttl = _ttl(option)
+                ttl = _duration(option)
+            case "idle":
+                _duration(option)
             case "colocate":
                 _check_columns(option, schema)
             case "wrapper":
@@ -112,13 +115,13 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
     return ttl
 
 
-def _ttl(option: Option) -> int:
+def _duration(option: Option) -> int:
     try:
         micros = parse_duration(option.value)
     except ValueError as error:
-        _refuse(option, str(error), "ttl = '90 s', '30 min', '1 h' or '2 days'")
+        _refuse(option, str(error), f"{option.name} = '90 s', '30 min', '1 h' or '2 days'")
     if micros <= 0:
-        _refuse(option, "ttl must be longer than nothing", "ttl = '90 s'")
+        _refuse(option, f"{option.name} must be longer than nothing", f"{option.name} = '90 s'")
     return micros
 
 
