@@ -7,6 +7,7 @@ from deploy.session.engines import Executor, executor_for
 from deploy.session.explaining import answered
 from deploy.session.history import History
 from deploy.session.result import Result
+from streamsql.algebra.row_order import in_order
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import BoundQuery, bind_delete, bind_insert, bind_query, define
@@ -112,7 +113,9 @@ class LocalSession:
     def _select(self, bound: BoundQuery) -> Result:
         relation = self._executor.answer(bound, self.history, self.catalog)
         return Result(
-            schema=bound.schema, rows=tuple(relation_rows(relation)), warnings=bound.warnings
+            schema=bound.schema,
+            rows=in_order(relation_rows(relation), bound.order),
+            warnings=bound.warnings,
         )
 
     def _drop(self, statement: Drop) -> Result:
@@ -130,7 +133,7 @@ class LocalSession:
             raise BindingError(
                 f"there is no {statement.kind} {name}",
                 span=statement.name.span,
-                hint=f"it is of the kind {kind_of(found)}"
+                hint=f"it is {_with_article(kind_of(found))}"
                 if found
                 else "SHOW SOURCES, TABLES or VIEWS",
             )

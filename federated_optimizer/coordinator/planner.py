@@ -10,7 +10,7 @@ from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.placement import Foresee, Placed, Statistics, Topology, colocation_of
 from federated_optimizer.planning import plan
-from streamsql.algebra.operators import Fixpoint, Scan, SourceKind, walk_plan
+from streamsql.algebra.operators import Fixpoint, Scan, SortKey, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import InternalError
@@ -21,10 +21,11 @@ from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, Recursion
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A bundle and what its author should know."""
+    """A bundle, what its author should know, and how its result is shown."""
 
     bundle: FragmentBundle
     warnings: tuple[str, ...]
+    order: tuple[SortKey, ...] = ()
 
 
 class Planner:
@@ -163,7 +164,7 @@ class Planner:
         """
         bound = self.bind(parse_statement(text))
         bundle = self.place(bound, query=query, version=version, text=text, current=current)
-        return Planned(bundle, tuple(bound.warnings))
+        return Planned(bundle, tuple(bound.warnings), bound.order)
 
 
 def _placed(bundle: FragmentBundle) -> dict[str, Placed]:

@@ -107,6 +107,7 @@ class Queries:
             bundle=bundle,
             result=result,
             warnings=planned.warnings,
+            order=planned.order,
             unread_since=elapsed() if origin == "session" else None,
         )
         if deploy:
@@ -126,6 +127,7 @@ class Queries:
         """Put another bundle in place of a query's; readers see the difference once it settles."""
         self._deployment.publish(planned.bundle, previous=query.bundle)
         query.bundle, query.warnings = planned.bundle, planned.warnings
+        query.order = planned.order
         query.result.redeploy(planned.bundle)
         query.flows.clear()
         query.deployed = elapsed()

@@ -7,7 +7,7 @@ from federated_optimizer.coordinator.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
 from federated_optimizer.coordinator.results import QueryResult
-from streamsql.algebra.operators import Scan, SourceKind, walk_plan
+from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
 from streamsql.wire.fragments import Engine, FragmentBundle
 from streamsql.wire.messages import QueryProblem
 
@@ -21,6 +21,7 @@ class RunningQuery:
 
     Attributes:
         warnings: From binding.
+        order: How the result is shown.
         started: Whether this version has once had all its inputs.
         problems: What sites say keeps them from answering, by site.
         unread_since: When a session query lost its last reader, or was made, as `elapsed` tells;
@@ -37,6 +38,7 @@ class RunningQuery:
     bundle: FragmentBundle
     result: QueryResult
     warnings: tuple[str, ...] = ()
+    order: tuple[SortKey, ...] = ()
     flows: FlowReports = field(default_factory=FlowReports)
     problems: dict[str, QueryProblem] = field(default_factory=dict)
     started: bool = False

@@ -37,6 +37,7 @@ from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.statements import StatementRunner
 from federated_optimizer.coordinator.validation import validate
 from messaging import MessageClient, MessagingError, Will
+from streamsql.algebra.row_order import in_order
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
@@ -240,7 +241,9 @@ class Coordinator:
 
     def relation(self, query_id: str) -> tuple[Row, ...]:
         """Return the current rows of a query's result, sorted; of a stream its latest rows."""
-        return self._find(query_id).result.rows()
+        query = self._find(query_id)
+        rows = query.result.rows()
+        return in_order(rows, query.order) if query.order else rows
 
     def subscribe(self, query_id: str, *, snapshot: bool = True) -> Subscription:
         """Start reading a query's changes."""

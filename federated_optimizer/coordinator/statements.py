@@ -119,7 +119,7 @@ class StatementRunner:
             await asyncio.to_thread(self._store.put_query, stored)
         try:
             running = self._queries.start(
-                Planned(bundle, tuple(bound.warnings)),
+                Planned(bundle, tuple(bound.warnings), bound.order),
                 name=stored.name,
                 origin=origin,
                 created=stored.created,

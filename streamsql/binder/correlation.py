@@ -19,7 +19,7 @@ from streamsql.algebra.expressions import Call, Column, Expression, Literal, map
 from streamsql.algebra.operators import Plan, Project, RecursiveReference, identity_columns
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.joins import Condition, Part
-from streamsql.binder.outer import OUTER, inner_columns, outer_columns
+from streamsql.binder.outer import OUTER, inner_columns, outer_columns, outer_of
 from streamsql.binder.scope import Scope
 from streamsql.binder.uniqueness import DOMAIN
 from streamsql.data.schema import Field, Schema
@@ -160,7 +160,7 @@ def _by_domain(
     numbers: Iterator[int],
 ) -> None:
     """Join the values of the used outer columns in; those linked by an equality are not NULL."""
-    outer = environment.outer
+    outer = outer_of(environment)
     known = {c.position: c for c in outer.scope.columns} if outer is not None else {}
     columns = tuple(Column(n, known[n].name, known[n].dtype) for n in used)
     environment.binding.subqueries += 1
@@ -201,7 +201,7 @@ def _null_safe(column: Column) -> tuple[Expression, ...]:
 
 def outer_uses(select: exp.Select, scope: Scope, environment: Environment) -> set[int]:
     """Return the outer columns that clauses other than FROM and WHERE read."""
-    outer = environment.outer
+    outer = outer_of(environment)
     if outer is None or outer.blocked:
         return set()
     aliases = {

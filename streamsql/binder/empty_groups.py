@@ -10,7 +10,7 @@ from streamsql.algebra.expressions import Call, Column, Expression, Literal, col
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.scalar import compile_expression
 from streamsql.binder.from_clause import Input
-from streamsql.binder.outer import OUTER
+from streamsql.binder.outer import OUTER, outer_of
 from streamsql.binder.subqueries import SubqueryJoins, reads_subquery
 
 _COUNTS = (AggregateFunction.COUNT_ALL, AggregateFunction.COUNT)
@@ -76,7 +76,7 @@ def _outside(source: Input) -> dict[int, Expression]:
         if isinstance(condition, Call) and isinstance(condition.arguments[0], Column):
             place = condition.arguments[0].position
             result[source.prefix[place].position] = condition.arguments[1]
-    outer = source.environment.outer
+    outer = outer_of(source.environment)
     if outer is not None and outer.places is not None:
         known = {c.position: c for c in outer.scope.columns}
         for number, position in outer.places.items():

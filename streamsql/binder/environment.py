@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from sqlglot import exp
 
@@ -12,8 +12,15 @@ from streamsql.data.schema import Schema
 from streamsql.errors import BindingError, Span, UnsupportedError
 from streamsql.syntax.places import Script
 
-if TYPE_CHECKING:
-    from streamsql.binder.outer import Outer
+
+class OuterColumns(Protocol):
+    """The columns of the query around a subquery; see `streamsql.binder.outer`."""
+
+    def resolve(self, node: exp.Column, environment: "Environment") -> Any:
+        """Return the column of a scope that a reference means, or None."""
+
+    def check_column(self, node: exp.Column, table: str, environment: "Environment") -> None:
+        """Check that a relation of the query around has a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,7 @@ class Environment:
     script: Script
     tables: Mapping[str, CommonTable] = field(default_factory=dict)
     expanding: tuple[str, ...] = ()
-    outer: "Outer | None" = None
+    outer: OuterColumns | None = None
 
     def with_table(self, name: str, table: CommonTable) -> "Environment":
         """Return the environment with one more common table."""

@@ -11,7 +11,7 @@ from streamsql.binder.correlation import Correlation, Domain, correlate, outer_u
 from streamsql.binder.environment import Environment
 from streamsql.binder.from_items import FromItems, Item
 from streamsql.binder.joins import Condition, JoinTree, Part
-from streamsql.binder.outer import without_outer
+from streamsql.binder.outer import outer_of, without_outer
 from streamsql.binder.queries import Queries
 from streamsql.binder.scope import Scope
 from streamsql.binder.subqueries import SubqueryJoins, reads_subquery
@@ -88,7 +88,8 @@ class FromBinder:
                 if later:
                     raise self.environment.unsupported(
                         node,
-                        "a subquery in ON before a RIGHT or FULL JOIN is not supported",
+                        "a subquery, or a condition on the query around, is not supported in ON "
+                        "before a RIGHT or FULL JOIN",
                         hint="put the condition into a query in FROM: (SELECT … WHERE …) AS q",
                     )
                 predicates = subqueries.conjuncts([node], subqueries.binder(), "ON")
@@ -139,10 +140,10 @@ class FromBinder:
             shown = name or whole.plan.schema.names[position]
             return Column(position, shown, expression.dtype)
 
-        environment = self.environment
-        if environment.outer is not None and not environment.outer.blocked:
+        environment, outer = self.environment, outer_of(self.environment)
+        if outer is not None and not outer.blocked:
             places = {number: column(e).position for number, e in correlation.stands_for.items()}
-            environment = replace(environment, outer=replace(environment.outer, places=places))
+            environment = replace(environment, outer=replace(outer, places=places))
         prefix = tuple(map(column, correlation.prefix))
         standing = (column(e) for e in correlation.stands_for.values())
         layout = {number: position for position, number in enumerate(whole.layout)}

@@ -11,12 +11,12 @@ from streamsql.binder.environment import Environment
 from streamsql.binder.expressions import ExpressionBinder
 from streamsql.binder.join_conditions import as_of, join_kind, natural, using
 from streamsql.binder.joins import AsOf, Part
-from streamsql.binder.outer import without_outer
+from streamsql.binder.outer import outer_of, without_outer
 from streamsql.binder.queries import Queries
 from streamsql.binder.ranks import Bounds, comparisons, conjunct_nodes, ranked_column, unbounded
 from streamsql.binder.relations import Relation, bind_relation
 from streamsql.binder.scope import Scope
-from streamsql.binder.shape import only
+from streamsql.binder.shape import only, queries_refused
 
 MAX_RELATIONS = 32
 Nested = Callable[[exp.Select], tuple[Plan, Scope]]
@@ -113,6 +113,8 @@ class FromItems:
     def _relation(
         self, node: exp.Expr, join: exp.Expr | None
     ) -> tuple[Plan, Scope, Relation | None]:
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            only(node, self.environment, "this", "joins")
         group = _group(node, join)
         if group is not None:
             plan, scope = self.nested(group)
@@ -165,13 +167,14 @@ class FromItems:
             item.subqueries = tuple(held)
         reason = f"and the ON of a {item.kind} JOIN cannot read it"
         environment = without_outer(self.environment, reason)
-        binder = ExpressionBinder(environment, self.scope)
+        hook = queries_refused(environment, f"the ON of a {item.kind} JOIN")
+        binder = ExpressionBinder(environment, self.scope, hook)
         item.on = tuple(part for node in plain for part in conjuncts(binder.predicate(node, "ON")))
 
     def _is_held(self, node: exp.Expr) -> bool:
         if node.find(exp.Query, exp.Exists, exp.All, exp.Any) is not None:
             return True
-        outer = self.environment.outer
+        outer = outer_of(self.environment)
         if outer is None:
             return False
         columns = node.find_all(exp.Column)

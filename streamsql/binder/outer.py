@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
-from streamsql.binder.environment import Environment
+from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.scope import Scope, ScopeColumn
 
 OUTER = 1 << 30
@@ -37,6 +37,15 @@ class Outer:
         """Whether a reference means a column of this query or of one further out."""
         found = bool(self.scope.lookup(node))
         return found or (self.parent is not None and self.parent.knows(node))
+
+    def check_column(self, node: exp.Column, table: str, environment: Environment) -> None:
+        """Check that a relation of the query around, if it is one, has a column.
+
+        Raises:
+            BindingError: It has not.
+        """
+        if table in self.scope.tables and not self.scope.lookup(node):
+            raise self.scope.unknown(node, identifier_text(node.this), environment)
 
     def resolve(self, node: exp.Column, environment: Environment) -> ScopeColumn | None:
         """Return the column that a reference means, or None where it means none.
@@ -78,11 +87,17 @@ class Outer:
         return replace(found[0], position=self.places[number])
 
 
+def outer_of(environment: Environment) -> Outer | None:
+    """Return what a part of a query may read of the query around it."""
+    return environment.outer if isinstance(environment.outer, Outer) else None
+
+
 def without_outer(environment: Environment, reason: str) -> Environment:
     """Return the environment of a part that cannot read the query around; says why."""
-    if environment.outer is None:
-        return environment
-    return replace(environment, outer=replace(environment.outer, blocked=reason))
+    outer = outer_of(environment)
+    return (
+        environment if outer is None else replace(environment, outer=replace(outer, blocked=reason))
+    )
 
 
 def outer_columns(expression: Expression) -> frozenset[int]:

@@ -6,7 +6,6 @@ most tells which.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -26,12 +25,9 @@ from streamsql.binder.conditions import COMPARISONS
 from streamsql.binder.environment import Environment
 from streamsql.binder.expressions import ExpressionBinder
 from streamsql.binder.outer import from_outside, inner_columns
-from streamsql.binder.queries import Block
+from streamsql.binder.queries import Block, Joins
 from streamsql.binder.uniqueness import determined, exactly_one
 from streamsql.data.types import DataType
-
-if TYPE_CHECKING:
-    from streamsql.binder.subqueries import SubqueryJoins
 
 _BOOLEAN = DataType.BOOLEAN
 _TRUE, _FALSE = Literal(True, _BOOLEAN), Literal(False, _BOOLEAN)
@@ -50,9 +46,7 @@ class _Comparison:
     every: bool
 
 
-def bind_filter(
-    joins: "SubqueryJoins", binder: ExpressionBinder, node: exp.Expr
-) -> list[Expression] | None:
+def bind_filter(joins: Joins, binder: ExpressionBinder, node: exp.Expr) -> list[Expression] | None:
     """Bind a condition of its own that is a subquery's, or return None for any other.
 
     Returns:
@@ -94,9 +88,7 @@ def bind_filter(
     return [_not_in_flags(joins, node, block, needles[0])]
 
 
-def bind_value(
-    joins: "SubqueryJoins", binder: ExpressionBinder, node: exp.Expr
-) -> Expression | None:
+def bind_value(joins: Joins, binder: ExpressionBinder, node: exp.Expr) -> Expression | None:
     """Bind a subquery that is a value, or return None for any other node."""
     match node:
         case exp.Exists():
@@ -143,7 +135,7 @@ def _is_query(node: exp.Expr) -> bool:
     return isinstance(node, exp.Query | exp.Values)
 
 
-def _check_query(joins: "SubqueryJoins", node: exp.Expr) -> None:
+def _check_query(joins: Joins, node: exp.Expr) -> None:
     if not _is_query(node):
         raise joins.environment.unsupported(
             node, "ANY and ALL take a query here", hint="x IN ('a', 'b') takes a list of values"
@@ -186,7 +178,7 @@ def _always(tree: exp.Expr, environment: Environment) -> bool:
 
 
 def _needles(
-    joins: "SubqueryJoins",
+    joins: Joins,
     binder: ExpressionBinder,
     needle: exp.Expr,
     block: Block,
@@ -209,14 +201,14 @@ def _needles(
 
 
 def _equal(
-    needles: list[Expression], own: list[Column], node: exp.Expr, joins: "SubqueryJoins"
+    needles: list[Expression], own: list[Column], node: exp.Expr, joins: Joins
 ) -> list[Expression]:
     sides = [comparable(a, b, node, joins.environment) for a, b in zip(needles, own, strict=True)]
     return [Call("=", pair, _BOOLEAN) for pair in sides]
 
 
 def _maybe(
-    needles: list[Expression], own: list[Column], node: exp.Expr, joins: "SubqueryJoins"
+    needles: list[Expression], own: list[Column], node: exp.Expr, joins: Joins
 ) -> list[Expression]:
     """Return conditions under which values are equal or not known to differ."""
     return [
@@ -226,9 +218,7 @@ def _maybe(
     ]
 
 
-def _not_in_flags(
-    joins: "SubqueryJoins", node: exp.Expr, block: Block, needle: Expression
-) -> Expression:
+def _not_in_flags(joins: Joins, node: exp.Expr, block: Block, needle: Expression) -> Expression:
     """Return what NOT IN asks for beside that no value is equal: no NULL is involved."""
     plan = _statistics(block, ("COUNT(*)", "COUNT"))
     rows, values = (Column(n, f.name, f.dtype) for n, f in enumerate(plan.schema.fields))
@@ -243,7 +233,7 @@ def _not_in_flags(
 # --- values ----------------------------------------------------------------------------------
 
 
-def _scalar(joins: "SubqueryJoins", node: exp.Expr, block: Block) -> Expression:
+def _scalar(joins: Joins, node: exp.Expr, block: Block) -> Expression:
     """Bind a query that stands for the one value it gives, or NULL for none."""
     environment = joins.environment
     width = len(block.plan.schema) - block.prefix
@@ -285,7 +275,7 @@ def _equated(block: Block) -> frozenset[int]:
     return frozenset(found)
 
 
-def _exists(joins: "SubqueryJoins", node: exp.Exists) -> Expression:
+def _exists(joins: Joins, node: exp.Exists) -> Expression:
     if _always(node.this, joins.environment):
         joins.block(node.this, lift=False)
         return _TRUE
@@ -297,9 +287,7 @@ def _exists(joins: "SubqueryJoins", node: exp.Exists) -> Expression:
     return Call("NOT", (_none(own[block.prefix], block),), _BOOLEAN)
 
 
-def _quantified(
-    joins: "SubqueryJoins", binder: ExpressionBinder, written: _Comparison
-) -> Expression:
+def _quantified(joins: Joins, binder: ExpressionBinder, written: _Comparison) -> Expression:
     """Bind `x operator ANY (query)` or, with `every`, ALL; IN is `= ANY`."""
     node, operator, every = written.node, written.operator, written.every
     block = joins.block(written.query, lift=False)
@@ -343,7 +331,7 @@ def _quantified(
 
 
 def _member(
-    joins: "SubqueryJoins", node: exp.Expr, block: Block, value: Expression, operator: str
+    joins: Joins, node: exp.Expr, block: Block, value: Expression, operator: str
 ) -> Expression:
     """Return whether a value is among those of the subquery (`=`), or not (`<>`)."""
     own = joins.join(

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Expression
-from streamsql.algebra.operators import Plan
+from streamsql.algebra.expressions import Column, Expression
+from streamsql.algebra.operators import JoinKind, Plan
 from streamsql.binder.correlation import Domain
 from streamsql.binder.environment import Environment
 from streamsql.binder.relations import QueryBinder, ViewBinder
@@ -55,4 +55,22 @@ class Queries:
     block: BlockBinder
 
 
-Renumber = Callable[[Expression], Expression]
+class Joins(Protocol):
+    """Takes the joins that subqueries become; see `streamsql.binder.subqueries`."""
+
+    @property
+    def environment(self) -> Environment:
+        """Of the query around."""
+
+    def block(self, tree: exp.Expr, *, lift: bool) -> Block:
+        """Bind the query of a subquery."""
+
+    def join(
+        self,
+        node: exp.Expr,
+        block: Block,
+        plan: Plan,
+        kind: JoinKind,
+        more: Callable[[list[Column]], list[Expression]] | None = None,
+    ) -> list[Column]:
+        """Add a join with a subquery and return the columns it adds."""

@@ -111,10 +111,12 @@ class Scope:
             outside = environment.outer.resolve(node, environment)
             if outside is not None:
                 return outside
+            if qualifier is not None:
+                environment.outer.check_column(node, identifier_text(qualifier), environment)
         if qualifier is not None:
             self.check_table(identifier_text(qualifier), qualifier, environment)
         if not found:
-            raise self._unknown(node, name, environment)
+            raise self.unknown(node, name, environment)
         if len(found) > 1:
             owners = ", ".join(f"{c.table}.{c.name}" for c in found)
             raise environment.error(
@@ -141,7 +143,8 @@ class Scope:
         hint = f"did you mean {close}?" if close else f"known here: {known}"
         raise environment.error(node, f"there is no relation {table!r} in this FROM", hint=hint)
 
-    def _unknown(self, node: exp.Column, name: str, environment: Environment) -> Exception:
+    def unknown(self, node: exp.Column, name: str, environment: Environment) -> Exception:
+        """Return the error about a column that is not there."""
         qualifier = node.args.get("table")
         columns = self.visible()
         if qualifier is not None:

@@ -1,5 +1,6 @@
 """One SELECT block: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT, ORDER BY, LIMIT."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -15,7 +16,7 @@ from streamsql.binder.queries import Block, Queries
 from streamsql.binder.ranks import HINT, conjunct_nodes, is_rank, may_rank
 from streamsql.binder.scope import Scope
 from streamsql.binder.select_items import SelectItem, select_items, unique
-from streamsql.binder.shape import only
+from streamsql.binder.shape import only, queries_refused
 from streamsql.binder.subqueries import SubqueryJoins, reads_subquery
 from streamsql.binder.top import Extent, extent, ordered_nodes, ordinal, sort_key, topped
 
@@ -208,7 +209,10 @@ def _aggregated(
     environment = source.environment
     aggregation = Aggregation(environment, source.plan, source.scope)
     aggregation.group.extend(source.fixed)
-    clause = select.args.get("group")
+    clause, having = select.args.get("group"), select.args.get("having")
+    refuse = queries_refused(environment, "GROUP BY and the arguments of aggregates")
+    for node in _inside_groups(outputs.nodes, having, clause, environment):
+        refuse(node)
     if clause is not None:
         only(clause, environment, "expressions")
     group_expressions(
@@ -219,7 +223,6 @@ def _aggregated(
     subqueries = SubqueryJoins(environment, queries, source.scope)
     binder = subqueries.binder(aggregation.hook)
     bound = [outputs.given(n) or binder.bind(node) for n, node in enumerate(outputs.nodes)]
-    having = select.args.get("having")
     nodes = [] if having is None else conjunct_nodes(having.this)
     conditions = subqueries.conjuncts(nodes, binder, "HAVING")
     # A subquery may call a grouped column otherwise than GROUP BY does.
@@ -248,6 +251,21 @@ def _aggregated(
     keys = [Column(position, column.name, column.dtype) for position, column in names]
     outputs.expressions = [*keys, *(part.expression(e) for e in rewritten)]
     return part.plan, empty
+
+
+def _inside_groups(
+    nodes: list[exp.Expr],
+    having: exp.Expr | None,
+    clause: exp.Expr | None,
+    environment: Environment,
+) -> Iterator[exp.Expr]:
+    """Yield what is below GROUP BY and below the aggregates of this query."""
+    if clause is not None:
+        yield from clause.walk()
+    for node in (*nodes, *(() if having is None else (having,))):
+        for part in node.walk(prune=lambda n: isinstance(n, exp.Query | exp.AggFunc)):
+            if isinstance(part, exp.AggFunc) and has_aggregate(part, environment):
+                yield from part.walk()
 
 
 def _moved(expression: Expression, shift: int) -> Expression:

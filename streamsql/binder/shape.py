@@ -1,5 +1,7 @@
 """Clauses sqlglot can parse and this language refuses, each with what to write instead."""
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from streamsql.binder.environment import Environment
@@ -10,17 +12,15 @@ _MESSAGES = {
     "by_name": ("UNION BY NAME is not supported", "list the columns in the same order"),
     "hint": ("optimizer hints are not supported", "leave the comment out"),
     "order": (
-        "ORDER BY is not supported here: a relation has no order",
-        "leave it out; the reader of the result sorts it",
+        "ORDER BY without LIMIT is not supported here: a relation has no order",
+        "leave it out, or add LIMIT; the order of a result is that of the outermost query",
     ),
-    "limit": (
-        "LIMIT is not supported on a continuous query",
-        "MIN, MAX, ARG_MIN and ARG_MAX pick extreme rows",
-    ),
-    "offset": ("OFFSET is not supported", "leave it out"),
+    "limit": ("LIMIT is not supported here", "put it into a query in FROM"),
+    "offset": ("OFFSET is not supported here", "put it into a query in FROM"),
+    "limit_options": ("LIMIT takes a number of rows", "write LIMIT 10"),
+    "alias": ("joins in parentheses take no name of their own", "leave AS … out"),
     "windows": ("WINDOW clauses are not supported", "put the window after the stream: s [ROWS 5]"),
     "qualify": ("QUALIFY is not supported", "use HAVING, or filter a query in FROM"),
-    "distinct_on": ("DISTINCT ON is not supported", "use GROUP BY with ARG_MIN or ARG_MAX"),
     "sample": ("TABLESAMPLE is not supported", "use a window to read less"),
     "pivots": ("PIVOT is not supported", "use SUM(CASE WHEN … THEN … END) per column"),
     "laterals": ("LATERAL is not supported", "join with a query in FROM"),
@@ -35,6 +35,25 @@ _MESSAGES = {
         "unite one GROUP BY per level with UNION ALL",
     ),
 }
+
+
+def queries_refused(environment: Environment, where: str) -> Callable[[exp.Expr], None]:
+    """Return a check for a place where expressions take no subqueries.
+
+    Raises:
+        UnsupportedError: The node it is called with is one.
+    """
+
+    def check(node: exp.Expr) -> None:
+        inside = isinstance(node, exp.In) and node.args.get("query") is not None
+        if inside or isinstance(node, exp.Exists | exp.Query | exp.Any | exp.All):
+            raise environment.unsupported(
+                node,
+                f"a subquery in {where} is not supported",
+                hint="compute it in a query in FROM: (SELECT …, (SELECT …) AS x FROM …) AS q",
+            )
+
+    return check
 
 
 def only(node: exp.Expr, environment: Environment, *allowed: str) -> None:

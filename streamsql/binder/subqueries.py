@@ -32,7 +32,7 @@ from streamsql.binder.correlation import Domain
 from streamsql.binder.environment import Environment
 from streamsql.binder.expressions import AggregateHook, ExpressionBinder
 from streamsql.binder.joins import Part, joined
-from streamsql.binder.outer import OUTER, Outer, without_outer
+from streamsql.binder.outer import OUTER, Outer, outer_of, without_outer
 from streamsql.binder.queries import Block, Queries
 from streamsql.binder.scope import Scope
 from streamsql.binder.uniqueness import exactly_one
@@ -119,14 +119,10 @@ class SubqueryJoins:
         """Bind the query of a subquery."""
         while isinstance(tree, exp.Subquery | exp.Paren) and tree.args.get("alias") is None:
             tree = tree.this
+        outer = Outer(self.scope, outer_of(self.environment))
+        environment = replace(self.environment, outer=outer)
         if isinstance(tree, exp.Select):
-            outer = Outer(self.scope, self.environment.outer)
-            return self.queries.block(tree, replace(self.environment, outer=outer), lift=lift)
-        if self.environment.outer is None or not self.environment.outer.blocked:
-            outer = Outer(self.scope, self.environment.outer)
-            environment = replace(self.environment, outer=outer)
-        else:
-            environment = self.environment
+            return self.queries.block(tree, environment, lift=lift)
         reason = "and the queries of a UNION, INTERSECT or EXCEPT cannot read it"
         return Block(self.queries.relation(tree, without_outer(environment, reason)))
 

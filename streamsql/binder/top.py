@@ -147,9 +147,17 @@ def _output(node: exp.Expr, tree: exp.Expr, schema: Schema, environment: Environ
     items = tree.expressions if isinstance(tree, exp.Select) else []
     starred = any(item.is_star for item in items)
     for number, item in enumerate(() if starred else items):
-        if item.unalias() == node:
+        if _same(item.unalias(), node):
             return number
     return None
+
+
+def _same(item: exp.Expr, node: exp.Expr) -> bool:
+    """Whether both mean the same; a bare name in the select list is not ambiguous."""
+    if isinstance(item, exp.Column) and isinstance(node, exp.Column):
+        bare = item.args.get("table") is None or node.args.get("table") is None
+        return item == node or (bare and identifier_text(item.this) == identifier_text(node.this))
+    return item == node
 
 
 def topped(

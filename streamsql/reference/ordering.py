@@ -1,8 +1,7 @@
 """What needs an order: ORDER BY with LIMIT, and as-of joins."""
 
-from functools import cmp_to_key
-
-from streamsql.algebra.operators import AsOfJoin, JoinKind, SortKey, TopN
+from streamsql.algebra.operators import AsOfJoin, JoinKind, TopN
+from streamsql.algebra.row_order import in_order
 from streamsql.algebra.scalar import key_of
 from streamsql.data.delta import sort_key
 from streamsql.data.types import Row
@@ -25,24 +24,8 @@ def top(plan: TopN, rows: list[Row]) -> list[Row]:
         partitions.setdefault(key(row), []).append(row)
     end = None if plan.limit is None else plan.offset + plan.limit
 
-    def compare(a: Row, b: Row) -> int:
-        return _compare(plan.order, a, b)
-
-    order = cmp_to_key(compare)
-    ordered = (sorted(members, key=order) for members in partitions.values())
+    ordered = (in_order(members, plan.order) for members in partitions.values())
     return [row for members in ordered for row in members[plan.offset : end]]
-
-
-def _compare(order: tuple[SortKey, ...], a: Row, b: Row) -> int:
-    for key in order:
-        left, right = a[key.position], b[key.position]
-        if (left is None) != (right is None):
-            return -1 if (left is None) == key.nulls_first else 1
-        if left != right:
-            first = sort_key((left,)) < sort_key((right,))
-            return -1 if first != key.descending else 1
-    left_row, right_row = sort_key(a), sort_key(b)
-    return -1 if left_row < right_row else int(left_row > right_row)
 
 
 def as_of(plan: AsOfJoin, left: list[Row], right: list[Row]) -> list[Row]:
