@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from stream_engine.state.columns import picker
+from stream_engine.state.indexed_relation import IndexedRelation, rows_in
 from stream_engine.state.sorted_list import SortedList
 from streamsql.algebra.operators import SessionWindow
 from streamsql.data.delta import Delta, add
@@ -18,16 +19,16 @@ class _Partition:
 
     Attributes:
         times: Distinct times in order.
-        rows: Rows and weights by time.
+        rows: The rows by time.
         starts: First times of the sessions, in order.
         lasts: Last time of a session by its first.
     """
 
     __slots__ = ("lasts", "rows", "starts", "times")
 
-    def __init__(self) -> None:
+    def __init__(self, time: int) -> None:
         self.times: SortedList[int] = SortedList()
-        self.rows: dict[int, Delta] = {}
+        self.rows = IndexedRelation((time,))
         self.starts: SortedList[int] = SortedList()
         self.lasts: dict[int, int] = {}
 
@@ -132,19 +133,19 @@ class _Change:
 
     def shown(self, changes: dict[int, Delta]) -> Iterator[tuple[Row, int]]:
         """Yield what changes in the output, given what changed of the rows by time."""
-        rows, gap, nothing = self.partition.rows, self.gap, Delta()
+        rows, gap, nothing = self.partition.rows.buckets, self.gap, Delta()
         for time, (start, last) in self.before.items():
             now = self.partition.session_of(time) if time in rows else None
             if now == (start, last):
                 continue  # touched, but as before: only its own changes show, below
             changed = changes.pop(time, nothing)
-            old = dict(rows.get(time, nothing))
+            old = dict(rows_in(rows.get(time)))
             for row, weight in changed.items():
                 add(old, row, -weight)
             for row, weight in old.items():
                 yield (*row, start, last + gap), -weight
             if now is not None:
-                for row, weight in rows[time].items():
+                for row, weight in rows_in(rows[time]):
                     yield (*row, now[0], now[1] + gap), weight
         for time, changed in changes.items():
             if time in rows:
@@ -191,17 +192,16 @@ class SessionWindowOperator:
                     heappush(self._ends, (time + self._gap, key, time))
             partition = self._partitions.get(key)
             if partition is None:
-                partition = self._partitions[key] = _Partition()
+                partition = self._partitions[key] = _Partition(self._time)
             for row, weight in self._change(partition, changes):
                 add(result, row, weight)
-            if not partition.rows:
+            if not partition.rows.buckets:
                 del self._partitions[key]
         return result
 
     def state_rows(self) -> int:
         """Return the number of distinct rows."""
-        partitions = self._partitions.values()
-        return sum(len(rows) for partition in partitions for rows in partition.rows.values())
+        return sum(len(partition.rows) for partition in self._partitions.values())
 
     def keep_ends(self) -> None:
         """Keep the ends of sessions in order from the first row on: `forget` will be called."""
@@ -216,7 +216,7 @@ class SessionWindowOperator:
         while ends and ends[0][0] <= before:
             _end, key, time = heappop(ends)
             partition = self._partitions.get(key)
-            if partition is None or time not in partition.rows:
+            if partition is None or time not in partition.rows.buckets:
                 continue
             start, last = partition.session_of(time)
             if last + self._gap > before:
@@ -224,9 +224,9 @@ class SessionWindowOperator:
                 continue
             for gone in list(partition.times.between(start, last)):
                 partition.times.discard(gone)
-                del partition.rows[gone]
+                del partition.rows.buckets[gone]
             partition.forget(start)
-            if not partition.rows:
+            if not partition.rows.buckets:
                 del self._partitions[key]
 
     def _by_partition(self, delta: Delta) -> dict[Row, dict[int, Delta]]:
@@ -242,16 +242,13 @@ class SessionWindowOperator:
         self, partition: _Partition, changes: dict[int, Delta]
     ) -> Iterator[tuple[Row, int]]:
         change = _Change(partition, self._gap)
-        rows = partition.rows
+        put, buckets = partition.rows.add, partition.rows.buckets
         for time, changed in changes.items():
-            held = rows.get(time)
-            if held is None:
-                rows[time] = dict(changed)
-                change.appear(time)
-                continue
+            known = time in buckets
             for row, weight in changed.items():
-                add(held, row, weight)
-            if not held:
-                del rows[time]
+                put(time, row, weight)
+            if not known:
+                change.appear(time)
+            elif time not in buckets:
                 change.vanish(time)
         return change.shown(changes)
