@@ -10,11 +10,12 @@ from pyspark.sql import functions as fn
 from static_engine.lowering import arithmetic, text
 from static_engine.lowering.casts import cast
 from static_engine.lowering.comparisons import COMPARISONS, compare
-from static_engine.lowering.python_functions import call_python
+from static_engine.lowering.python_functions import call_python, call_python_on_list
 from static_engine.lowering.types import INTEGRAL, SPARK_TYPES, as_type, constant, null
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.expressions import Column as ColumnReference
 from streamsql.algebra.scalar import FUNCTIONS
+from streamsql.algebra.user_functions import INSTALLED, is_called_on_null, is_user_function
 from streamsql.data.types import DataType
 from streamsql.errors import InternalError
 
@@ -40,6 +41,8 @@ def lower_expression(expression: Expression, row: Sequence[Column]) -> Column:
 
 
 def _call(name: str, call: Call, lowered: Lowered) -> Column:
+    if is_user_function(name):
+        return _by_user(call, lowered)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(call, lowered)
@@ -49,6 +52,8 @@ def _call(name: str, call: Call, lowered: Lowered) -> Column:
         left, right = call.arguments
         return compare(name, left, lowered[0], right, lowered[1])
     lower = _STRICT.get(name)
+    if lower is None and name in FUNCTIONS:
+        lower = _by_python  # Spark's own differs in a corner, or there is none
     if lower is None:
         raise InternalError(f"no scalar function {name!r} on Spark")
     types = [argument.dtype for argument in call.arguments]
@@ -118,6 +123,12 @@ def _by_python(call: Call, lowered: Lowered, _types: Types) -> Column:
     return call_python(FUNCTIONS[call.function], call.dtype, lowered)
 
 
+def _by_user(call: Call, lowered: Lowered) -> Column:
+    function = INSTALLED.function(call.function, call.dtype)
+    by_python = call_python_on_list if is_called_on_null(call.function) else call_python
+    return by_python(function, call.dtype, lowered)
+
+
 def _round(call: Call, lowered: Lowered, types: Types) -> Column:
     if types[0] in INTEGRAL and len(lowered) == 1:
         return lowered[0].cast("double")
@@ -169,5 +180,5 @@ _STRICT: dict[str, Strict] = {
     ),
 }
 """Functions that are NULL when an argument is."""
-SUPPORTED = frozenset({*_SPECIAL, *_STRICT, *COMPARISONS, "IN"})
+SUPPORTED = frozenset({*_SPECIAL, *_STRICT, *COMPARISONS, *FUNCTIONS, "IN"})
 """Every function that can be lowered."""

@@ -186,3 +186,22 @@ def test_three_valued_logic(executor: SparkExecutor) -> None:
         Call("CASE", (a, Call("/", (i, zero), INT), i), INT),
     ]
     compare_on(executor, Schema.of(("a", B), ("b", B), ("i", INT)), rows, expressions)
+
+
+def test_functions_that_python_workers_run(executor: SparkExecutor) -> None:
+    rows: list[Row] = list(product([-3, 0, 2, None], [-2.5, 0.5, 3.0, None], ["", "ab-b", None]))
+    i, d, t = column(0, INT), column(1, D), column(2, T)
+    at = Call("TO_TIMESTAMP", (d,), TS)
+    expressions = calls("LN LOG EXP CBRT SIN COS TAN COT ASIN ATANH ACOSH DEGREES TRUNC", D, d)
+    expressions += [*calls("SIGN", INT, i), *calls("SIGN", D, d), *calls("ATAN2 LOG", D, d, i)]
+    expressions += calls("LTRIM RTRIM REVERSE INITCAP", T, t) + calls("ASCII OCTET_LENGTH", INT, t)
+    expressions += calls("LEFT RIGHT REPEAT LPAD RPAD", T, t, i) + calls("BTRIM", T, t, t)
+    expressions += [Call("SPLIT_PART", (t, Literal("-", T), i), T)]
+    expressions += calls("STARTS_WITH ENDS_WITH", B, t, Literal("a", T))
+    expressions += [Call("LIKE ESCAPE", (t, Literal("a!b%", T), Literal("!", T)), B)]
+    expressions += [at, Call("TIMESTAMP TEXT", (at,), T)]
+    expressions += [Call("EXTRACT", (Literal("SECOND", T), at), D)]
+    expressions += [Call("EXTRACT", (Literal("DOW", T), at), INT)]
+    expressions += [Call("DATE_TRUNC", (Literal("WEEK", T), at), TS)]
+    expressions += [Call("DATE_BIN", (Literal(5_000_000, IV), at), TS)]
+    compare_on(executor, Schema.of(("i", INT), ("d", D), ("t", T)), rows, expressions)
