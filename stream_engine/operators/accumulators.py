@@ -3,6 +3,10 @@
 An accumulator is shared by all groups of an operator; each group holds only its slot. `update`
 takes all changes of one group at once, so that its loop touches locals only. The rows it sees are
 rows of the aggregates' arguments, each at a fixed position.
+
+To add an aggregate is to write a class with the four methods of `accumulator.Accumulator` and name
+it in `accumulator_for`. Operators all of whose aggregates are known to `few_rows` keep groups of
+few rows without accumulators; an aggregate that it does not name is not affected.
 """
 
 from typing import Any

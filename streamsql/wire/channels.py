@@ -9,6 +9,7 @@ of a sender becomes a retraction. Correct whatever the broker loses, repeats or 
 import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from streamsql.data.delta import Delta, accumulate, difference, negated
 from streamsql.data.types import Row
@@ -211,9 +212,7 @@ def _is_small(delta: Delta) -> bool:
     """Whether a delta surely fits one part: most do, and need not be measured row by row."""
     if len(delta) > _FEW_ROWS:
         return False
-    size = 0
-    for column in zip(*delta, strict=True):
-        size += 16 * len(column)
-        if str in set(map(type, column)):
-            size += _TEXT_BYTES * sum([len(v) for v in column if isinstance(v, str)])
+    size = 16 * sum(map(len, delta))
+    if str in set(map(type, chain.from_iterable(delta))):
+        size += _TEXT_BYTES * sum([len(v) for row in delta for v in row if isinstance(v, str)])
     return size < CHUNK_BYTES

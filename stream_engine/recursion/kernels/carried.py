@@ -203,13 +203,16 @@ class CarriedCosts:
         inn, out, sources, payloads = self._inn, self._out, self._sources, self._payloads
         d = self._keys
         done: set[int] = set()
+        unchecked = 0
         while heap:
             x, b = heappop(heap)
             if b in done:
                 continue
             done.add(b)
-            if not len(done) % _CHECK_EVERY:
+            unchecked += 1
+            if unchecked == _CHECK_EVERY:
                 self._program.check_size(self.size)
+                unchecked = 0
             found = _NONE
             if b in sources and sources[b] == x:
                 found = self._transfer.starts(_ONLY_GROUP, b, x)
@@ -228,8 +231,9 @@ class CarriedCosts:
             if key is _FAR:
                 self._reached += 1
             d[b] = x
-            payloads[b] = found
-            self.size += len(found) - len(had)
+            if found is not had:
+                payloads[b] = found
+                self.size += len(found) - len(had)
             for c, w in out[b].items():
                 z = x + w
                 if z <= d[c]:
@@ -239,9 +243,9 @@ class CarriedCosts:
         """Return the rows that differ from those of the old keys and payloads."""
         delta: Delta = {}
         row_of, values, d, payloads = self._row_of, self._values, self._keys, self._payloads
-        sign = -1 if self._negated else 1
-        for node, (key, had) in before.items():
-            now, has = d[node], payloads[node]
+        negated = self._negated
+        for node, (old, had) in before.items():
+            key, now, has = old, d[node], payloads[node]
             if key != now:
                 gone, come = had, has
             elif had is has:
@@ -249,10 +253,12 @@ class CarriedCosts:
             else:
                 gone, come = had - has, has - had
             name = values[node]
+            if negated:
+                key, now = -key, -now
             for payload in gone:
-                delta[row_of(_ONLY_GROUP, name, sign * key, payload)] = -1
+                delta[row_of(_ONLY_GROUP, name, key, payload)] = -1
             for payload in come:
-                delta[row_of(_ONLY_GROUP, name, sign * now, payload)] = 1
+                delta[row_of(_ONLY_GROUP, name, now, payload)] = 1
         return delta
 
 
