@@ -71,7 +71,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
         Signature((_NUMBER, _INTEGER), _always(DataType.DOUBLE), "TRUNC(number [, digits])", 1),
     ),
     "LOG": (
-        Signature((_NUMBER,), _always(DataType.DOUBLE), "LOG(number), of base 10"),
+        Signature((_NUMBER,), _always(DataType.DOUBLE), "LOG(number)"),
         Signature((_NUMBER, _NUMBER), _always(DataType.DOUBLE), "LOG(base, number)"),
     ),
     "ATAN2": (Signature((_NUMBER, _NUMBER), _always(DataType.DOUBLE), "ATAN2(y, x)"),),
@@ -110,7 +110,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
         Signature(
             (_TEXT, _TEXT, _INTEGER),
             _always(DataType.TEXT),
-            "SPLIT_PART(text, delimiter, number from 1)",
+            "SPLIT_PART(text, delimiter, number)",
         ),
     ),
     "STARTS_WITH": (

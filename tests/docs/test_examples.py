@@ -26,6 +26,7 @@ from streamsql.binder import (
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
 from streamsql.syntax import (
+    CreateFunction,
     CreateSource,
     CreateView,
     Explain,
@@ -50,7 +51,7 @@ def _with_note(note: str) -> list[Block]:
 
 def _bind(statement: Statement, catalog: Catalog) -> None:
     match statement:
-        case CreateSource() | CreateView():
+        case CreateSource() | CreateView() | CreateFunction():
             catalog.define(define(statement, catalog), replace=True)
         case Explain(inner=inner) | Subscribe(inner=inner):
             _bind(inner, catalog)
