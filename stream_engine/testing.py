@@ -19,7 +19,7 @@ from stream_engine.simulation.bundles import (
 )
 from stream_engine.state.source_relation import SourceRelation
 from stream_engine.testing_aggregates import aggregate_calls
-from stream_engine.testing_shapes import orders, set_operations, timed
+from stream_engine.testing_shapes import as_of_joins, orders, set_operations, timed
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     Aggregate,
@@ -55,7 +55,18 @@ _DOMAINS: dict[DataType, tuple[Value, ...]] = {
     DataType.BOOLEAN: (True, False, None),
 }
 
-_SHAPES = ("filter", "project", "join", "group", "distinct", "union", "set", "top", "timed")
+_SHAPES = (
+    "filter",
+    "project",
+    "join",
+    "as_of",
+    "group",
+    "distinct",
+    "union",
+    "set",
+    "top",
+    "timed",
+)
 
 COLUMNS = Schema.of(("k", DataType.TEXT), ("n", DataType.INTEGER), ("x", DataType.DOUBLE))
 """The columns of every source here."""
@@ -220,6 +231,8 @@ def plans(draw: st.DrawFn, sources: Sequence[Scan] = SOURCES, *, depth: int = 3)
             return draw(projections(child))
         case "join":
             return draw(joins(child, draw(plans(sources, depth=min(depth - 1, 1)))))
+        case "as_of":
+            return draw(as_of_joins(child, draw(plans(sources, depth=0))))
         case "group":
             positions = st.lists(st.integers(0, len(schema) - 1), max_size=2, unique=True)
             calls = draw(st.lists(aggregate_calls(schema), min_size=1, max_size=2))
@@ -256,7 +269,7 @@ def projections(draw: st.DrawFn, child: Plan) -> Plan:
 
 @st.composite
 def joins(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
-    """Return an inner or left join, with or without keys and residual."""
+    """Return a join of any kind, with or without keys and residual."""
     pairs = [
         (i, j)
         for i, a in enumerate(left.schema.fields)

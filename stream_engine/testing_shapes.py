@@ -1,9 +1,11 @@
-"""Random orders, set operations and windows over any relation, for tests of the engine."""
+"""Random orders, set operations, as-of joins and windows, for tests of the engine."""
 
 from hypothesis import strategies as st
 
 from streamsql.algebra.operators import (
+    AsOfJoin,
     HopWindow,
+    JoinKind,
     Plan,
     SessionWindow,
     SetKind,
@@ -42,6 +44,24 @@ def timed(draw: st.DrawFn, child: Plan) -> Plan:
 def set_operations(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
     """Return INTERSECT or EXCEPT of two relations of equal types."""
     return SetOperation(left, right, draw(st.sampled_from(tuple(SetKind))), draw(st.booleans()))
+
+
+@st.composite
+def as_of_joins(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
+    """Return an as-of join by any columns of one type, or the left side if there are none."""
+    pairs = [
+        (i, j)
+        for i, a in enumerate(left.schema.fields)
+        for j, b in enumerate(right.schema.fields)
+        if a.dtype == b.dtype
+    ]
+    if not pairs:
+        return left
+    keys = draw(st.lists(st.sampled_from(pairs), max_size=1))
+    left_time, right_time = draw(st.sampled_from(pairs))
+    kind = draw(st.sampled_from((JoinKind.INNER, JoinKind.LEFT)))
+    strict = draw(st.booleans())
+    return AsOfJoin(left, right, kind, left_time, right_time, strict, tuple(keys))
 
 
 _MOST_COLUMNS = 8

@@ -112,13 +112,9 @@ class _Compiler:
                 return (self._on_close(plan, child), (child, progress))
             case OnClose():
                 raise InternalError("windows close over an aggregate")
-            case TopN() | HopWindow() | SessionWindow() | SetOperation():
-                return (OperatorNode(plan, _ordered_or_set_operator(plan)), plan.inputs)
             case Join() | Filter() | Project() if (found := self._multiway(plan)) is not None:
                 return found
-            case Join() | AsOfJoin():
-                return (OperatorNode(plan, join_operator(plan)), plan.inputs)
-            case Values() | Filter() | Project() | Aggregate() | Distinct() | UnionAll():
+            case _:
                 return (OperatorNode(plan, plain_operator(plan)), plan.inputs)
 
     def _multiway(self, plan: Plan) -> tuple[Node, tuple[Plan, ...]] | None:
@@ -154,9 +150,24 @@ def _sessions_below(plan: Plan) -> SessionWindow | None:
             return None
 
 
-def plain_operator(
-    plan: Values | Filter | Project | Join | AsOfJoin | Aggregate | Distinct | UnionAll,
-) -> Operator:
+PlainPlan = (
+    Values
+    | Filter
+    | Project
+    | Join
+    | AsOfJoin
+    | Aggregate
+    | Distinct
+    | UnionAll
+    | TopN
+    | HopWindow
+    | SessionWindow
+    | SetOperation
+)
+"""What reads plain rows, and nothing but its inputs."""
+
+
+def plain_operator(plan: PlainPlan) -> Operator:
     """Return the operator of a plan node that reads plain rows."""
     match plan:
         case Values(rows=rows):
@@ -173,6 +184,8 @@ def plain_operator(
             return DistinctOperator()
         case UnionAll():
             return UnionAllOperator()
+        case TopN() | HopWindow() | SessionWindow() | SetOperation():
+            return _ordered_or_set_operator(plan)
 
 
 def _ordered_or_set_operator(
