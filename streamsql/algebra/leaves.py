@@ -1,16 +1,12 @@
 """The leaves of plans: sources, other fragments, the relation being defined, constants, windows."""
 
 import enum
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import InternalError
-
-if TYPE_CHECKING:
-    from streamsql.algebra.operators import Plan
 
 
 def require(condition: bool, message: str) -> None:
@@ -98,7 +94,7 @@ class Scan(msgspec.Struct, frozen=True, tag="scan"):
         return self.part == ScanPart.LATE or (bag and self.part == ScanPart.ROWS)
 
     @property
-    def inputs(self) -> tuple["Plan", ...]:
+    def inputs(self) -> tuple[()]:
         """Nothing: a leaf."""
         return ()
 
@@ -115,7 +111,7 @@ class RemoteSource(msgspec.Struct, frozen=True, tag="remote"):
         return self.columns
 
     @property
-    def inputs(self) -> tuple["Plan", ...]:
+    def inputs(self) -> tuple[()]:
         """Nothing: a leaf."""
         return ()
 
@@ -132,7 +128,7 @@ class RecursiveReference(msgspec.Struct, frozen=True, tag="recursive"):
         return self.columns
 
     @property
-    def inputs(self) -> tuple["Plan", ...]:
+    def inputs(self) -> tuple[()]:
         """Nothing: a leaf."""
         return ()
 
@@ -149,7 +145,7 @@ class Values(msgspec.Struct, frozen=True, tag="values"):
         return self.columns
 
     @property
-    def inputs(self) -> tuple["Plan", ...]:
+    def inputs(self) -> tuple[()]:
         """Nothing: a leaf."""
         return ()
 
@@ -186,6 +182,6 @@ class Window(msgspec.Struct, frozen=True, tag="window"):
         return self.input.schema
 
     @property
-    def inputs(self) -> tuple["Plan", ...]:
+    def inputs(self) -> tuple[Scan]:
         """The scan."""
         return (self.input,)
