@@ -13,7 +13,15 @@ from streamsql.binder.join_conditions import as_of, join_kind, natural, using
 from streamsql.binder.joins import AsOf, Part
 from streamsql.binder.outer import outer_of, without_outer
 from streamsql.binder.queries import Queries
-from streamsql.binder.ranks import Bounds, comparisons, conjunct_nodes, ranked_column, unbounded
+from streamsql.binder.ranks import (
+    Bounds,
+    Comparison,
+    comparisons,
+    conjunct_nodes,
+    named,
+    ranked_column,
+    unbounded,
+)
 from streamsql.binder.relations import Relation, bind_relation
 from streamsql.binder.scope import Scope
 from streamsql.binder.shape import only, queries_refused
@@ -56,7 +64,7 @@ class _Rank:
     table: str
     name: str
     number: int
-    said: tuple[tuple[type[exp.Expr], int], ...]
+    said: tuple[Comparison, ...]
 
 
 @dataclass(slots=True)
@@ -216,7 +224,7 @@ class FromItems:
         kind = "INNER" if join is None else join_kind(join, self.environment)
         if kind not in ("INNER", "LEFT", "SEMI", "ANTI"):
             raise unbounded(item.node, self.environment, name)
-        said, others = comparisons(on, relation.alias, name)
+        said, others = comparisons(on, named(relation.alias, name))
         where = len(self.items) - 1 if kind == "INNER" else -1
         if where < 0 and not said:
             raise unbounded(item.node, self.environment, name)
@@ -233,17 +241,16 @@ class FromItems:
         if not any(item.brings_back for item in self.items[rank.item :]):
             column = exp.Column(this=exp.to_identifier(rank.name, quoted=True))
             alone = len(self.scope.lookup(column)) <= 1
-            found, others = comparisons(self.where, rank.table, rank.name, bare=alone)
+            found, others = comparisons(self.where, named(rank.table, rank.name, bare=alone))
             said += found
             self.where = others
         if not said:
             raise unbounded(self.items[rank.item].node, self.environment, rank.name)
         self._apply(rank, said)
 
-    def _apply(self, rank: _Rank, said: list[tuple[type[exp.Expr], int]]) -> None:
+    def _apply(self, rank: _Rank, said: list[Comparison]) -> None:
         bounds = Bounds()
-        for kind, number in said:
-            bounds.narrow(kind, number)
+        bounds.narrow_all(said)
         item = self.items[rank.item]
         plan = bounds.applied(item.part.plan, self.environment.binding)
         item.part = Part(plan, item.part.layout)

@@ -1,6 +1,6 @@
 """How the parts of the binder that meet queries inside queries ask for their plans."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -71,6 +71,6 @@ class Joins(Protocol):
         block: Block,
         plan: Plan,
         kind: JoinKind,
-        more: Callable[[list[Column]], list[Expression]] | None = None,
+        more: Callable[[list[Column]], Sequence[Expression]] | None = None,
     ) -> list[Column]:
         """Add a join with a subquery and return the columns it adds."""

@@ -8,6 +8,7 @@ in FROM puts its conditions on `n` in. Numbers themselves are not maintained: on
 first would change those of all others.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -60,12 +61,25 @@ def ranked_column(plan: Plan, binding: Binding) -> int | None:
     return None if found is None else found[0]
 
 
+Comparison = tuple[type[exp.Expr], int]
+
+
 @dataclass(slots=True)
 class Bounds:
     """Which row numbers are wanted; `last` is None for all from the first wanted one on."""
 
     first: int = 1
     last: int | None = None
+
+    def narrow_all(self, said: Iterable[Comparison]) -> None:
+        """Take comparisons of the row number into account."""
+        for kind, number in said:
+            self.narrow(kind, number)
+
+    @property
+    def limit(self) -> int | None:
+        """How many rows are wanted; None for all from the first on."""
+        return None if self.last is None else max(self.last - self.first + 1, 0)
 
     def narrow(self, kind: type[exp.Expr], number: int) -> None:
         """Take one comparison of the row number into account."""
@@ -82,59 +96,59 @@ class Bounds:
             return with_inputs(plan, (self.applied(plan.input, binding),))
         if not isinstance(plan, TopN) or plan not in binding.ranked:
             return plan
-        limit = None if self.last is None else max(self.last - self.first + 1, 0)
         below = plan.input
-        if limit == 1 and isinstance(below, Project):
+        if self.limit == 1 and isinstance(below, Project):
             position, _ = binding.ranked[plan]
             shown = list(below.expressions)
             shown[position] = Literal(self.first, DataType.INTEGER)
             below = Project(below.input, tuple(shown), below.names)
-        return msgspec.structs.replace(plan, input=below, limit=limit, offset=self.first - 1)
+        return msgspec.structs.replace(plan, input=below, limit=self.limit, offset=self.first - 1)
 
 
 def comparisons(
-    conditions: list[exp.Expr], table: str, name: str, *, bare: bool = True
-) -> tuple[list[tuple[type[exp.Expr], int]], list[exp.Expr]]:
+    conditions: list[exp.Expr], means: Callable[[exp.Expr], bool]
+) -> tuple[list[Comparison], list[exp.Expr]]:
     """Return what conditions say about a row number, and the conditions that say other things.
 
     Args:
         conditions: Conjuncts as written.
-        table: Alias of the relation with the row number.
-        name: Of the row number.
-        bare: Whether its name without the alias means it.
+        means: Whether a node is the row number.
     """
-    said: list[tuple[type[exp.Expr], int]] = []
+    said: list[Comparison] = []
     others = []
     for condition in conditions:
-        found = _comparison(condition, table, name, bare=bare)
+        found = _comparison(condition, means)
         said += found
         if not found:
             others.append(condition)
     return said, others
 
 
-def _comparison(
-    node: exp.Expr, table: str, name: str, *, bare: bool
-) -> list[tuple[type[exp.Expr], int]]:
+def named(table: str, name: str, *, bare: bool = True) -> Callable[[exp.Expr], bool]:
+    """Return a test for a column by name; `bare`: also without its table."""
+
+    def means(node: exp.Expr) -> bool:
+        if not isinstance(node, exp.Column) or identifier_text(node.this) != name:
+            return False
+        qualifier = node.args.get("table")
+        return bare if qualifier is None else identifier_text(qualifier) == table
+
+    return means
+
+
+def _comparison(node: exp.Expr, means: Callable[[exp.Expr], bool]) -> list[Comparison]:
     node = node.unnest() if isinstance(node, exp.Paren) else node
-    if isinstance(node, exp.Between) and _is_column(node.this, table, name, bare=bare):
+    if isinstance(node, exp.Between) and means(node.this):
         low, high = _number(node.args["low"]), _number(node.args["high"])
         return [] if low is None or high is None else [(exp.GTE, low), (exp.LTE, high)]
     if type(node) not in _FLIPPED:
         return []
     left, right = node.this, node.expression
-    if _is_column(left, table, name, bare=bare) and (number := _number(right)) is not None:
+    if means(left) and (number := _number(right)) is not None:
         return [(type(node), number)]
-    if _is_column(right, table, name, bare=bare) and (number := _number(left)) is not None:
+    if means(right) and (number := _number(left)) is not None:
         return [(_FLIPPED[type(node)], number)]
     return []
-
-
-def _is_column(node: exp.Expr, table: str, name: str, *, bare: bool) -> bool:
-    if not isinstance(node, exp.Column) or identifier_text(node.this) != name:
-        return False
-    qualifier = node.args.get("table")
-    return bare if qualifier is None else identifier_text(qualifier) == table
 
 
 def _number(node: exp.Expr) -> int | None:

@@ -108,7 +108,7 @@ class Scope:
         found = self.lookup(node)
         elsewhere = qualifier is None or identifier_text(qualifier) not in self.tables
         if not found and elsewhere and environment.outer is not None:
-            outside = environment.outer.resolve(node, environment)
+            outside: ScopeColumn | None = environment.outer.resolve(node, environment)
             if outside is not None:
                 return outside
             if qualifier is not None:

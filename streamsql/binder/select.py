@@ -1,30 +1,30 @@
 """One SELECT block: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT, ORDER BY, LIMIT."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Column, Expression, conjunction, map_columns
-from streamsql.algebra.operators import Distinct, Plan, Project, SortKey, TopN
+from streamsql.algebra.operators import Plan
 from streamsql.binder.aggregates import Aggregation, group_expressions, has_aggregate
 from streamsql.binder.empty_groups import over_no_rows, when
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.from_clause import FromBinder, Input
 from streamsql.binder.joins import Part
+from streamsql.binder.outputs import Outputs
 from streamsql.binder.queries import Block, Queries
-from streamsql.binder.ranks import HINT, conjunct_nodes, is_rank, may_rank
+from streamsql.binder.ranks import conjunct_nodes
 from streamsql.binder.scope import Scope
 from streamsql.binder.select_items import SelectItem, select_items, unique
 from streamsql.binder.shape import only, queries_refused
 from streamsql.binder.subqueries import SubqueryJoins, reads_subquery
-from streamsql.binder.top import Extent, extent, ordered_nodes, ordinal, sort_key, topped
+from streamsql.binder.top import extent
 
 __all__ = ["bind_block", "unique"]
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order",
-    "limit", "offset",
+    "limit", "offset", "qualify",
 )  # fmt: skip
 
 
@@ -47,11 +47,12 @@ def bind_block(
     distinct = select.args.get("distinct")
     window = extent(select, environment)
     grouped = _is_aggregated(select, environment)
-    plain = not grouped and distinct is None and window is None
+    simple = all(select.args.get(word) is None for word in ("distinct", "qualify"))
+    plain = simple and not grouped and window is None
     source = FromBinder(environment, queries).bind(select, lift=lift and plain)
     environment = source.environment
     items = select_items(select, source.scope, environment)
-    outputs = _Outputs(select, environment, items)
+    outputs = Outputs(select, environment, items)
     if distinct is not None and distinct.args.get("on") is not None:
         outputs.add_distinct_on(distinct.args["on"])
     outputs.add_rank()
@@ -68,126 +69,7 @@ def bind_block(
     return Block(plan, len(source.prefix), source.joins, source.domain, empty)
 
 
-@dataclass(slots=True)
-class _Outputs:
-    """What one SELECT computes: its list, and hidden columns that order or choose its rows.
-
-    Attributes:
-        nodes: What is to be computed, as written; the select list comes first.
-        expressions: The same bound, over the plan's rows.
-        order: ORDER BY by places in `nodes`.
-        first_of: DISTINCT ON by places in `nodes`.
-        rank: Partition and order of a ROW_NUMBER(), its item and its node.
-    """
-
-    select: exp.Select
-    environment: Environment
-    items: list[SelectItem]
-    nodes: list[exp.Expr] = field(init=False)
-    expressions: list[Expression] = field(default_factory=list)
-    order: list[SortKey] = field(default_factory=list)
-    first_of: list[int] = field(default_factory=list)
-    rank: tuple[tuple[int, ...], tuple[SortKey, ...], int, exp.Expr] | None = None
-
-    def __post_init__(self) -> None:
-        """Begin with the select list."""
-        self.nodes = [item.node for item in self.items]
-
-    def _place(self, node: exp.Expr) -> int:
-        """Return the place of an expression of ORDER BY, adding a hidden one if need be."""
-        number = ordinal(node, len(self.items), self.environment)
-        if number is not None:
-            return number
-        if isinstance(node, exp.Column) and node.args.get("table") is None:
-            name = identifier_text(node.this)
-            named = [n for n, item in enumerate(self.items) if item.name == name]
-            if named:
-                return named[0]
-        if node in self.nodes:
-            return self.nodes.index(node)
-        self.nodes.append(node)
-        return len(self.nodes) - 1
-
-    def add_distinct_on(self, on: exp.Expr) -> None:
-        """Add the expressions of DISTINCT ON (…)."""
-        parts = on.expressions if isinstance(on, exp.Tuple) else [on]
-        self.first_of = [self._place(part.unnest()) for part in parts]
-
-    def add_order(self) -> None:
-        """Add the keys of ORDER BY."""
-        nodes = ordered_nodes(self.select.args["order"], self.environment)
-        self.order = [sort_key(node, self._place(node.this)) for node in nodes]
-
-    def add_rank(self) -> None:
-        """Add partition and order of a ROW_NUMBER(), if there is one."""
-        found = [n for n, item in enumerate(self.items) if is_rank(item.node)]
-        if not found:
-            return
-        node = self.items[found[0]].node
-        if len(found) > 1 or not may_rank(self.select) or self.select.args.get("distinct"):
-            raise self.environment.unsupported(
-                node, "a ROW_NUMBER() that nothing bounds is not supported", hint=HINT
-            )
-        only(node, self.environment, "this", "partition_by", "order", "over")
-        partition = [self._hidden(part) for part in node.args.get("partition_by") or []]
-        ordered = ordered_nodes(node.args.get("order"), self.environment)
-        order = tuple(sort_key(key, self._hidden(key.this)) for key in ordered)
-        self.rank = (tuple(partition), order, found[0], node)
-        self.nodes[found[0]] = exp.Null()
-
-    def _hidden(self, node: exp.Expr) -> int:
-        self.nodes.append(node)
-        return len(self.nodes) - 1
-
-    def given(self, number: int) -> Column | None:
-        """Return the column that `*` expanded to at a place."""
-        return self.items[number].column if number < len(self.items) else None
-
-    def shaped(self, plan: Plan, source: Input, window: Extent | None, *, is_set: bool) -> Plan:
-        """Return the rows: projected, without repetitions, chosen by order."""
-        prefix = len(source.prefix)
-        width = len(self.items)
-        names = [f"key_{n + 1}" for n in range(prefix)]
-        names += [item.name for item in self.items]
-        names += [f"order_{n + 1}" for n in range(len(self.nodes) - width)]
-        plan = projected(plan, self.expressions, unique(names))
-        keys = tuple(range(prefix))
-
-        def moved(order: tuple[SortKey, ...] | list[SortKey]) -> tuple[SortKey, ...]:
-            return tuple(
-                SortKey(key.position + prefix, key.descending, key.nulls_first) for key in order
-            )
-
-        if self.first_of:
-            chosen = (*keys, *(prefix + n for n in self.first_of))
-            plan = TopN(plan, moved(self.order), 1, 0, chosen)
-        elif is_set:
-            self._check_set(width)
-            plan = Distinct(plan)
-        if self.rank is not None:
-            partition, order, item, node = self.rank
-            by = tuple(prefix + n for n in partition)
-            plan = TopN(plan, moved(order), None, 0, by)
-            place = self.environment.place(node)
-            self.environment.binding.ranked[plan] = (item, place)
-        if window is not None:
-            plan = topped(plan, moved(self.order), window, keys)
-        if len(self.nodes) == width:
-            return plan
-        schema = plan.schema
-        kept = [Column(n, f.name, f.dtype) for n, f in enumerate(schema.fields[: prefix + width])]
-        return Project(plan, tuple(kept), schema.names[: prefix + width])
-
-    def _check_set(self, width: int) -> None:
-        if len(self.nodes) > width:
-            raise self.environment.error(
-                self.nodes[width],
-                "with DISTINCT, ORDER BY takes columns of the select list only",
-                hint="select it, or group by the columns and order by MIN or MAX of it",
-            )
-
-
-def _computed(source: Input, queries: Queries, outputs: _Outputs) -> Plan:
+def _computed(source: Input, queries: Queries, outputs: Outputs) -> Plan:
     """Bind the select list of a SELECT without aggregates."""
     subqueries = SubqueryJoins(source.environment, queries, source.scope)
     binder = subqueries.binder()
@@ -199,7 +81,7 @@ def _computed(source: Input, queries: Queries, outputs: _Outputs) -> Plan:
 
 
 def _aggregated(
-    select: exp.Select, source: Input, queries: Queries, outputs: _Outputs
+    select: exp.Select, source: Input, queries: Queries, outputs: Outputs
 ) -> tuple[Plan, tuple[Expression, ...] | None]:
     """Bind GROUP BY, HAVING and the select list.
 
@@ -270,16 +152,6 @@ def _inside_groups(
 
 def _moved(expression: Expression, shift: int) -> Expression:
     return map_columns(expression, lambda c: Column(c.position + shift, c.name, c.dtype))
-
-
-def projected(plan: Plan, expressions: list[Expression], names: list[str]) -> Plan:
-    """Return the projection, or the plan itself when nothing would change."""
-    schema = plan.schema
-    same = tuple(names) == schema.names and all(
-        isinstance(expression, Column) and expression.position == position
-        for position, expression in enumerate(expressions)
-    )
-    return plan if same else Project(plan, tuple(expressions), tuple(names))
 
 
 def _is_aggregated(select: exp.Select, environment: Environment) -> bool:

@@ -20,7 +20,6 @@ _MESSAGES = {
     "limit_options": ("LIMIT takes a number of rows", "write LIMIT 10"),
     "alias": ("joins in parentheses take no name of their own", "leave AS … out"),
     "windows": ("WINDOW clauses are not supported", "put the window after the stream: s [ROWS 5]"),
-    "qualify": ("QUALIFY is not supported", "use HAVING, or filter a query in FROM"),
     "sample": ("TABLESAMPLE is not supported", "use a window to read less"),
     "pivots": ("PIVOT is not supported", "use SUM(CASE WHEN … THEN … END) per column"),
     "laterals": ("LATERAL is not supported", "join with a query in FROM"),

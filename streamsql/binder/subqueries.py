@@ -6,7 +6,7 @@ their own become semi and anti joins, which add nothing.
 """
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -132,7 +132,7 @@ class SubqueryJoins:
         block: Block,
         plan: Plan,
         kind: JoinKind,
-        more: Callable[[list[Column]], list[Expression]] | None = None,
+        more: Callable[[list[Column]], Sequence[Expression]] | None = None,
     ) -> list[Column]:
         """Add a join with a subquery and return the columns it adds.
 

@@ -67,6 +67,15 @@ VALID = [
     "WITH (limit = 10, confidence = 'link.cost')",
     "EXPLAIN WHAT IF DELETE link('a', *), link(NULL, 'b', 1.5) FOR (SELECT * FROM reachable)",
     "EXPLAIN CONFIDENCE reachable USING link.cost LIMIT 5",
+    "SELECT a, (SELECT COUNT(*) FROM seat WHERE seat.desk = q.a AND weight > q.b) FROM (VALUES "
+    "('x', 1), ('y', NULL)) AS q(a, b) WHERE a NOT IN (SELECT mid FROM machines) ORDER BY 2, b "
+    "DESC NULLS LAST LIMIT 3 OFFSET 1",
+    "SELECT desk FROM seat s FULL JOIN machines m USING (room) WHERE EXISTS (SELECT 1 FROM link "
+    "WHERE src = desk AND cost > ALL (SELECT level FROM machines WHERE mid = src)) INTERSECT ALL "
+    "SELECT mid FROM machines EXCEPT SELECT src FROM link ANTI JOIN machines ON mid = dst",
+    "WITH w AS (SELECT desk, weight, ROW_NUMBER() OVER (PARTITION BY room ORDER BY ts DESC) AS n "
+    "FROM seat) SELECT w.desk, x.level FROM w ASOF LEFT JOIN machines x ON w.desk = x.mid AND "
+    "w.desk >= x.room WHERE n <= 3 AND w.weight IN (SELECT MAX(cost) FROM link GROUP BY src)",
     "SHOW SOURCES; DESCRIBE seat; DROP VIEW IF EXISTS v; ADVANCE TIME BY '10 s'",
 ]
 STRANGE_TEXT = r"""

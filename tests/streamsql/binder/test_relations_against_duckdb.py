@@ -95,6 +95,11 @@ ORDERED = [
     "WHERE 2 <= n AND n < 4",
     "WITH w AS (SELECT a, d, ROW_NUMBER() OVER (PARTITION BY a ORDER BY d DESC) AS n FROM u) "
     "SELECT t.a, t.b, w.d FROM t LEFT JOIN w ON w.a = t.a AND w.n = 1",
+    "SELECT a, b FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC) <= 2",
+    "SELECT a, b, ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) AS n FROM t WHERE a > 0 "
+    "QUALIFY n = 1",
+    "SELECT * FROM t WHERE b IN (SELECT d FROM u WHERE u.a = t.a "
+    "QUALIFY ROW_NUMBER() OVER (ORDER BY d) = 1)",
     "SELECT a, s FROM (SELECT a, SUM(b) AS s, ROW_NUMBER() OVER (ORDER BY SUM(b) DESC, a) AS n "
     "FROM t GROUP BY a) AS q WHERE n BETWEEN 1 AND 2",
 ]
