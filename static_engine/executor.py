@@ -16,6 +16,8 @@ from streamsql.algebra.operators import (
 from streamsql.data.delta import Delta
 from streamsql.errors import DeploymentError, UnsupportedError
 
+_STREAMING = Window | RemoteSource | RecursiveReference | Fixpoint
+
 
 class EngineLostError(DeploymentError):
     """The engine behind an executor is gone; it must be started again."""
@@ -77,7 +79,7 @@ def refuse_streams(plan: Plan) -> None:
     """
     for node in walk_plan(plan):
         stream = isinstance(node, Scan) and node.kind != SourceKind.TABLE
-        if stream or isinstance(node, Window | RemoteSource | RecursiveReference | Fixpoint):
+        if stream or isinstance(node, _STREAMING):
             raise UnsupportedError(
                 f"the static engine has no streams and no recursion: {describe(node)}",
                 hint="this part belongs into the stream engine",

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
 
+from static_engine.lowering import holistic
 from static_engine.lowering.exact import exact_mean, exact_ratio, exact_sum
 from static_engine.lowering.python_functions import call_python_on_list
 from static_engine.lowering.types import INTEGRAL, SPARK_TYPES
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
-from streamsql.data.types import DataType
+from streamsql.algebra.user_functions import INSTALLED
+from streamsql.data.delta import sort_key
+from streamsql.data.types import DataType, Row, Value
+from streamsql.errors import InternalError
 
 # A sum of 64-bit integers fits while there are fewer than 10^19 of them.
 _WIDE = "decimal(19,0)"
@@ -54,6 +58,63 @@ def lower_aggregate(call: AggregateCall, arguments: list[Column]) -> LoweredAggr
         case AggregateFunction.ARG_MAX:
             descending = _descending(arguments[1], call.arguments[1].dtype)
             return _argument(arguments[0], arguments[1], descending)
+        case _:
+            return _lower_further(call, arguments)
+
+
+def _lower_further(call: AggregateCall, arguments: list[Column]) -> LoweredAggregate:
+    match call.function:
+        case AggregateFunction.BOOL_AND:
+            return _simple(fn.bool_and(arguments[0].cast("boolean")))
+        case AggregateFunction.BOOL_OR:
+            return _simple(fn.bool_or(arguments[0].cast("boolean")))
+        case AggregateFunction.ARRAY_AGG:
+            return _of_values(call, arguments[0], holistic.array_text, [])
+        case AggregateFunction.PERCENTILE_CONT:
+            fraction = 0.5 if call.parameter is None else call.parameter
+            return _of_values(call, arguments[0], holistic.percentile, [fn.lit(fraction)])
+        case AggregateFunction.VAR_SAMP | AggregateFunction.VAR_POP:
+            sample = fn.lit(call.function == AggregateFunction.VAR_SAMP)
+            return _of_values(call, arguments[0], holistic.variance, [sample])
+        case AggregateFunction.STDDEV_SAMP | AggregateFunction.STDDEV_POP:
+            sample = fn.lit(call.function == AggregateFunction.STDDEV_SAMP)
+            return _of_values(call, arguments[0], holistic.deviation, [sample])
+        case AggregateFunction.USER:
+            return _by_user(call, arguments)
+        case _:
+            raise InternalError(f"no aggregate {call.function} on Spark")
+
+
+def _of_values(
+    call: AggregateCall,
+    argument: Column,
+    function: Callable[..., object],
+    parameters: list[Column],
+) -> LoweredAggregate:
+    """Return a function of the list of a group's values."""
+    if call.arguments[0].dtype == DataType.DOUBLE:
+        argument = argument + 0.0
+    collected = fn.collect_set(argument) if call.distinct else fn.collect_list(argument)
+    return LoweredAggregate(
+        (collected,),
+        lambda results: call_python_on_list(function, call.dtype, [*results, *parameters]),
+    )
+
+
+def _by_user(call: AggregateCall, arguments: list[Column]) -> LoweredAggregate:
+    """Return an aggregate of the installation, over the rows of arguments in row order."""
+    aggregate = INSTALLED.aggregate(call.implementation, call.dtype)
+    distinct = call.distinct
+
+    def over(rows: list[Row] | None) -> Value:
+        chosen = [tuple(row) for row in rows or ()]
+        return aggregate.over(sorted(set(chosen) if distinct else chosen, key=sort_key))
+
+    row = fn.struct(*[column.alias(f"v{n}") for n, column in enumerate(arguments)])
+    return LoweredAggregate(
+        (fn.collect_list(row),),
+        lambda results: call_python_on_list(over, call.dtype, results),
+    )
 
 
 def _simple(part: Column) -> LoweredAggregate:

@@ -16,13 +16,24 @@ from pyspark.sql import Column
 from pyspark.sql.functions import udf
 from pyspark.sql.types import DataType as SparkType
 
-from static_engine.lowering import exact
+from static_engine.lowering import exact, holistic
 from static_engine.lowering.types import SPARK_TYPES
-from streamsql.algebra import scalar
-from streamsql.data import types
+from streamsql import errors
+from streamsql.algebra import (
+    scalar,
+    scalar_numbers,
+    scalar_text,
+    scalar_time,
+    user_functions,
+)
+from streamsql.data import delta, types
 from streamsql.data.types import DataType
 
-for _module in (exact, scalar, types):
+_SENT = (
+    *(exact, holistic, errors, delta, types),
+    *(scalar, scalar_numbers, scalar_text, scalar_time, user_functions),
+)
+for _module in _SENT:
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]
 
 

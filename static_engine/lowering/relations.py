@@ -6,30 +6,37 @@ columns still counts its rows; it carries one column that is no part of it.
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from operator import and_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from static_engine.lowering.aggregates import lower_aggregate
-from static_engine.lowering.comparisons import compare_exactly
 from static_engine.lowering.expressions import lower_expression
+from static_engine.lowering.joins import joined
+from static_engine.lowering.ordering import as_of, first_rows
+from static_engine.lowering.time_windows import closed, hops, sessions
 from static_engine.lowering.types import SPARK_TYPES
 from static_engine.sources.conversion import arrow_schema
 from streamsql.algebra.operators import (
     Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
+    HopWindow,
     Join,
-    JoinKind,
+    OnClose,
     Plan,
     Project,
     RecursiveReference,
     RemoteSource,
     Scan,
+    SessionWindow,
+    SetKind,
+    SetOperation,
     SourceKind,
+    TopN,
     UnionAll,
     Values,
     Window,
@@ -85,6 +92,15 @@ class _Lowering:
                 return self.lower(child).distinct()
             case UnionAll(branches=branches):
                 return reduce(DataFrame.unionAll, [self.lower(branch) for branch in branches])
+            case SetOperation():
+                return _combined(self.lower(plan.left), self.lower(plan.right), plan)
+            case AsOfJoin():
+                both = (self.lower(plan.left), self.lower(plan.right))
+                return _select(as_of(*both, plan), columns_of_width(len(plan.schema)), plan.schema)
+            case TopN() | HopWindow() | SessionWindow():
+                return _timed_or_ordered(self.lower(plan.input), plan)
+            case OnClose(left=groups, right=progress, end=end):
+                return closed(self.lower(groups), self.lower(progress), end)
             case Scan() | Window() | RemoteSource() | RecursiveReference() | Fixpoint():
                 # The executor has refused these with the reason.
                 raise InternalError(f"{type(plan).__name__} cannot be lowered to Spark")
@@ -114,12 +130,7 @@ class _Lowering:
         ]
         right = right.select(*moved) if moved else right.withColumnRenamed(_NOTHING, "also_nothing")
         row = columns_of_width(len(join.schema))
-        conditions = [_keys_equal(join, left_key, right_key) for left_key, right_key in join.keys]
-        if join.residual is not None:
-            conditions.append(lower_expression(join.residual, row).cast("boolean"))
-        condition = reduce(and_, conditions) if conditions else fn.lit(True)
-        kind = "inner" if join.kind == JoinKind.INNER else "left"
-        return _select(left.join(right, condition, kind), row, join.schema)
+        return _select(joined(left, right, join), row, join.schema)
 
     def _aggregate(self, plan: Aggregate) -> DataFrame:
         width = len(plan.input.schema)
@@ -152,17 +163,20 @@ class _Lowering:
         return _select(grouped, [*keys, *finished], plan.schema)
 
 
-def _keys_equal(join: Join, left: int, right: int) -> Column:
-    one, other = fn.col(f"c{left}"), fn.col(f"c{len(join.left.schema) + right}")
-    match (join.left.schema.dtypes[left], join.right.schema.dtypes[right]):
-        case (DataType.INTEGER, DataType.DOUBLE):
-            integer, double = one, other
-        case (DataType.DOUBLE, DataType.INTEGER):
-            integer, double = other, one
-        case _:
-            return one == other
-    # The first part lets Spark join by key, the second corrects large integers.
-    return (integer.cast("double") == double) & (compare_exactly(integer, double) == 0)
+def _combined(left: DataFrame, right: DataFrame, plan: SetOperation) -> DataFrame:
+    if plan.kind == SetKind.INTERSECT:
+        return left.intersectAll(right) if plan.all else left.intersect(right)
+    return left.exceptAll(right) if plan.all else left.subtract(right)
+
+
+def _timed_or_ordered(frame: DataFrame, plan: TopN | HopWindow | SessionWindow) -> DataFrame:
+    match plan:
+        case TopN():
+            return first_rows(frame, plan)
+        case HopWindow():
+            return hops(frame, plan)
+        case SessionWindow():
+            return sessions(frame, plan)
 
 
 def _select(frame: DataFrame, columns: Sequence[Column], schema: Schema) -> DataFrame:
