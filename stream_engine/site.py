@@ -10,6 +10,7 @@ from functools import partial
 
 from stream_engine.installed_query import FragmentStatistics, InstalledQuery, SourceChanges
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
+from stream_engine.state.watermark import Judged, Watermark
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
@@ -80,6 +81,7 @@ class SiteEngine:
         self._now = 0
         self._declared: dict[str, Scan] = {}
         self._relations: dict[str, dict[Scan, SourceRelation]] = {}
+        self._watermarks: dict[str, dict[int | None, Watermark]] = {}
         self._events: dict[str, list[SourceEvent]] = {}
         self._pending_events = 0
         self._queries: dict[str, InstalledQuery] = {}
@@ -238,7 +240,7 @@ class SiteEngine:
             if not query.has_work(sources, now):
                 continue
             try:
-                batches = list(query.step(sources, now))
+                batches = query.step(sources, now)
             except RecursionInterruptedError:
                 self._forget(name)
                 self._drop_unused()
@@ -251,7 +253,7 @@ class SiteEngine:
             else:
                 again = query.repeated
                 result.outgoing.extend(
-                    Outgoing(name, to, batch, to in again) for to, batch in batches
+                    [Outgoing(name, to, batch, to in again) for to, batch in batches]
                 )
                 for sender in query.take_replays_wanted():
                     self._resyncs[(name, sender)] = None
@@ -299,15 +301,18 @@ class SiteEngine:
         oldest: dict[Scan, int] = {}
         for source, relations in self._relations.items():
             events = self._events.get(source, ())
+            judged: dict[int | None, Judged] = {}
             for scan, relation in relations.items():
-                expiry = relation.next_expiry()
-                if not events and (expiry is None or expiry > now):
+                if not events and ((expiry := relation.next_expiry()) is None or expiry > now):
                     continue
-                delta = relation.apply(events, now)
+                if not judged:
+                    marks = self._watermarks[source]
+                    judged = {late: mark.judge(events) for late, mark in marks.items()}
+                delta = relation.take(judged[scan.lateness], self.site, now)
                 if delta:
                     deltas[scan] = delta
                     if events:
-                        oldest[scan] = min(event.ts for event in events)
+                        oldest[scan] = min([event.ts for event in events])
         self._events = {}
         self._pending_events = 0
 
@@ -366,7 +371,10 @@ class SiteEngine:
     def _relation(self, scan: Scan) -> SourceRelation:
         relations = self._relations.setdefault(scan.source, {})
         if scan not in relations:
-            relations[scan] = SourceRelation(scan)
+            relation = relations[scan] = SourceRelation(scan)
+            marks = self._watermarks.setdefault(scan.source, {})
+            mark = marks.setdefault(scan.lateness, Watermark(scan.lateness))
+            relation.take(mark.judge(()), self.site, self._now)  # the progress so far
         return relations[scan]
 
     def _drop_unused(self) -> None:
@@ -379,4 +387,4 @@ class SiteEngine:
             if kept:
                 self._relations[source] = kept
             else:
-                del self._relations[source]
+                del self._relations[source], self._watermarks[source]
