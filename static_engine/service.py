@@ -25,6 +25,7 @@ from static_engine.starting import EngineStarter
 from static_engine.tables import TableStore
 from static_engine.watching import TableWatch
 from streamsql.algebra.operators import Plan
+from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -183,6 +184,7 @@ class StaticEngine:
                 "queries": len(self._queries),
                 "evaluations": self._evaluations.count,
                 "batches_sent": self._sender.batches_sent,
+                "function_failures": INSTALLED.failed,
             },
         )
 

@@ -132,6 +132,11 @@ class UserFunctions:
         """Return what has failed so far, by implementation."""
         return tuple(self._failures[name] for name in sorted(self._failures))
 
+    @property
+    def failed(self) -> int:
+        """How many calls have failed so far."""
+        return sum(failures.count for failures in self._failures.values())
+
     def function(self, name: str, result: DataType) -> Callable[..., Any]:
         """Return a scalar function that never raises.
 

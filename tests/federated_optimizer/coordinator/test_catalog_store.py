@@ -13,6 +13,7 @@ import pytest
 from federated_optimizer.coordinator.catalog_store import CatalogStore, StoredQuery
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import DeploymentError
@@ -26,6 +27,9 @@ SOURCE = SourceDefinition(
     ttl=90_000_000,
     options=(("wrapper", "motes"),),
     text="CREATE SOURCE seat …",
+)
+FUNCTION = FunctionDefinition(
+    "f", False, Schema.of(("x", DataType.DOUBLE)), DataType.TEXT, "m:f", on_null=True
 )
 VIEW = ViewDefinition("v", "SELECT mid FROM seat", ("mid",), text="CREATE VIEW v …")
 
@@ -78,6 +82,7 @@ def contract(url: str) -> None:
     store.put_definition(SOURCE)
     store.put_definition(VIEW)
     store.put_definition(SOURCE)
+    store.put_definition(FUNCTION)
     number = store.next_query_number()
     store.put_query(stored("q2", created=6))
     store.put_query(stored("q1"))
@@ -91,10 +96,10 @@ def contract(url: str) -> None:
     assert again.claim(now=0) > first
     assert again.next_query_number() == number + 1
     # Replaced definitions move to the end: they may use what was made since.
-    assert again.definitions() == (VIEW, SOURCE)
+    assert again.definitions() == (VIEW, SOURCE, FUNCTION)
     assert again.queries() == (stored("q1", version=2), stored("q2", created=6))
     again.drop_definition("V")
-    assert again.definitions() == (SOURCE,)
+    assert again.definitions() == (SOURCE, FUNCTION)
     again.close()
 
 

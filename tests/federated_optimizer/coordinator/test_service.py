@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.model import QueryStatus, ResultKind
+from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import BindingError, DeploymentError, QueryError, UnsupportedError
 from streamsql.wire.codec import decode_json, encode_json, encode_packed
 from streamsql.wire.messages import DeltaBatch, LinkMessage, SiteState
@@ -211,6 +212,39 @@ def test_definitions_in_use_are_not_dropped(harness: Any) -> None:
         assert result.message == "there was no source roomsensor"
 
     harness.run(scenario)
+
+
+def test_functions_of_the_user(harness: Any) -> None:
+    sample = "deploy.samples.readings"
+    function = f"CREATE FUNCTION dew(c DOUBLE, h DOUBLE) RETURNS DOUBLE AS '{sample}:dew_point'"
+    aggregate = f"CREATE AGGREGATE hm(x DOUBLE) RETURNS DOUBLE AS '{sample}:HarmonicMean'"
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        with pytest.raises(DeploymentError, match="PANDO_FUNCTIONS"):
+            await coordinator.execute(function)
+        INSTALLED.allow([sample])
+        await coordinator.execute(f"{function}; {aggregate}")
+        (shown,) = await coordinator.execute("SHOW FUNCTIONS")
+        assert [row[:2] for row in shown.rows] == [
+            ("dew(c DOUBLE, h DOUBLE) RETURNS DOUBLE", "function"),
+            ("hm(x DOUBLE) RETURNS DOUBLE", "aggregate"),
+        ]
+        (described,) = await coordinator.execute("DESCRIBE dew")
+        assert described.rows[0] == ("c", "DOUBLE", "parameter")
+        await coordinator.execute("CREATE VIEW dry AS SELECT rid, dew(20, 50) AS d FROM RoomSensor")
+        with pytest.raises(BindingError, match="function 'dew' is used by view dry"):
+            await coordinator.execute("DROP FUNCTION dew")
+        with pytest.raises(BindingError, match="there is no function 'hm'"):
+            await coordinator.execute("DROP FUNCTION hm")
+        await coordinator.execute("DROP VIEW dry; DROP FUNCTION dew; DROP AGGREGATE hm")
+        (shown,) = await coordinator.execute("SHOW FUNCTIONS")
+        assert shown.rows == ()
+
+    try:
+        harness.run(scenario)
+    finally:
+        INSTALLED.allow([])
 
 
 def test_library_views_are_there_and_may_be_replaced(harness: Any) -> None:
