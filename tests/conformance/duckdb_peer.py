@@ -15,11 +15,12 @@ import duckdb
 from sqlglot import exp
 
 from streamsql.catalog.definitions import ViewDefinition
-from streamsql.data.types import Row
+from streamsql.data.types import DataType, Row
 from streamsql.syntax import CreateSource, CreateView, Query, Statement, parse_script
 
 MACROS = ("CREATE MACRO distance(x1, y1, x2, y2) AS SQRT(POW(x1 - x2, 2) + POW(y1 - y2, 2))",)
 ROUNDS = 200
+_NUMBERS = dict.fromkeys((DataType.INTEGER, DataType.TIMESTAMP, DataType.INTERVAL), "BIGINT")
 
 
 class Peer:
@@ -36,7 +37,7 @@ class Peer:
         for macro in MACROS:
             self._connection.execute(macro)
         for statement in parse_script(script):
-            self._define(statement)
+            self.define(statement)
         waiting = list(views)
         while waiting:
             before = len(waiting)
@@ -66,10 +67,13 @@ class Peer:
                 self._plain[text] = query
         return self._bag(query)
 
-    def _define(self, statement: Statement) -> None:
+    def define(self, statement: Statement) -> None:
+        """Create what a statement declares; times are numbers."""
         match statement:
             case CreateSource():
-                columns = ", ".join(f'"{c.name.text}" {c.dtype}' for c in statement.columns)
+                columns = ", ".join(
+                    f'"{c.name.text}" {_NUMBERS.get(c.dtype, c.dtype)}' for c in statement.columns
+                )
                 self._connection.execute(f'CREATE TABLE "{statement.name.text}" ({columns})')
             case CreateView():
                 names = [column.text for column in statement.columns]
@@ -80,7 +84,7 @@ class Peer:
     def _defined(self, view: ViewDefinition) -> bool:
         (statement,) = parse_script(view.text)
         try:
-            self._define(statement)
+            self.define(statement)
         except duckdb.CatalogException:
             return False
         return True
@@ -162,6 +166,12 @@ def _adapted(node: exp.Expr) -> exp.Expr:
             return exp.First(this=exp.Order(this=node.this.copy(), expressions=[by, ties]))
         case exp.Literal() if not node.args.get("is_string") and re.search(r"[.eE]", node.name):
             return exp.Cast(this=node.copy(), to=exp.DataType.build("DOUBLE"))
+        case exp.WithinGroup(this=exp.PercentileCont(this=fraction), expression=order):
+            arguments = [order.expressions[0].this.copy(), fraction.copy()]
+            return exp.Anonymous(this="quantile_cont", expressions=arguments)
+        case exp.Cast(this=inner, to=kind):
+            wide = exp.DataType.build("BIGINT") if kind.this == exp.DataType.Type.INT else kind
+            return exp.TryCast(this=inner.copy(), to=wide.copy())
         case _:
             return node
 

@@ -13,7 +13,7 @@ class Case:
     Attributes:
         kind: "ok", "error" or "query".
         pattern: Expected message of an error.
-        skip: Engines that cannot answer it.
+        skip: Engines that cannot answer it, each with the capability that it lacks.
         expected: Rows as text.
     """
 
@@ -21,7 +21,7 @@ class Case:
     text: str
     line: int
     pattern: str = ""
-    skip: set[str] = field(default_factory=set)
+    skip: dict[str, str] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
     head: list[str] = field(default_factory=list)
 
@@ -45,7 +45,8 @@ def _is_comment(lines: list[str]) -> bool:
 
 def _case(lines: list[str], number: int) -> Case:
     head = [line for line in lines if line.startswith(("#", "skipif "))]
-    skip = {line.split()[1] for line in head if line.startswith("skipif ")}
+    skips = [line.split(maxsplit=2) for line in head if line.startswith("skipif ")]
+    skip = {engine: reason for _, engine, reason in skips}
     rest = lines[len(head) :]
     word, _, detail = rest[0].partition(" ")
     if word == "query":
@@ -78,6 +79,8 @@ def row_text(row: tuple[Value, ...], *, digits: int | None = None) -> str:
 def _text(value: Value, digits: int | None) -> str:
     if value is None:
         return "NULL"
+    if value == "":
+        return "(empty)"  # as sqllogictest has it: a blank line ends a case
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and digits is not None:
