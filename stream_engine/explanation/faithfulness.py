@@ -112,7 +112,9 @@ class _Analysis:
                 return _all_columns(plan)
             case AsOfJoin() | SetOperation():
                 return self._of_two(plan)
-            case SessionWindow() | OnClose():
+            case SessionWindow():
+                return self._of_session(plan)
+            case OnClose():
                 raise unexplained(plan)
             case Project():
                 return self._of_project(plan)
@@ -134,6 +136,14 @@ class _Analysis:
             for position, expression in enumerate(plan.expressions)
             if isinstance(expression, Column) and expression.position in below
         }
+
+    def _of_session(self, plan: SessionWindow) -> Changing:
+        below = self.visit(plan.input)
+        # The bounds stand as long as all rows of the session do, and often with fewer.
+        self.loose = True
+        self.disturbed = self.disturbed or _brings(plan.input)
+        width = len(plan.input.schema)
+        return dict.fromkeys((*below, width, width + 1), _OTHER)
 
     def _of_two(self, plan: AsOfJoin | SetOperation) -> Changing:
         below = {**self.visit(plan.left), **self.visit(plan.right)}
@@ -220,7 +230,7 @@ def unexplained(plan: Plan) -> UnsupportedError:
     """Return the error that rows of an operator have no supports."""
     return UnsupportedError(
         f"rows of this operator cannot be explained: {describe(plan)}",
-        hint="its rows change with rows around them; ask about what it reads",
+        hint="it depends on what has not arrived; ask about what it reads",
     )
 
 
@@ -231,7 +241,7 @@ def _all_columns(plan: Plan) -> Changing:
 def _brings(plan: Plan) -> bool:
     """Whether rows come into being in a plan when base rows go."""
     match plan:
-        case TopN() | AsOfJoin() | SetOperation(kind=SetKind.EXCEPT):
+        case TopN() | SessionWindow() | AsOfJoin() | SetOperation(kind=SetKind.EXCEPT):
             return True
         case Aggregate(aggregates=calls) if calls:
             return True

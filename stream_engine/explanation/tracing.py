@@ -12,6 +12,7 @@
 | INTERSECT               | any of the equal rows of each side                                    |
 | as-of Join              | both parts, and that nothing between them is there                    |
 | HopWindow, TopN         | the row it was                                                        |
+| SessionWindow           | the row it was, and all rows of its session                           |
 | MIN, MAX, ARG_MIN, …    | any of the rows that have the chosen value                            |
 | COUNT, SUM, AVG         | all rows that are counted or added, every copy of them                |
 | … DISTINCT              | for each value, any of the rows that have it                          |
@@ -42,6 +43,7 @@ from streamsql.algebra.operators import (
     Plan,
     Project,
     Scan,
+    SessionWindow,
     SetKind,
     SetOperation,
     TopN,
@@ -124,12 +126,31 @@ class Tracer:
                 return self._copies(relation.inputs[0], row, each=each)
             case HopWindow(input=child):
                 return self._copies(relation.inputs[0], row[: len(child.schema)], each=each)
+            case SessionWindow():
+                return self._in_session(relation, plan, row, each=each)
             case AsOfJoin():
                 return self._found_as_of(relation, plan, row, each=each)
             case SetOperation():
                 return self._combined(relation, plan, row, each=each)
             case _:
                 raise unexplained(plan)
+
+    def _in_session(
+        self, relation: Relation, plan: SessionWindow, row: Row, *, each: bool
+    ) -> tuple[int, ...]:
+        (source,) = relation.inputs
+        *values, start, end = row
+        by_key = source.index(("session", plan.partition), lambda: key_of(plan.partition))
+        low, high = sort_key((start,)), sort_key((end,))
+        members = [
+            other
+            for other in by_key[tuple(values[p] for p in plan.partition)]
+            if low <= sort_key((other[plan.time],)) < high
+        ]
+        self._budget.spend(len(members), "following the derivations")
+        together = [self.node(source, other) for other in members]
+        own = self._copies(source, tuple(values), each=each)
+        return tuple(self._graph.all_of((node, *together)) for node in own)
 
     def _combined(
         self, relation: Relation, plan: SetOperation, row: Row, *, each: bool
