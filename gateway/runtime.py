@@ -6,10 +6,11 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.clock import clock_from, wall_clock
-from gateway.intake.devices import Devices
+from gateway.intake.devices import MEMORY, Devices
 from gateway.intake.last_values import LastValues
 from gateway.intake.links import LinkPublisher
 from gateway.intake.observations import ObservationLane
@@ -25,9 +26,12 @@ from gateway.session.identity import (
 )
 from gateway.settings import GatewaySettings
 from gateway.site.host import SiteHost
+from gateway.site.inbox import PACK
+from gateway.site.state_keeper import StateKeeper
 from messaging import MessageClient, QueueFull, SubscribeRefused, Will, open_client
-from stream_engine.site import SiteEngine
+from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import SourceKind
+from streamsql.algebra.user_functions import INSTALLED
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
@@ -72,7 +76,7 @@ class Gateway:
         clock, me = clock_from(settings.clock), settings.gateway
         will = Will(self.topics.state(me), encode_json(ended_state(settings, self.session, "lost")))
         self.client = (make_client or self._open_client)(will)
-        self.engine = SiteEngine(me, epoch)
+        self.engine = RecordedSite(me, epoch)
         for definition in settings.sources:
             self.engine.declare(definition.scan())
         self.host = SiteHost(
@@ -87,6 +91,7 @@ class Gateway:
             on_command=self._command,
             on_own_state=self._own_state,
             on_own_link=self._own_link,
+            on_step=self._stepped,
         )
         self.buffer = DiskBuffer(directory.path / "buffer.sqlite", settings.buffer)
         self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer)
@@ -106,6 +111,14 @@ class Gateway:
             last=self.last,
             on_readings=self.host.wake,
         )
+        self.keeper = StateKeeper(
+            self.engine,
+            directory.path / "state",
+            settings.snapshots,
+            clock,
+            host_state=self._to_remember,
+            say=self.host.say,
+        )
         self.announcer = Announcer(
             me, self.client, self.topics, self._birth, self._state, self._announced
         )
@@ -124,6 +137,7 @@ class Gateway:
             SubscribeRefused: The broker's access rules keep us from what is ours.
         """
         self._end = asyncio.get_running_loop().create_future()
+        self._recall()
         self.client.on_connection(self._on_connection)
         try:
             await self.client.connect(timeout=None)
@@ -149,6 +163,7 @@ class Gateway:
             self.lane.flush()
             self.announcer.publish_state(ended_state(self.settings, self.session, "stopped"))
         await self.client.close()
+        await self.keeper.stop()
         self.lane.settle()
         self.buffer.close()
 
@@ -160,6 +175,27 @@ class Gateway:
             )
         except ValueError as error:
             raise DeploymentError(f"broker {settings.broker}: {error}") from error
+
+    # What is kept ------------------------------------------------------------------------------
+
+    def _stepped(self, connected: bool) -> None:
+        self.keeper.stepped(connected=connected)
+
+    def _to_remember(self) -> dict[str, Any]:
+        return {MEMORY: self.devices.memories, PACK: self.host.inbox.seen()}
+
+    def _recall(self) -> None:
+        """Go on where a former life was, if it has left its state on disk."""
+        restored = self.keeper.restore()
+        host: dict[str, Any] = restored.host or {}
+        packs = list(host.get(PACK, ()))
+        self.devices.memories.update(host.get(MEMORY, {}))
+        for kind, content in restored.notes:
+            if kind == PACK:
+                packs.append(content)
+            elif kind == MEMORY:
+                self.devices.memories[content[0]] = content[1]
+        self.host.inbox.resume(packs)
 
     # Jobs -------------------------------------------------------------------------------------
 
@@ -215,7 +251,12 @@ class Gateway:
         return state_of(
             self.settings,
             self.session,
-            problems=[self.buffer.problem, *devices.problems(), *devices.notes()],
+            problems=[
+                self.buffer.problem,
+                self.keeper.problem,
+                *devices.problems(),
+                *devices.notes(),
+            ],
             buffer=self.buffer.state(),
             wrappers=[device.state() for device in devices.all],
             counters={
@@ -225,6 +266,7 @@ class Gateway:
                 "pending": self.client.pending(),
                 "readings": sum(device.readings for device in devices.all),
                 "errors": sum(device.errors for device in devices.all),
+                "function_failures": INSTALLED.failed,
             },
         )
 

@@ -62,6 +62,26 @@ class BufferSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _check(self.replay_per_second > 0, "buffer.replay_per_second must be above 0")
 
 
+class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a site's state is kept on disk, so that it goes on where it was after a crash.
+
+    Attributes:
+        seconds: Between two snapshots. More pass where one takes long: it may take a twentieth of
+            the time.
+        max_bytes: Of a snapshot, and of the journal of what came after it.
+        keep: Whether anything is kept at all.
+    """
+
+    seconds: float = 10.0
+    max_bytes: int = 256_000_000
+    keep: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse times and bounds that leave no room."""
+        _check(0.1 <= self.seconds <= 86_400, "snapshots.seconds must be between 0.1 and 86400")
+        _check(self.max_bytes >= 10_000, "snapshots.max_bytes must be at least 10000")
+
+
 class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything a gateway or base site needs to know.
 
@@ -70,7 +90,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         gateway: This site's id, also its MQTT client id.
         role: "gateway" (has devices) or "base" (hosts top fragments, no devices).
         broker: mqtt://[user:password@]host:port
-        data_dir: For epoch, lock and buffer.
+        data_dir: For epoch, lock, buffer and snapshots.
         sources: The streams whose rows are produced here.
         grace_seconds: How long an offline sender's rows stay before they leave every answer.
         tick_ms: Longest rest between two steps while there is something to do. A step follows at
@@ -91,6 +111,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rooms: tuple[str, ...] = ()
     clock: ClockSettings = ClockSettings()
     buffer: BufferSettings = BufferSettings()
+    snapshots: SnapshotSettings = SnapshotSettings()
     grace_seconds: float = 5.0
     tick_ms: int = 20
     keepalive: int = 5

@@ -12,8 +12,8 @@ from gateway.intake.observations import ObservationLane
 from gateway.intake.validation import event_of
 from gateway.settings import WrapperSettings
 from gateway.wrappers.registry import make_wrapper
-from gateway.wrappers.wrapper import Reading, Simulation, Wrapper, WrapperContext
-from stream_engine.site import SiteEngine
+from gateway.wrappers.wrapper import Memory, Reading, Simulation, Wrapper, WrapperContext
+from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Value
@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 RESTART_SECONDS = 1.0
 RESTART_MOST_SECONDS = 60.0
+MEMORY = "memory"
+"""The note on events of a wrapper: its name, and what it wants to know after a restart."""
 PROBLEM_SECONDS = 90.0
 """How long a wrapper's last fault counts as present: longer than the longest pause."""
 
@@ -45,6 +47,7 @@ class Device:
         self.errors = 0
         self.last_error = ""
         self.note = ""
+        self.memory: Memory | None = None
         self._failed_at = float("-inf")
         self._may_log = LOG_AT_ONCE
 
@@ -58,6 +61,10 @@ class Device:
         self.errors += 1
         self.last_error = message[:MAX_ERROR]
         self._failed_at = now
+
+    def remember(self, memory: Memory) -> None:
+        """Keep what is to go with the next readings."""
+        self.memory = memory
 
     def noted(self, text: str) -> None:
         """Keep what the wrapper has come to, and log it."""
@@ -94,6 +101,9 @@ class Devices:
         lane: Where observations go.
         last: Where last values go.
         on_readings: Called after something was ingested.
+
+    Attributes:
+        memories: What wrappers want to know after a restart, by name.
     """
 
     def __init__(  # noqa: PLR0913  (each is one seam)
@@ -103,7 +113,7 @@ class Devices:
         *,
         clock: Clock,
         definitions: Mapping[str, SourceDefinition],
-        engine: SiteEngine,
+        engine: RecordedSite,
         lane: ObservationLane,
         last: LastValues,
         on_readings: Callable[[], None],
@@ -120,6 +130,7 @@ class Devices:
         self.lane = lane
         self.last = last
         self.on_readings = on_readings
+        self.memories: dict[str, Memory] = {}
         self.all = [
             Device(name, make_wrapper(wrapper), wrapper.options)
             for name, wrapper in zip(_names(settings), settings, strict=True)
@@ -137,6 +148,8 @@ class Devices:
                 problem=device.failed,
                 options=device.options,
                 note=device.noted,
+                remember=device.remember,
+                memory=self.memories.get(device.name),
             )
             try:
                 await device.wrapper.run(context)
@@ -169,10 +182,15 @@ class Devices:
                 self.lane.add(definition.name, name, event.ts, event.row, definition.schema)
                 if reading.sensor:
                     self.last.note(reading.sensor, event, definition)
-        for source, events in batches.items():
-            self.engine.ingest(source, events)
-        if batches:
-            self.on_readings()
+        if not batches:
+            return
+        note = None
+        if device.memory is not None:
+            self.memories[device.name] = device.memory
+            note = (MEMORY, (device.name, device.memory))
+            device.memory = None
+        self.engine.take_in(batches, note)
+        self.on_readings()
 
     def simulate(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
         """Pass a command to the simulated devices; answer whether one could follow it."""

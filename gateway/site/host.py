@@ -21,7 +21,8 @@ from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.resync_requests import ResyncRequests
 from gateway.site.traffic import Traffic
 from messaging import Message, MessageClient, QueueFull
-from stream_engine.site import Outgoing, SiteEngine
+from stream_engine.site import Outgoing
+from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.messages import Command, QueryProblem, SiteState
@@ -35,7 +36,7 @@ LONGEST_SLEEP = 5.0
 
 
 class SiteHost:
-    """Hosts one `SiteEngine` on a `MessageClient`.
+    """Hosts one `RecordedSite` on a `MessageClient`.
 
     Args:
         grace_seconds: How long an offline site's rows stay.
@@ -46,11 +47,12 @@ class SiteHost:
         on_command: Called with verb and command for verbs the host does not know.
         on_own_state: Called with the state under our own id, and whether it was retained.
         on_own_link: Called with source and target of a link retained under our own id.
+        on_step: Called after each step, with whether the broker is there.
     """
 
     def __init__(  # noqa: PLR0913  (each is one seam)
         self,
-        engine: SiteEngine,
+        engine: RecordedSite,
         client: MessageClient,
         topics: Topics,
         clock: Clock,
@@ -62,6 +64,7 @@ class SiteHost:
         on_command: Callable[[str, Command], None] | None = None,
         on_own_state: Callable[[SiteState, bool], None] | None = None,
         on_own_link: Callable[[str, str], None] | None = None,
+        on_step: Callable[[bool], None] | None = None,
     ) -> None:
         self.engine = engine
         self.client = client
@@ -79,6 +82,7 @@ class SiteHost:
         self.inbox = SiteInbox(
             self, on_command=on_command, on_own_state=on_own_state, on_own_link=on_own_link
         )
+        self._on_step = on_step
         self._wake = asyncio.Event()
         self._requests = ResyncRequests()
         self._snapshots_due: float | None = None
@@ -140,10 +144,17 @@ class SiteHost:
     def report_failure(self, query: str, failure: FederationError) -> None:
         """Tell whoever started a query that it does not run here, and why."""
         log.warning("query %s stopped here: %s", query, failure.message)
-        problem = QueryProblem(
-            failure.code, failure.message, failure.hint, time.time_ns() // 1000, self.site
+        self.say(
+            query,
+            QueryProblem(
+                failure.code, failure.message, failure.hint, time.time_ns() // 1000, self.site
+            ),
         )
-        self._publish_small(self.topics.error(query, self.site), encode_json(problem), retain=True)
+
+    def say(self, query: str, problem: QueryProblem | None) -> None:
+        """Publish what is wrong with a query here; None: nothing is any more."""
+        payload = b"" if problem is None else encode_json(problem)
+        self._publish_small(self.topics.error(query, self.site), payload, retain=True)
 
     # Stepping ---------------------------------------------------------------------------------
 
@@ -199,6 +210,8 @@ class SiteHost:
             self._send(outgoing, now)
         self._request_resyncs(now)
         self.flow_reports.publish(now)
+        if self._on_step is not None:
+            self._on_step(self.client.connected)
 
     def _send_snapshots_if_due(self, now: float) -> None:
         due = self._snapshots_due

@@ -6,7 +6,7 @@ over, which is logged with its place.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from gateway.site.dead_letters import DeadLetters
@@ -14,9 +14,9 @@ from gateway.site.flow_reports import FlowReports
 from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
-from gateway.site.observation_reader import ObservationReader
+from gateway.site.observation_reader import ObservationReader, Seen
 from messaging import Message
-from stream_engine.site import SiteEngine
+from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -25,6 +25,8 @@ from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
 
+PACK = "pack"
+"""The note on events that were read from the observation lanes: which pack it was."""
 MAX_SMALL = 256_000
 """Bytes of a state or a command: larger ones are not even looked at."""
 
@@ -32,7 +34,7 @@ MAX_SMALL = 256_000
 class Host(Protocol):
     """What the inbox needs of the site's host."""
 
-    engine: SiteEngine
+    engine: RecordedSite
     topics: Topics
     membership: Membership
     dead_letters: DeadLetters
@@ -83,6 +85,16 @@ class SiteInbox:
         self._host.engine.uninstall(query)
         self._listen(self._observations.uninstalled(query))
 
+    def seen(self) -> list[Seen]:
+        """Return the packs of observations that were counted."""
+        return self._observations.seen()
+
+    def resume(self, packs: Iterable[Seen]) -> None:
+        """Go on with what a former life ran: `packs` are what it had counted."""
+        self._observations.recall(packs)
+        for bundle in self._host.engine.bundles():
+            self._listen(self._observations.installed(bundle, self._host.engine.site))
+
     def _dispatch(self, message: Message) -> None:
         host, payload = self._host, message.payload
         me = host.engine.site
@@ -91,9 +103,9 @@ class SiteInbox:
                 self.batches += 1
                 host.engine.receive(query, sender, decode_packed(payload, DeltaBatch))
             case ["gw", gateway, "obs" | "hist", stream] if host.lanes is not None:
-                events = self._observations.events(gateway, stream, payload)
+                events, pack = self._observations.read(gateway, stream, payload)
                 if events:
-                    host.engine.ingest(stream, events)
+                    host.engine.take_in({stream: events}, (PACK, pack))
             case ["q", query, "frag", to] if to == me:
                 self._fragment(query, payload)
             case ["gw", site, "state"]:

@@ -5,6 +5,7 @@ runs it listens to the observation lanes, live and history. A pack may come on b
 unacknowledged when its gateway died, and sent again as history. It counts once.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.senml import microseconds, row_from, rows_of
@@ -21,6 +22,8 @@ REMEMBERED = 1_024
 """Packs remembered per gateway and stream: far more than can be sent and not yet acknowledged."""
 
 _Pack = tuple[int, int]
+Seen = tuple[str, str, int, int]
+"""Gateway, stream, epoch and number of a pack."""
 
 
 @dataclass(slots=True)
@@ -52,14 +55,20 @@ class ObservationReader:
         return {source for scans in self._wanted.values() for source in scans}
 
     def events(self, gateway: str, stream: str, payload: bytes) -> list[SourceEvent]:
-        """Return the events in a pack; none if it was seen or nobody wants it.
+        """Return the events in a pack, as `read` does."""
+        return self.read(gateway, stream, payload)[0]
+
+    def read(
+        self, gateway: str, stream: str, payload: bytes
+    ) -> tuple[list[SourceEvent], Seen | None]:
+        """Return the events in a pack and which it is; none if it was seen or nobody wants it.
 
         Raises:
             WireError: It is no legal pack of that stream.
         """
         scan = next((s[stream] for s in self._wanted.values() if stream in s), None)
         if scan is None:
-            return []
+            return [], None
         pack = decode_json(payload, ObservationPack, limit=MAX_PACK)
         try:
             events = [
@@ -68,7 +77,18 @@ class ObservationReader:
             ]
         except ValueError as error:
             raise WireError(f"observations of {stream}: {error}") from error
-        return events if self._is_new(gateway, stream, (pack.epoch, pack.seq)) else []
+        if not self._is_new(gateway, stream, (pack.epoch, pack.seq)):
+            return [], None
+        return events, (gateway, stream, pack.epoch, pack.seq)
+
+    def seen(self) -> list[Seen]:
+        """Return the packs that are remembered, oldest first per gateway and stream."""
+        return [(*key, *pack) for key, packs in self._seen.items() for pack in packs]
+
+    def recall(self, packs: Iterable[Seen]) -> None:
+        """Remember packs that a former life has counted."""
+        for gateway, stream, epoch, number in packs:
+            self._is_new(gateway, stream, (epoch, number))
 
     def _is_new(self, gateway: str, stream: str, pack: _Pack) -> bool:
         key = (gateway, stream)

@@ -28,8 +28,16 @@ class Reading:
     delete: bool = False
 
 
+Memory = dict[str, object]
+"""What a wrapper wants to know again after a restart: plain values, and lists of them."""
+
+
 def nobody_listens(_text: str) -> None:
     """Drop a note."""
+
+
+def nobody_remembers(_memory: Memory) -> None:
+    """Forget what is to be remembered."""
 
 
 Emit = Callable[[Sequence[Reading]], None]
@@ -47,6 +55,9 @@ class WrapperContext:
         problem: Report a fault of the device in plain words; the wrapper goes on.
         options: From the settings.
         note: Say in plain words what the wrapper has come to, where that is no fault.
+        remember: Say, before readings are emitted, what to know after a restart of the gateway
+            that knows of them: both are kept, or neither.
+        memory: What was remembered last, in a former life of the gateway too; or None.
     """
 
     gateway: str
@@ -55,6 +66,8 @@ class WrapperContext:
     problem: Callable[[str], None]
     options: Mapping[str, object] = field(default_factory=dict)
     note: Callable[[str], None] = nobody_listens
+    remember: Callable[[Memory], None] = nobody_remembers
+    memory: Memory | None = None
 
 
 class Wrapper(Protocol):

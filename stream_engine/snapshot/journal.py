@@ -5,13 +5,14 @@ it where it was. What other sites have sent is not among it: they are asked for 
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from stream_engine.site import SiteEngine
 from streamsql.data.events import SourceEvent
-from streamsql.errors import FederationError, InternalError
+from streamsql.errors import FederationError
 from streamsql.wire.fragments import FragmentBundle
 
 Note = tuple[str, Any]
@@ -61,38 +62,47 @@ def encode_record(record: Record) -> bytes:
     return _encode(record)
 
 
-def replay(engine: SiteEngine, records: Iterable[bytes]) -> tuple[list[Note], list[str]]:
-    """Let a site live through records again; what it sends is dropped.
+@dataclass(slots=True)
+class Lived:
+    """What came of living through a journal.
 
-    Returns:
-        The notes of the host in order, and what went wrong, as it did the first time.
-
-    Raises:
-        InternalError: A record cannot be read; those before it have been lived through.
+    Attributes:
+        notes: Of the host, in order.
+        complaints: What went wrong, as it did the first time.
+        cut: Why the rest could not be read, or empty.
     """
-    notes: list[Note] = []
-    complaints: list[str] = []
+
+    notes: list[Note] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    cut: str = ""
+
+
+def replay(engine: SiteEngine, records: Iterable[bytes]) -> Lived:
+    """Let a site live through records again; what it sends is dropped."""
+    lived = Lived()
     for content in records:
         try:
             record: Record = _decode(content)
         except (msgspec.MsgspecError, FederationError, ValueError) as error:
-            raise InternalError(f"a record of the journal cannot be read: {error}") from error
+            lived.cut = f"a record of the journal cannot be read: {error}"
+            break
         try:
-            _apply(engine, record, notes)
+            _apply(engine, record, lived)
         except FederationError as error:
-            complaints.append(error.message)
-    return notes, complaints
+            lived.complaints.append(error.message)
+    return lived
 
 
-def _apply(engine: SiteEngine, record: Record, notes: list[Note]) -> None:
+def _apply(engine: SiteEngine, record: Record, lived: Lived) -> None:
     match record:
         case Taken(events=events, note=note):
             if note is not None:
-                notes.append(note)
+                lived.notes.append(note)
             for source, happened in events.items():
                 engine.ingest(source, happened)
         case Stepped(now=now):
-            engine.step(now)
+            failures = engine.step(now).failures
+            lived.complaints.extend(f"{query}: {failure.message}" for query, failure in failures)
         case Installed(bundle=bundle):
             engine.install(bundle)
         case Uninstalled(query=query):

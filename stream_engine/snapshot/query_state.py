@@ -32,6 +32,7 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowKind,
     walk_plan,
 )
 from streamsql.errors import InternalError
@@ -73,6 +74,28 @@ def _has_history(node: Plan) -> bool:
     if isinstance(node, Scan):
         return node.is_log
     return not isinstance(node, _FUNCTIONS_OF_THEIR_INPUTS)
+
+
+def memory_of(bundle: FragmentBundle, site: str) -> int | None:
+    """Return for how many microseconds a query at a site remembers an event of a log.
+
+    None where that is not bounded: without a window in time, or where windows close for good.
+    """
+    longest = 0
+    for fragment in bundle.at(site):
+        windows = [node for node in walk_plan(fragment.plan) if isinstance(node, Window)]
+        below = {id(window.input) for window in windows}
+        for node in walk_plan(fragment.plan):
+            if _has_history(node) and id(node) not in below:
+                return None
+        for window in windows:
+            if not window.input.is_log:
+                continue
+            size = window.range if window.kind == WindowKind.ROWS else window.size
+            if window.kind not in (WindowKind.ROWS, WindowKind.RANGE) or size is None:
+                return None
+            longest = max(longest, size + (window.slide or 0))
+    return longest
 
 
 class QueryLayout:

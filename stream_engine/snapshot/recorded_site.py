@@ -20,7 +20,7 @@ from stream_engine.snapshot.journal import (
     replay,
 )
 from stream_engine.snapshot.places import fill, names, places_of, read
-from stream_engine.snapshot.query_state import QueryLayout, has_history
+from stream_engine.snapshot.query_state import QueryLayout, has_history, memory_of
 from stream_engine.state.source_relation import SourceRelation
 from stream_engine.state.watermark import Watermark
 from streamsql.algebra.operators import Scan
@@ -80,6 +80,7 @@ class Restored:
         notes: What it had noted since, in order.
         unsaved: Queries whose state of the time before is lost: since when they had run, and why.
         complaints: What went wrong while the journal was lived through again.
+        cut: Why the rest of the journal could not be read, or empty.
     """
 
     now: int = 0
@@ -87,6 +88,7 @@ class Restored:
     notes: list[Note] = field(default_factory=list)
     unsaved: dict[str, tuple[int, str]] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
+    cut: str = ""
 
 
 def nowhere(_record: bytes) -> None:
@@ -99,12 +101,14 @@ class RecordedSite(SiteEngine):
     Attributes:
         record: Given everything that happens to the site, before any of its effects can be seen
             outside. Never raises.
+        changes: Grows with everything that happens but the passing of time.
     """
 
     def __init__(self, site: str, epoch: int, record: Callable[[bytes], None] = nowhere) -> None:
         """Create a site; see `SiteEngine`."""
         super().__init__(site, epoch)
         self.record = record
+        self.changes = 0
         self._stepping = False
         self._recorded_at = 0
         self._since: dict[str, int] = {}
@@ -186,6 +190,7 @@ class RecordedSite(SiteEngine):
         return result
 
     def _say(self, record: Record) -> None:
+        self.changes += not isinstance(record, Stepped)
         self.record(encode_record(record))
 
     def _forget_layout(self, query: str) -> None:
@@ -204,6 +209,17 @@ class RecordedSite(SiteEngine):
     def with_history(self) -> list[str]:
         """Return the queries here whose state cannot be rebuilt from sources."""
         return [name for name in self._queries if name in self._layouts or name in self._unsavable]
+
+    def memory_of(self, query: str) -> int | None:
+        """Return for how many microseconds a query here remembers an event of a log.
+
+        None if for ever, as far as can be said.
+        """
+        return memory_of(self._queries[query].bundle, self.site)
+
+    def bundles(self) -> list[FragmentBundle]:
+        """Return the plans of the queries that run here."""
+        return [query.bundle for query in self._queries.values()]
 
     def snapshot(self, host: object = None) -> bytes:
         """Return the state of the site between two steps.
@@ -267,18 +283,23 @@ class RecordedSite(SiteEngine):
             result = Restored()
             if snapshot is not None:
                 result = self._restore_snapshot(snapshot, now)
-            notes, complaints = replay(self, records)
+            lived = replay(self, records)
         finally:
             self.record = record
         self.resync_all()
         self._resyncs = dict.fromkeys(sorted(self.senders()))
-        return Restored(self._now, result.host, notes, result.unsaved, complaints)
+        return Restored(
+            self._now, result.host, lived.notes, result.unsaved, lived.complaints, lived.cut
+        )
 
     def _restore_snapshot(self, content: bytes, now: int) -> Restored:
         saved = self._checked(content, now)
-        sources, host = unpack(saved.sources), unpack(saved.host)
-        for fresh, parts in _fresh_sources(saved.scans, sources):
-            _fill(fresh, fresh, parts)  # refuses what does not fit before anything is changed
+        try:
+            sources, host = unpack(saved.sources), unpack(saved.host)
+            for fresh, parts in _fresh_sources(saved.scans, sources):
+                _fill(fresh, fresh, parts)  # refuses what does not fit before anything is changed
+        except (LookupError, TypeError, ValueError, InternalError) as error:
+            raise SnapshotError(f"it does not fit this version: {error!r:.200}") from error
         self._now = saved.now
         unsaved: dict[str, tuple[int, str]] = {}
         for query in saved.queries:

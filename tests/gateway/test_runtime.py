@@ -13,7 +13,7 @@ from gateway.intake.observations import ObservationLane
 from gateway.runtime import Gateway, serve
 from gateway.session import announcer
 from gateway.session.identity import OutdatedEpochError, StolenIdError
-from gateway.settings import GatewaySettings, WrapperSettings
+from gateway.settings import GatewaySettings, SnapshotSettings, WrapperSettings
 from gateway.testing import TellingWrapper, link, seat, settings_for, temperature, until
 from gateway.wrappers import registry
 from messaging import Message, Will
@@ -195,8 +195,10 @@ def test_links_are_retained_and_cleared_also_those_of_an_earlier_life(
 ) -> None:
     monkeypatch.setattr(runtime, "LINK_SECONDS", 0.05)
 
+    forgetful = SnapshotSettings(keep=False)
+
     async def scenario(world: World) -> None:
-        task = world.serve()
+        task = world.serve(snapshots=forgetful)
         wrapper = await world.ready()
         wrapper.emit(link("a", "b"), link("b", "a"))
         await until(lambda: world.links() == {("a", "b"), ("b", "a")}, "published")
@@ -207,10 +209,31 @@ def test_links_are_retained_and_cleared_also_those_of_an_earlier_life(
         with contextlib.suppress(asyncio.CancelledError):
             await task
         assert world.links() == {("a", "b")}
-        world.begin()
+        world.begin(snapshots=forgetful)
         again = await world.ready()
         again.emit(link("c", "d"))
         await until(lambda: world.links() == {("c", "d")}, "what the earlier life left is gone")
+
+    run(tmp_path, scenario)
+
+
+def test_links_whose_time_is_not_over_are_known_to_the_next_life(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        task = world.serve()
+        (await world.ready()).emit(link("a", "b"), seat("m1", 2.0))
+        await until(lambda: world.links() == {("a", "b")}, "published")
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        world.begin()
+        (await world.ready()).emit(link("c", "d"))
+        await until(lambda: world.links() == {("a", "b"), ("c", "d")}, "both are there")
+        world.command("rebirth")
+
+        def current() -> dict[str, int]:
+            return {rows.source: len(rows.rows) for rows in world.birth().current}
+
+        await until(lambda: current().get("seatsensor") == 1, "the seat is known")
 
     run(tmp_path, scenario)
 

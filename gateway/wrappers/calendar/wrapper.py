@@ -11,7 +11,7 @@ from gateway.wrappers.background import in_background
 from gateway.wrappers.calendar.fetching import fetch
 from gateway.wrappers.calendar.reservations import Agenda, Reservation, agenda_of, parse
 from gateway.wrappers.options import read_options, require
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import Memory, Reading, WrapperContext
 from streamsql.errors import DeploymentError
 
 SOURCE = "roomreservation"
@@ -64,6 +64,8 @@ class CalendarWrapper:
         """Look every period until cancelled."""
         options = read_options(context, self.kind, CalendarOptions)
         loop = asyncio.get_running_loop()
+        if not self._holding and context.memory is not None:
+            self._holding = recalled(context.memory)
         due = loop.time()
         while True:
             if loop.time() >= due:
@@ -96,8 +98,21 @@ class CalendarWrapper:
             for complaint in self._agenda.complaints:
                 context.problem(f"{options.location}: {complaint}")
         current = {(r.room, r.starts, r.title): r for r in self._agenda.at(now)}
+        context.remember(remembered(current))
         context.emit(list(changes(self._holding, current, now)))
         self._holding = current
+
+
+def remembered(holding: dict[Key, Reservation]) -> Memory:
+    """Return what to know after a restart: rows that have ended by then must be withdrawn."""
+    return {"holding": [[r.room, r.title, r.starts, r.ends] for r in holding.values()]}
+
+
+def recalled(memory: Memory) -> dict[Key, Reservation]:
+    """Return what held when the gateway's state was saved."""
+    rows = memory.get("holding")
+    reservations = [Reservation(*row) for row in rows] if isinstance(rows, list) else []
+    return {(r.room, r.starts, r.title): r for r in reservations}
 
 
 def changes(

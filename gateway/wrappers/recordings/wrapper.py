@@ -10,7 +10,7 @@ import msgspec
 from gateway.wrappers.options import read_options, require
 from gateway.wrappers.recordings.lines import Problem
 from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import Memory, Reading, WrapperContext
 
 PAUSE = 0.05
 MAX_BATCH = 2_000
@@ -47,8 +47,9 @@ class ReplayWrapper:
     """Replays one recording, once; its readings must be in order of time.
 
     The gateway's clock runs in the recording's time, at the chosen speed; what is already past when
-    the wrapper starts is emitted at once, so a restarted gateway catches up. A bad line is reported
-    and left out. After a fault the replay goes on where it stood. At the end it says so.
+    the wrapper starts is emitted at once, so a restarted gateway catches up, from where the state
+    it has kept ends. A bad line is reported and left out. After a fault the replay goes on where it
+    stood. At the end it says so.
     """
 
     kind = "replay"
@@ -62,6 +63,7 @@ class ReplayWrapper:
         """Emit until the recording ends, then wait to be cancelled."""
         options = read_options(context, self.kind, ReplayOptions)
         self.streams = (options.source,)
+        self._recall(context.memory, options)
         waiting: Reading | None = None
         readings = self._remaining(options, context.problem)
         while True:
@@ -79,13 +81,21 @@ class ReplayWrapper:
                     break
                 batch.append(reading)
             if batch:
+                done = self._done + len(batch)
+                context.remember({"file": options.file, "done": done})
                 context.emit(batch)
-                self._done += len(batch)
+                self._done = done
             if ended:
                 name = Path(options.file).name
                 context.note(f"the replay of {name} is over, after {self._done} readings")
                 await asyncio.Event().wait()
             await asyncio.sleep(0 if len(batch) == MAX_BATCH else PAUSE)
+
+    def _recall(self, memory: Memory | None, options: ReplayOptions) -> None:
+        """Go on where a former life of the gateway was in the same file."""
+        if not self._done and memory is not None and memory.get("file") == options.file:
+            done = memory.get("done")
+            self._done = done if isinstance(done, int) and done > 0 else 0
 
     def _remaining(self, options: ReplayOptions, problem: Problem) -> Iterator[Reading]:
         """Return the readings not emitted yet; bad lines before them are not reported again."""

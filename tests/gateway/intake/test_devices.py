@@ -25,7 +25,7 @@ from gateway.testing import (
 from gateway.wrappers import registry
 from gateway.wrappers.wrapper import Reading
 from messaging.in_memory import InMemoryBroker
-from stream_engine.site import SiteEngine
+from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import DeploymentError
 from streamsql.wire.topics import Topics
 
@@ -37,7 +37,7 @@ class Field:
 
     def __init__(self, folder: Path, wrappers: list[WrapperSettings]) -> None:
         client = InMemoryBroker().client("gw-1")
-        self.engine = SiteEngine("gw-1", 1)
+        self.engine = RecordedSite("gw-1", 1)
         for definition in (SEATS, TEMPERATURES):
             self.engine.declare(definition.scan())
         self.buffer = DiskBuffer(folder / "buffer.sqlite", BufferSettings())

@@ -10,7 +10,7 @@ from gateway.site.host import SiteHost
 from gateway.testing import SEATS, until
 from messaging import Message, Will
 from messaging.in_memory import Faults, InMemoryBroker
-from stream_engine.site import SiteEngine
+from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import RemoteSource
 from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
@@ -53,7 +53,7 @@ class Site:
         self.name, self.epoch = name, epoch
         will = Will(TOPICS.state(name), encode_json(SiteState(False, epoch, 0, reason="lost")))
         self.client = broker.client(name, will=will, max_pending=options.pop("max_pending", 10_000))
-        self.engine = SiteEngine(name, epoch)
+        self.engine = RecordedSite(name, epoch)
         self.engine.declare(SEATS.scan())
         self.host = SiteHost(
             self.engine,
