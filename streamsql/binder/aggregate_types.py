@@ -1,5 +1,6 @@
 """Arguments of aggregates: which types they take, and how they are prepared."""
 
+from decimal import Decimal
 from functools import reduce
 
 from sqlglot import exp
@@ -53,7 +54,10 @@ def check_types(
         if bound[0].dtype in (DataType.TIMESTAMP, DataType.INTERVAL):
             hint = "EXTRACT(EPOCH FROM …) gives seconds"
     raise environment.error(
-        node, f"{function.value} takes {what}, but this is {bound[0].dtype}", hint=hint
+        node,
+        f"{function.value} takes {what}, but this is {bound[0].dtype}",
+        hint=hint,
+        code="wrong_arguments",
     )
 
 
@@ -116,5 +120,7 @@ def fraction(call: Written, binder: NodeBinder) -> float:
             call.parameter,
             "a percentile needs a constant from 0 to 1",
             hint="0.5 is the median, 0.95 the value that 95 % do not exceed",
+            code="bad_fraction",
         )
-    return float(1 - value if call.descending else value)
+    # As written: 1 - 0.9 in doubles is less than 0.1.
+    return float(1 - Decimal(repr(value))) if call.descending else float(value)
