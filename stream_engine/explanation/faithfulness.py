@@ -147,6 +147,8 @@ class _Analysis:
 
     def _of_two(self, plan: AsOfJoin | SetOperation) -> Changing:
         below = {**self.visit(plan.left), **self.visit(plan.right)}
+        # Of many copies fewer may do.
+        self.loose = self.loose or (isinstance(plan, SetOperation) and plan.all)
         if isinstance(plan, SetOperation) and plan.kind == SetKind.INTERSECT:
             return dict.fromkeys(below, _OTHER)
         # A right row that comes takes a left row away, or is found instead of an older one.

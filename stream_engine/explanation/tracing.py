@@ -156,11 +156,17 @@ class Tracer:
         self, relation: Relation, plan: SetOperation, row: Row, *, each: bool
     ) -> tuple[int, ...]:
         left, right = relation.inputs
-        ours = self._copies(left, row, each=each)
-        if plan.kind == SetKind.EXCEPT:
+        intersect = plan.kind == SetKind.INTERSECT
+        if not intersect:
             self._nothing_of(plan.right)
-            return ours
-        return tuple(self._graph.all_of((node, self.node(right, row))) for node in ours)
+        if not plan.all or (intersect and not each):
+            ours = self.node(left, row)
+            return (self._graph.all_of((ours, self.node(right, row))) if intersect else ours,)
+        # How many copies there are hangs on all of them; fewer may do.
+        copies = list(self._copies(left, row, each=True))
+        if intersect:
+            copies.extend(self._copies(right, row, each=True))
+        return (self._graph.all_of(copies),) * (relation.rows[row] if each else 1)
 
     def _found_as_of(
         self, relation: Relation, plan: AsOfJoin, row: Row, *, each: bool
@@ -194,31 +200,58 @@ class Tracer:
         left, right = relation.inputs
         width = len(plan.left.schema)
         mine, theirs = row[:width], row[width:]
-        outer = plan.kind in (JoinKind.LEFT, JoinKind.FULL)
-        if plan.kind == JoinKind.FULL and self._is_padding(left, plan, mine, row):
-            self._nothing_of(plan.left)
-            return self._copies(right, theirs, each=each)
+        if plan.kind == JoinKind.FULL:
+            return self._fully_joined(relation, plan, row, each=each)
         ours = self._copies(left, mine, each=each)
         if plan.kind == JoinKind.SEMI:
-            partner = self._any(right, self._partners(relation, plan, row))
+            partner = self._any(right, self._partners(relation, plan, row, 1))
             return tuple(self._graph.all_of((node, partner)) for node in ours)
-        if plan.kind == JoinKind.ANTI or (outer and self._is_padding(right, plan, theirs, row)):
+        if plan.kind == JoinKind.ANTI or (
+            plan.kind == JoinKind.LEFT and self._is_padding(right, plan, theirs, row)
+        ):
             self._nothing_of(plan.right)
             return ours
         others = self._copies(right, theirs, each=each)
         self._budget.spend(len(ours) * len(others), "following the derivations")
         return tuple(self._graph.all_of(pair) for pair in product(ours, others))
 
-    def _partners(self, relation: Relation, plan: Join, row: Row) -> list[Row]:
-        """Return the right rows that a left row matches."""
-        keys = tuple(theirs for _, theirs in plan.keys)
-        by_key = relation.inputs[1].index(("partners", keys), lambda: key_of(keys))
-        found = by_key.get(tuple(row[mine] for mine, _ in plan.keys), [])
+    def _fully_joined(
+        self, relation: Relation, plan: Join, row: Row, *, each: bool
+    ) -> tuple[int, ...]:
+        """Return a full join's row in every way: as a pair, and as a row of a side without one.
+
+        A row of NULLs may be all of these at once.
+        """
+        left, right = relation.inputs
+        width = len(plan.left.schema)
+        mine, theirs = row[:width], row[width:]
+        found: list[int] = []
+        partners = self._partners(relation, plan, mine, 1) if mine in left.rows else None
+        if partners and theirs in partners:
+            pairs = product(
+                self._copies(left, mine, each=each), self._copies(right, theirs, each=each)
+            )
+            found.extend(map(self._graph.all_of, pairs))
+        if partners == [] and not any(value is not None for value in theirs):
+            self._nothing_of(plan.right)
+            found.extend(self._copies(left, mine, each=each))
+        lonely = theirs in right.rows and not any(value is not None for value in mine)
+        if lonely and not self._partners(relation, plan, theirs, 0):
+            self._nothing_of(plan.left)
+            found.extend(self._copies(right, theirs, each=each))
+        return tuple(found)
+
+    def _partners(self, relation: Relation, plan: Join, row: Row, side: int) -> list[Row]:
+        """Return the rows of a side (0 left, 1 right) that a row of the other one matches."""
+        keys = tuple(pair[side] for pair in plan.keys)
+        by_key = relation.inputs[side].index(("partners", keys), lambda: key_of(keys))
+        key = tuple(row[pair[1 - side]] for pair in plan.keys)
+        found = [] if None in key else by_key.get(key, [])
         self._budget.spend(len(found), "following the derivations")
         if plan.residual is None:
             return found
         holds = compile_predicate(plan.residual)
-        return [other for other in found if holds(row + other)]
+        return [other for other in found if holds(row + other if side else other + row)]
 
     @staticmethod
     def _is_padding(side: Relation, plan: Join, part: Row, row: Row) -> bool:
