@@ -28,14 +28,17 @@ class FederationError(Exception):
 
     Attributes:
         message: What is wrong, in plain words.
-        code: Stable identifier, also sent over the wire.
+        code: Stable identifier, also sent over the wire; one of `streamsql.error_codes`. The
+            class's own, which names a family, unless the place that raised it gave a finer one.
         hint: What to do about it, or an empty string.
     """
 
-    code = "error"
+    code: str = "error"
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", code: str = "") -> None:
         super().__init__(message)
+        if code:
+            self.code = code
         self.message = message
         self.hint = hint
 
@@ -53,8 +56,10 @@ class QueryError(FederationError):
 
     code = "query_error"
 
-    def __init__(self, message: str, *, span: Span | None = None, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self, message: str, *, span: Span | None = None, hint: str = "", code: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
         self.span = span
 
     def __str__(self) -> str:

@@ -120,7 +120,10 @@ def _anonymous(node: exp.Anonymous, environment: Environment) -> Written | None:
     if function == AggregateFunction.PERCENTILE_CONT:
         if len(arguments) != 2:
             raise environment.error(
-                node, "QUANTILE_CONT takes a value and a fraction", hint=f"write {_PERCENTILE}"
+                node,
+                "QUANTILE_CONT takes a value and a fraction",
+                hint=f"write {_PERCENTILE}",
+                code="wrong_arguments",
             )
         value, fraction = arguments
         return Written(function, node, (value,), distinct=distinct, parameter=fraction)
@@ -159,6 +162,7 @@ def _unordered(function: AggregateFunction, order: exp.Order, environment: Envir
         f"ORDER BY inside {function.value} is not supported",
         hint="ARRAY_AGG(x) is in ascending order of x by itself; ARG_MIN(x, by) and ARG_MAX(x, by) "
         "pick one value",
+        code="unsupported_aggregate",
     )
 
 
@@ -170,11 +174,15 @@ def _within_group(node: exp.WithinGroup, environment: Environment) -> Written:
             node,
             f"{inner.sql_name()} WITHIN GROUP is not supported",
             hint=f"write {_PERCENTILE}",
+            code="unsupported_aggregate",
         )
     keys = order.expressions
     if len(keys) != 1:
         raise environment.error(
-            node, "PERCENTILE_CONT orders by one value", hint=f"write {_PERCENTILE}"
+            node,
+            "PERCENTILE_CONT orders by one value",
+            hint=f"write {_PERCENTILE}",
+            code="wrong_arguments",
         )
     return Written(
         AggregateFunction.PERCENTILE_CONT,

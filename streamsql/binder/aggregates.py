@@ -88,6 +88,7 @@ class Aggregation:
                     node,
                     f"{call.definition.name} is called with NULLs, so FILTER cannot leave rows out",
                     hint="filter in WHERE, or in a query in FROM",
+                    code="unsupported_aggregate",
                 )
             bound = (filtered(condition, bound[0]), *bound[1:])
             return AggregateCall(
@@ -114,7 +115,10 @@ class Aggregation:
     def _count_rows(self, call: Written, condition: Expression | None, name: str) -> AggregateCall:
         if call.distinct:
             raise self.environment.error(
-                call.node, "COUNT(DISTINCT *) is not defined", hint="COUNT(DISTINCT column)"
+                call.node,
+                "COUNT(DISTINCT *) is not defined",
+                hint="COUNT(DISTINCT column)",
+                code="wrong_arguments",
             )
         if condition is None:
             return AggregateCall(AggregateFunction.COUNT_ALL, (), name)
@@ -136,7 +140,10 @@ class Aggregation:
         if word == "COUNT":
             hint += " or COUNT(DISTINCT a, b)"
         raise self.environment.error(
-            call.node, f"{word} takes {'two values' if wanted == 2 else 'one value'}", hint=hint
+            call.node,
+            f"{word} takes {'two values' if wanted == 2 else 'one value'}",
+            hint=hint,
+            code="wrong_arguments",
         )
 
     def _refuse_nested(self, node: exp.Expr) -> None:
@@ -145,6 +152,7 @@ class Aggregation:
                 node,
                 "an aggregate inside an aggregate",
                 hint="aggregate a query in FROM: SELECT MAX(n) FROM (SELECT COUNT(*) AS n …) AS q",
+                code="nested_aggregate",
             )
 
     def binder(self) -> ExpressionBinder:
@@ -204,6 +212,7 @@ class Aggregation:
             place,
             f"column {name!r} is neither in GROUP BY nor inside an aggregate",
             hint=f"add {name} to GROUP BY, or write MIN({name}) or COUNT({name})",
+            code="not_grouped",
         )
 
 
@@ -230,7 +239,10 @@ def group_expressions(
         chosen = node if meant is None else meant
         if has_aggregate(chosen, aggregation.environment):
             raise aggregation.environment.error(
-                node, "GROUP BY cannot contain an aggregate", hint="put conditions into HAVING"
+                node,
+                "GROUP BY cannot contain an aggregate",
+                hint="put conditions into HAVING",
+                code="misplaced_aggregate",
             )
         bound = ExpressionBinder(aggregation.environment, aggregation.scope).bind(chosen)
         if bound not in aggregation.group:

@@ -38,7 +38,10 @@ def _condition(binder: NodeBinder, subject: exp.Expr | None, node: exp.Expr) -> 
 def bind_if(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Refuse IF."""
     raise binder.environment.unsupported(
-        node, "IF is not supported", hint="CASE WHEN condition THEN a ELSE b END"
+        node,
+        "IF is not supported",
+        hint="CASE WHEN condition THEN a ELSE b END",
+        code="unsupported_expression",
     )
 
 

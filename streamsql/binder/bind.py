@@ -101,7 +101,10 @@ def bind_relation_query(tree: exp.Expr, environment: Environment) -> Plan:
             return with_extent(plan, tree, environment)
         case _:
             raise environment.unsupported(
-                tree, "this is not a query", hint="a query begins with SELECT or WITH"
+                tree,
+                "this is not a query",
+                hint="a query begins with SELECT or WITH",
+                code="unsupported_query",
             )
 
 
@@ -143,7 +146,10 @@ def _with(clause: exp.Expr, environment: Environment) -> Environment:
         name = identifier_text(table.args["alias"].this)
         if name in tables:
             raise environment.error(
-                table.args["alias"], f"{name!r} is defined twice in this WITH", hint="rename one"
+                table.args["alias"],
+                f"{name!r} is defined twice in this WITH",
+                hint="rename one",
+                code="duplicate_name",
             )
         _check_table(table, environment)
         tables[name] = table
@@ -189,6 +195,7 @@ def _check_table(table: exp.Expr, environment: Environment) -> None:
             window,
             "a common table takes no window: windows stand on streams only",
             hint="put the window inside the query, after the stream",
+            code="misplaced_window",
         )
 
 
@@ -196,7 +203,12 @@ def _plain_table(table: exp.Expr, name: str, environment: Environment) -> Plan:
     alias = table.args["alias"]
     known = environment.binding.catalog.find(name) is not None or name in environment.tables
     if refers_to_name(table.this, name) and not known:
-        raise environment.error(alias, f"{name!r} refers to itself", hint="write WITH RECURSIVE")
+        raise environment.error(
+            alias,
+            f"{name!r} refers to itself",
+            hint="write WITH RECURSIVE",
+            code="missing_recursive",
+        )
     return renamed(bind_relation_query(table.this, environment), alias, environment)
 
 

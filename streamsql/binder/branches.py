@@ -82,6 +82,7 @@ def _branches(
             inner.args["with_"],
             "WITH inside a recursive definition is not supported",
             hint="put its tables into the outer WITH, before the recursive one",
+            code="unsupported_recursion",
         )
     if not inner.args.get("distinct"):
         raise environment.unsupported(
@@ -89,6 +90,7 @@ def _branches(
             f"UNION ALL in the recursion {what!r} is refused: on a cycle the same row would be "
             "added for ever",
             hint="write UNION, which keeps each row once",
+            code="unsupported_recursion",
         )
     for clause in ("order", "limit", "offset"):
         if inner.args.get(clause) is not None:
@@ -96,6 +98,7 @@ def _branches(
                 inner.args[clause],
                 f"{clause.upper()} inside a recursion is not supported",
                 hint="put a bound into WHERE, for example hops < 12",
+                code="unsupported_recursion",
             )
     return _branches(inner.this, names, what, environment) + _branches(
         inner.expression, names, what, environment
@@ -146,6 +149,7 @@ def bind_step(
                 places[0],
                 f"{name!r} must be read where its rows count in each branch of its recursion",
                 hint="read it in FROM, not in a common table that nothing reads",
+                code="unsupported_recursion",
             )
         _check_monotone(plan, name, reference, places[0], environment)
     return plan
@@ -159,7 +163,9 @@ def _check_monotone(
         return
     reason, hint = _why_not_monotone(plan, name)
     if reason:
-        raise environment.unsupported(node, f"{reason} is refused in {name!r}", hint=hint)
+        raise environment.unsupported(
+            node, f"{reason} is refused in {name!r}", hint=hint, code="not_monotone"
+        )
     for child in plan.inputs:
         if refers_to(child, reference):
             _check_monotone(child, name, reference, node, environment)
@@ -259,10 +265,14 @@ def column_names(
             place,
             f"{len(names)} column names for {len(first.schema)} columns",
             hint=f"the first branch gives {', '.join(first.schema.names)}",
+            code="column_count",
         )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise environment.error(
-            place, f"column name {twice!r} is given twice", hint="name the columns: r(a, b)"
+            place,
+            f"column name {twice!r} is given twice",
+            hint="name the columns: r(a, b)",
+            code="duplicate_name",
         )
     return names

@@ -45,7 +45,10 @@ def bind_parsed(binder: NodeBinder, node: exp.Expr) -> Expression:
     given = [node.args.get(argument) for argument in wanted]
     if any(key not in wanted and _is_content(value) for key, value in node.args.items()):
         raise binder.environment.unsupported(
-            node, f"{name} is not called like this", hint=f"write {SIGNATURES[name][0].usage}"
+            node,
+            f"{name} is not called like this",
+            hint=f"write {SIGNATURES[name][0].usage}",
+            code="wrong_arguments",
         )
     return bind_call(binder, name, [a for a in given if isinstance(a, exp.Expr)], node)
 
@@ -79,6 +82,7 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
             node,
             f"the aggregate {name} cannot stand here",
             hint="conditions on aggregates go into HAVING",
+            code="misplaced_aggregate",
         )
     if isinstance(node, exp.AggFunc):
         return environment.unsupported(
@@ -86,23 +90,30 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
             f"the aggregate {node.sql_name()} is not supported",
             hint="aggregates are COUNT, SUM, AVG, MIN, MAX, ARG_MIN, ARG_MAX, STDDEV, VARIANCE, "
             "MEDIAN, PERCENTILE_CONT, ARRAY_AGG, BOOL_AND and BOOL_OR",
+            code="unsupported_aggregate",
         )
     for kind, (message, hint) in _REFUSED.items():
         if isinstance(node, kind):
-            return environment.unsupported(node, message, hint=hint)
+            code = "unsupported_expression"
+            if kind is exp.CurrentTimestamp:
+                code = "current_time"
+            return environment.unsupported(node, message, hint=hint, code=code)
     if not isinstance(node, exp.Func):
         return environment.unsupported(
             node,
             "this expression is not supported",
             hint="see the language reference for operators and functions",
+            code="unsupported_expression",
         )
     name = str(node.this) if isinstance(node, exp.Anonymous) else node.sql_name()
     if name.upper() == "NOW":
         message, hint = _REFUSED[exp.CurrentTimestamp]
-        return environment.unsupported(node, message, hint=hint)
+        return environment.unsupported(node, message, hint=hint, code="current_time")
     close = nearest(name.upper(), KNOWN_NAMES)
     hint = f"did you mean {close}?" if close else f"functions: {', '.join(KNOWN_NAMES)}"
-    return environment.error(node, f"there is no function {name!r:.40}", hint=hint)
+    return environment.error(
+        node, f"there is no function {name!r:.40}", hint=hint, code="unknown_function"
+    )
 
 
 def bind_call(
@@ -121,7 +132,7 @@ def bind_call(
     usage = " or ".join(signature.usage for signature in SIGNATURES[name])
     types_text = ", ".join(argument.dtype for argument in bound)
     raise binder.environment.error(
-        node, f"{name} does not take ({types_text})", hint=f"write {usage}"
+        node, f"{name} does not take ({types_text})", hint=f"write {usage}", code="wrong_arguments"
     )
 
 

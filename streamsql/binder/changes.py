@@ -54,6 +54,7 @@ def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
                 nodes[0],
                 f"{len(nodes)} values for {len(positions)} columns",
                 hint=f"the columns are {definition.schema}",
+                code="column_count",
             )
         values: list[Value] = [None] * len(definition.schema)
         for position, node in zip(positions, nodes, strict=True):
@@ -86,6 +87,7 @@ def _target(name: Name, catalog: Catalog) -> SourceDefinition:
             f"{name.text!r} is a view: its rows follow from other relations",
             span=name.span,
             hint="change the sources it reads",
+            code="not_a_source",
         )
     known = [d.name for d in catalog if isinstance(d, SourceDefinition)]
     close = nearest(name.text, known)
@@ -93,6 +95,7 @@ def _target(name: Name, catalog: Catalog) -> SourceDefinition:
         f"there is no source or table {name.text!r}",
         span=name.span,
         hint=f"did you mean {close}?" if close else "CREATE SOURCE or CREATE TABLE first",
+        code="unknown_relation",
     )
 
 
@@ -108,11 +111,15 @@ def _positions(statement: Insert, definition: SourceDefinition) -> tuple[int, ..
                 f"{definition.name!r} has no column {name.text!r}",
                 span=name.span,
                 hint=f"did you mean {close}?" if close else f"the columns are {schema}",
+                code="unknown_column",
             )
         position = schema.index_of(name.text)
         if position in positions:
             raise BindingError(
-                f"column {name.text!r} is named twice", span=name.span, hint="name it once"
+                f"column {name.text!r} is named twice",
+                span=name.span,
+                hint="name it once",
+                code="duplicate_name",
             )
         positions.append(position)
     return tuple(positions)
@@ -131,23 +138,32 @@ def bind_value(
             node,
             f"{node.name!r:.60} is not a value",
             hint="texts stand in single quotes",
+            code="not_constant",
         )
     bound = binder.bind(node)
     try:
         value: Value = compile_expression(bound)(())
     except (ArithmeticError, ValueError) as error:
         raise environment.error(
-            node, f"this value cannot be computed: {error}", hint="write the value itself"
+            node,
+            f"this value cannot be computed: {error}",
+            hint="write the value itself",
+            code="not_computable",
         ) from None
     if isinstance(value, str) and field.dtype in _TIMES:
         return time_value(value, field.dtype, node, environment)
     if bound.dtype in _TIMES and field.dtype != bound.dtype:
         raise environment.error(
-            node, f"column {field.name!r} is {field.dtype}, but this is {bound.dtype}"
+            node,
+            f"column {field.name!r} is {field.dtype}, but this is {bound.dtype}",
+            code="type_mismatch",
         )
     try:
         return coerce(value, field.dtype)
     except ValueError as error:
         raise environment.error(
-            node, f"column {field.name!r}: {error}", hint=f"it takes {field.dtype}"
+            node,
+            f"column {field.name!r}: {error}",
+            hint=f"it takes {field.dtype}",
+            code="bad_literal",
         ) from None

@@ -58,6 +58,7 @@ def with_close(plan: Plan, place: Span | None, catalog: Catalog) -> Plan:
                 span=place,
                 hint="SELECT window_end, COUNT(*) FROM TUMBLE(s, ts, INTERVAL '1 minute') "
                 "GROUP BY window_start, window_end EMIT ON WINDOW CLOSE",
+                code="emit_without_window",
             )
 
 
@@ -83,6 +84,7 @@ def _closing(plan: Aggregate, place: Span, catalog: Catalog) -> Plan:
         "EMIT ON WINDOW CLOSE needs the end of a window among the groups",
         span=place,
         hint="add window_end to GROUP BY, of TUMBLE, HOP or SESSION in FROM",
+        code="emit_without_window",
     )
 
 
@@ -126,6 +128,7 @@ def _streams(plan: Plan, window: TimeWindow, place: Span) -> list[Scan]:
                 f"EMIT ON WINDOW CLOSE over a join with {node.source!r}, which has no such window",
                 span=place,
                 hint="join with stored tables, or leave EMIT ON WINDOW CLOSE out",
+                code="emit_without_window",
             )
     for node in walk_plan(window.input):
         if not isinstance(node, Scan | Filter | Project | UnionAll):
@@ -133,6 +136,7 @@ def _streams(plan: Plan, window: TimeWindow, place: Span) -> list[Scan]:
                 "EMIT ON WINDOW CLOSE needs windows over a stream as it arrives",
                 span=place,
                 hint="put TUMBLE, HOP or SESSION around the stream itself, and filter below it",
+                code="emit_without_window",
             )
     for scan in inside:
         _check(scan, place)
@@ -146,12 +150,14 @@ def _check(scan: Scan, place: Span) -> None:
             f"a window over {scan.source!r} never closes: its rows are replaced by later ones",
             span=place,
             hint="use a stream without KEY, or leave EMIT ON WINDOW CLOSE out",
+            code="never_late",
         )
     if scan.lateness is None:
         raise BindingError(
             f"a window over {scan.source!r} never closes: it has no watermark",
             span=place,
             hint=f"CREATE SOURCE {scan.source} (…, WATERMARK FOR ts AS ts - INTERVAL '5 s')",
+            code="no_watermark",
         )
 
 
@@ -161,6 +167,7 @@ def _check_time(window: TimeWindow, place: Span) -> None:
             "EMIT ON WINDOW CLOSE needs windows over the event time",
             span=place,
             hint="give the column that WATERMARK names to TUMBLE, HOP or SESSION",
+            code="no_watermark",
         )
 
 

@@ -47,6 +47,7 @@ def unified(
                 node,
                 f"{what} mixes {dtype} and {expression.dtype}",
                 hint=f"CAST one of them, for example CAST(… AS {dtype})",
+                code="type_mismatch",
             )
         dtype = common
     return [converted(expression, dtype) for expression in expressions]
@@ -68,6 +69,7 @@ def comparable(
             node,
             f"{left.dtype} cannot be compared with {right.dtype}",
             hint=_comparison_hint(left, right),
+            code="type_mismatch",
         )
     return left, right
 
@@ -110,7 +112,9 @@ def time_value(text: str, dtype: DataType, node: exp.Expr, environment: Environm
         value = parse_duration(text) if dtype == DataType.INTERVAL else coerce(text, dtype)
     except ValueError as error:
         shape = "'10 min'" if dtype == DataType.INTERVAL else "'2026-01-01T12:00:00Z'"
-        raise environment.error(node, str(error), hint=f"write for example {shape}") from None
+        raise environment.error(
+            node, str(error), hint=f"write for example {shape}", code="bad_literal"
+        ) from None
     if not isinstance(value, int):
-        raise environment.error(node, f"{text!r:.60} is not a {dtype}")
+        raise environment.error(node, f"{text!r:.60} is not a {dtype}", code="bad_literal")
     return value

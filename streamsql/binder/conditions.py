@@ -57,7 +57,10 @@ def bind_is(binder: NodeBinder, node: exp.Expr) -> Expression:
             return Call("COALESCE", (same, Literal(False, _BOOLEAN)), _BOOLEAN)
         case _:
             raise binder.environment.error(
-                node, "IS takes NULL, TRUE or FALSE", hint="use = to compare with a value"
+                node,
+                "IS takes NULL, TRUE or FALSE",
+                hint="use = to compare with a value",
+                code="unsupported_expression",
             )
 
 
@@ -105,9 +108,12 @@ def bind_in(binder: NodeBinder, node: exp.Expr) -> Expression:
             node,
             "IN (query) is not supported",
             hint="join with SELECT DISTINCT … of the inner query instead",
+            code="unsupported_subquery",
         )
     if node.args.get("field") is not None or not node.expressions:
-        raise binder.environment.error(node, "IN needs a list of values", hint="x IN ('a', 'b')")
+        raise binder.environment.error(
+            node, "IN needs a list of values", hint="x IN ('a', 'b')", code="wrong_arguments"
+        )
     value = binder.bind(node.this)
     candidates = []
     for candidate in node.expressions:
@@ -126,12 +132,18 @@ def bind_escape(binder: NodeBinder, node: exp.Expr) -> Expression:
     like = node.this
     if not isinstance(like, exp.Like | exp.ILike):
         raise binder.environment.unsupported(
-            node, "ESCAPE belongs to LIKE and ILIKE", hint="x LIKE '10!%' ESCAPE '!'"
+            node,
+            "ESCAPE belongs to LIKE and ILIKE",
+            hint="x LIKE '10!%' ESCAPE '!'",
+            code="unsupported_expression",
         )
     escape = node.expression
     if isinstance(escape, exp.Literal) and len(escape.name) > 1:
         raise binder.environment.error(
-            escape, "ESCAPE takes one character", hint="x LIKE '10!%' ESCAPE '!'"
+            escape,
+            "ESCAPE takes one character",
+            hint="x LIKE '10!%' ESCAPE '!'",
+            code="wrong_arguments",
         )
     return _like(binder, like, [like.this, like.expression, escape])
 
@@ -148,6 +160,9 @@ def _text(binder: NodeBinder, node: exp.Expr) -> Expression:
     bound = binder.bind(node)
     if bound.dtype not in (DataType.TEXT, DataType.NULL):
         raise binder.environment.error(
-            node, f"LIKE compares TEXT, but this is {bound.dtype}", hint="CAST(… AS TEXT)"
+            node,
+            f"LIKE compares TEXT, but this is {bound.dtype}",
+            hint="CAST(… AS TEXT)",
+            code="type_mismatch",
         )
     return bound

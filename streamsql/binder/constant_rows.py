@@ -24,10 +24,15 @@ def bind_values(node: exp.Values, environment: Environment) -> Plan:
     only(node, environment, "expressions", "alias")
     trees = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     if not trees or not trees[0]:
-        raise environment.error(node, "VALUES needs rows", hint="VALUES (1, 'a'), (2, 'b')")
+        raise environment.error(
+            node, "VALUES needs rows", hint="VALUES (1, 'a'), (2, 'b')", code="column_count"
+        )
     if len(trees) > MAX_ROWS:
         raise environment.unsupported(
-            node, f"more than {MAX_ROWS} rows of VALUES", hint="load them into a table"
+            node,
+            f"more than {MAX_ROWS} rows of VALUES",
+            hint="load them into a table",
+            code="limit_exceeded",
         )
     width = len(trees[0])
     for written, row in zip(node.expressions, trees, strict=True):
@@ -36,6 +41,7 @@ def bind_values(node: exp.Values, environment: Environment) -> Plan:
                 written,
                 f"this row has {len(row)} values, the first one {width}",
                 hint="write NULL for a value that is missing",
+                code="column_count",
             )
     binder = ExpressionBinder(without_outer(environment, "and VALUES cannot read it"), Scope())
     bound = [[binder.bind(value) for value in row] for row in trees]

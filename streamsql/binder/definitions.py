@@ -34,6 +34,7 @@ def define(statement: CreateSource | CreateView | CreateFunction, catalog: Catal
             f"{kind} {existing.name!r} exists already",
             span=statement.name.span,
             hint=f"DROP {kind.upper()} {existing.name} first",
+            code="already_exists",
         )
     if isinstance(statement, CreateFunction):
         return define_function(statement)
@@ -71,6 +72,7 @@ def _schema(statement: CreateSource) -> Schema:
             f"{statement.name.text!r} has no columns",
             span=statement.name.span,
             hint="CREATE SOURCE name (column TYPE, …)",
+            code="missing_columns",
         )
     for column in statement.columns:
         if column.name.text in seen:
@@ -78,6 +80,7 @@ def _schema(statement: CreateSource) -> Schema:
                 f"column {column.name.text!r} is defined twice",
                 span=column.name.span,
                 hint="rename one of them",
+                code="duplicate_name",
             )
         seen.add(column.name.text)
     return Schema.of(*((column.name.text, column.dtype) for column in statement.columns))
@@ -92,6 +95,7 @@ def _position(name: Name, schema: Schema) -> int:
             f"there is no column {name.text!r}",
             span=name.span,
             hint=f"did you mean {close}?" if close else f"columns: {', '.join(schema.names)}",
+            code="unknown_column",
         ) from None
 
 
@@ -99,7 +103,10 @@ def _key(statement: CreateSource, schema: Schema, kind: SourceKind) -> tuple[int
     positions = tuple(_position(name, schema) for name in statement.key)
     if len(set(positions)) != len(positions):
         raise BindingError(
-            "a column appears twice in the key", span=statement.key[0].span, hint="name it once"
+            "a column appears twice in the key",
+            span=statement.key[0].span,
+            hint="name it once",
+            code="duplicate_name",
         )
     if kind != SourceKind.LINK or positions:
         return positions
@@ -108,6 +115,7 @@ def _key(statement: CreateSource, schema: Schema, kind: SourceKind) -> tuple[int
             "a link source needs a source and a destination column",
             span=statement.name.span,
             hint="CREATE LINK SOURCE link (src TEXT, dst TEXT, …)",
+            code="missing_columns",
         )
     return (0, 1)
 
@@ -121,6 +129,7 @@ def _time_column(statement: CreateSource, schema: Schema) -> int | None:
                 f"the watermark column {name.text!r} is {schema.dtypes[position]}",
                 span=name.span,
                 hint=f"declare it {name.text} TIMESTAMP",
+                code="bad_watermark",
             )
         return position
     for position, field in enumerate(schema.fields):
@@ -136,6 +145,7 @@ def _check_table(statement: CreateSource) -> None:
             "a table has no watermark",
             span=statement.watermark.column.span,
             hint="leave it out, or use SOURCE",
+            code="bad_watermark",
         )
 
 
@@ -147,6 +157,7 @@ def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition:
             f"view {name!r} reads itself",
             span=statement.name.span,
             hint=f"CREATE RECURSIVE VIEW {name}(columns) AS base UNION step",
+            code="circular_view",
         )
     definition = ViewDefinition(
         name=name,

@@ -51,6 +51,7 @@ def over_no_rows(
             "a subquery beside an aggregate is not supported in a subquery that reads the query "
             "around it",
             hint="compute one of them in the query around",
+            code="unsupported_subquery",
         )
 
     def change(column: Column) -> Expression:
@@ -62,6 +63,7 @@ def over_no_rows(
                     f"{call.implementation} is not supported in a subquery that reads the query "
                     "around it: its value over no rows is not known",
                     hint="LEFT JOIN a query in FROM that groups by the column",
+                    code="unsupported_subquery",
                 )
             return Literal(0 if call.function in _COUNTS else None, call.dtype)
         return outside.get(column.position, column)

@@ -99,13 +99,17 @@ class Environment:
             node = node.parent
         return None
 
-    def error(self, node: exp.Expr | None, message: str, *, hint: str = "") -> BindingError:
+    def error(
+        self, node: exp.Expr | None, message: str, *, hint: str = "", code: str = ""
+    ) -> BindingError:
         """Return an error about a name, a type or a shape."""
-        return BindingError(message, span=self._some_place(node), hint=hint)
+        return BindingError(message, span=self._some_place(node), hint=hint, code=code)
 
-    def unsupported(self, node: exp.Expr | None, message: str, *, hint: str) -> UnsupportedError:
+    def unsupported(
+        self, node: exp.Expr | None, message: str, *, hint: str, code: str = ""
+    ) -> UnsupportedError:
         """Return an error about something understood but refused."""
-        return UnsupportedError(message, span=self._some_place(node), hint=hint)
+        return UnsupportedError(message, span=self._some_place(node), hint=hint, code=code)
 
     def _some_place(self, node: exp.Expr | None) -> Span:
         return self.place(node) or self.script.span(0, 0)

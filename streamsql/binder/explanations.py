@@ -123,6 +123,7 @@ def bind_what_if(statement: ExplainWhatIf, catalog: Catalog) -> BoundWhatIf:
             "WHAT IF without FOR is about running queries, and there are none here",
             span=statement.span,
             hint="end it with FOR (query), or FOR and the name of a view",
+            code="needs_federation",
         )
     query = bind_query(statement.inner, catalog)
     deletions = tuple(
@@ -170,6 +171,7 @@ def bind_row(values: Sequence[exp.Expr], schema: Schema, script: Script) -> Row:
             values[0] if values else None,
             f"{len(values)} values for a row of {len(schema)} columns",
             hint=f"the query gives {schema}",
+            code="column_count",
         )
     binder = ExpressionBinder(environment, Scope())
     return tuple(
@@ -191,6 +193,7 @@ def _deletion_from(
             f"{len(pattern.values)} values for {len(schema)} columns",
             span=pattern.source.span,
             hint=f"the columns are {schema}",
+            code="column_count",
         )
     environment = Environment(Binding(catalog), script)
     binder = ExpressionBinder(environment, Scope())
@@ -211,6 +214,7 @@ def _column(name: ColumnName, plan: Plan, catalog: Catalog) -> SourceColumn:
             f"{definition.name!r} has no column {wanted!r}",
             span=name.column.span,
             hint=f"did you mean {close}?" if close else f"the columns are {schema}",
+            code="unknown_column",
         )
     position = schema.index_of(wanted)
     if not schema.dtypes[position].is_numeric:
@@ -219,6 +223,7 @@ def _column(name: ColumnName, plan: Plan, catalog: Catalog) -> SourceColumn:
             f"{definition.name}.{wanted} is {schema.dtypes[position]}, not a probability",
             span=name.column.span,
             hint=f"columns with numbers: {', '.join(numbers) or 'none'}",
+            code="type_mismatch",
         )
     return SourceColumn(definition, position)
 
@@ -229,14 +234,16 @@ def _known_source(name: Name, catalog: Catalog) -> SourceDefinition:
     if isinstance(definition, SourceDefinition):
         return definition
     known = [d.name for d in (*catalog.sources, *catalog.tables)]
-    what = f"there is no source or table {name.text!r}"
+    what, code = f"there is no source or table {name.text!r}", "unknown_relation"
     if definition is not None:
+        code = "not_a_source"
         what = f"{name.text!r} is a view: its rows follow from other relations"
     close = nearest(name.text, known)
     raise BindingError(
         what,
         span=name.span,
         hint=f"did you mean {close}?" if close else "SHOW SOURCES or SHOW TABLES",
+        code=code,
     )
 
 
@@ -251,4 +258,5 @@ def _source(name: Name, plan: Plan, catalog: Catalog) -> SourceDefinition:
         what = f"{name.text!r} is a view: its rows follow from other relations"
     close = nearest(name.text, read)
     known = f"it reads {', '.join(read)}" if read else "it reads no source at all"
-    raise BindingError(what, span=name.span, hint=f"did you mean {close}?" if close else known)
+    hint = f"did you mean {close}?" if close else known
+    raise BindingError(what, span=name.span, hint=hint, code="not_a_source")

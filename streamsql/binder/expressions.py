@@ -66,6 +66,7 @@ class ExpressionBinder:
                 node,
                 f"{where} needs a condition, but this is {bound.dtype}",
                 hint="compare it with something, for example … > 0",
+                code="not_a_condition",
             )
         return converted(bound, DataType.BOOLEAN)
 

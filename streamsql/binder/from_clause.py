@@ -91,6 +91,7 @@ class FromBinder:
                         "a subquery, or a condition on the query around, is not supported in ON "
                         "before a RIGHT or FULL JOIN",
                         hint="put the condition into a query in FROM: (SELECT … WHERE …) AS q",
+                        code="unsupported_subquery",
                     )
                 predicates = subqueries.conjuncts([node], subqueries.binder(), "ON")
                 conditions += [Condition(predicate) for predicate in predicates]

@@ -26,12 +26,14 @@ def define_function(statement: CreateFunction) -> FunctionDefinition:
             f"{name.text.upper()} is a function of the language",
             span=name.span,
             hint="give yours another name",
+            code="reserved_name",
         )
     if not is_implementation(statement.implementation):
         raise BindingError(
             f"{statement.implementation!r:.80} names no implementation",
             span=statement.place,
             hint="write 'package.module:name'; the sites have it installed",
+            code="bad_implementation",
         )
     seen: set[str] = set()
     for parameter in statement.parameters:
@@ -40,6 +42,7 @@ def define_function(statement: CreateFunction) -> FunctionDefinition:
                 f"parameter {parameter.name.text!r} is defined twice",
                 span=parameter.name.span,
                 hint="rename one of them",
+                code="duplicate_name",
             )
         seen.add(parameter.name.text)
     if not statement.parameters:
@@ -47,6 +50,7 @@ def define_function(statement: CreateFunction) -> FunctionDefinition:
             f"{what} {name.text!r} has no parameters",
             span=name.span,
             hint="a value that never changes is a constant; to count rows write COUNT(*)",
+            code="missing_columns",
         )
     return FunctionDefinition(
         name=name.text,

@@ -57,7 +57,10 @@ def bind_concat_ws(binder: NodeBinder, node: exp.Expr) -> Expression:
     separator, *parts = [as_text(binder.bind(part)) for part in node.expressions]
     if not parts:
         raise binder.environment.error(
-            node, "CONCAT_WS joins nothing here", hint="CONCAT_WS(separator, text, …)"
+            node,
+            "CONCAT_WS joins nothing here",
+            hint="CONCAT_WS(separator, text, …)",
+            code="wrong_arguments",
         )
     tails = [
         Call(
@@ -120,7 +123,10 @@ def bind_date_part(binder: NodeBinder, node: exp.Expr) -> Expression:
     arguments = list(node.expressions)
     if len(arguments) != 2 or not _is_text(arguments[0]):
         raise binder.environment.error(
-            node, "DATE_PART takes a part and a time", hint="DATE_PART('hour', ts)"
+            node,
+            "DATE_PART takes a part and a time",
+            hint="DATE_PART('hour', ts)",
+            code="wrong_arguments",
         )
     return _part_of(binder, arguments[0].name, arguments[1], node)
 
@@ -129,7 +135,9 @@ def bind_epoch(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind EPOCH(time), the seconds since 1970 or of an interval."""
     arguments = list(node.expressions)
     if len(arguments) != 1:
-        raise binder.environment.error(node, "EPOCH takes a time", hint="EPOCH(ts)")
+        raise binder.environment.error(
+            node, "EPOCH takes a time", hint="EPOCH(ts)", code="wrong_arguments"
+        )
     return _part_of(binder, "EPOCH", arguments[0], node)
 
 
@@ -140,6 +148,7 @@ def _part_of(binder: NodeBinder, written: str, of: exp.Expr, node: exp.Expr) -> 
             of,
             f"EXTRACT takes a TIMESTAMP or an INTERVAL, but this is {time.dtype}",
             hint="CAST(… AS TIMESTAMP), or TO_TIMESTAMP(seconds)",
+            code="wrong_arguments",
         )
     is_interval = time.dtype == DataType.INTERVAL
     part = _part(binder, written, INTERVAL_PARTS if is_interval else TIMESTAMP_PARTS, node)
@@ -153,7 +162,10 @@ def bind_date_trunc(binder: NodeBinder, node: exp.Expr) -> Expression:
     unit = node.args["unit"]
     if not isinstance(unit, exp.Literal | exp.Var | exp.WeekStart) or node.args.get("zone"):
         raise binder.environment.unsupported(
-            node, "DATE_TRUNC takes a constant part; times are UTC", hint="DATE_TRUNC('hour', ts)"
+            node,
+            "DATE_TRUNC takes a constant part; times are UTC",
+            hint="DATE_TRUNC('hour', ts)",
+            code="wrong_arguments",
         )
     return _truncated(binder, unit.name, node.this, node)
 
@@ -161,7 +173,9 @@ def bind_date_trunc(binder: NodeBinder, node: exp.Expr) -> Expression:
 def bind_date(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind DATE(timestamp), the beginning of its day."""
     if node.this is None or node.args.get("zone") or node.expressions:
-        raise binder.environment.error(node, "DATE takes a time", hint="DATE_TRUNC('day', ts)")
+        raise binder.environment.error(
+            node, "DATE takes a time", hint="DATE_TRUNC('day', ts)", code="wrong_arguments"
+        )
     return _truncated(binder, "DAY", node.this, node)
 
 
@@ -172,6 +186,7 @@ def _truncated(binder: NodeBinder, written: str, of: exp.Expr, node: exp.Expr) -
             of,
             f"DATE_TRUNC takes a TIMESTAMP, but this is {time.dtype}",
             hint="DATE_TRUNC('hour', ts)",
+            code="wrong_arguments",
         )
     part = _part(binder, written, TRUNCATIONS, node)
     return Call("DATE_TRUNC", (Literal(part, DataType.TEXT), time), DataType.TIMESTAMP)
@@ -188,6 +203,7 @@ def _part(binder: NodeBinder, written: str, known: tuple[str, ...], node: exp.Ex
         node,
         f"there is no part {written!r:.40} here",
         hint=f"did you mean {close}?" if close else f"parts are {listed}",
+        code="unknown_part",
     )
 
 

@@ -34,7 +34,9 @@ def join_kind(join: exp.Expr, environment: Environment) -> str:
         "ASOF": "ASOF JOIN and ASOF LEFT JOIN take the newest row of the right side",
         "NATURAL": "name the columns: JOIN t USING (x)",
     }.get(method, "exchange the sides: LEFT SEMI JOIN and LEFT ANTI JOIN keep rows of the left one")
-    raise environment.unsupported(join, f"{words} JOIN is not supported", hint=hint)
+    raise environment.unsupported(
+        join, f"{words} JOIN is not supported", hint=hint, code="unsupported_join"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def natural(join: exp.Expr, left: Scope, right: Scope, environment: Environment)
             join,
             "NATURAL JOIN: no column has the same name on both sides",
             hint="JOIN t ON a.x = t.y, or CROSS JOIN t for every pair",
+            code="unknown_column",
         )
     names: list[exp.Expr] = []
     for name in shared:
@@ -130,6 +133,7 @@ def _pair(
             name,
             f"{identifier_text(name)!r} is {one.dtype} on one side and {two.dtype} on the other",
             hint="JOIN … ON CAST(a.x AS …) = b.x",
+            code="type_mismatch",
         )
     return one, two
 
@@ -163,12 +167,14 @@ def as_of(
                 "the ON of an ASOF JOIN takes equalities of columns of the same type and one "
                 "comparison of times, AND-ed",
                 hint=f"{_ASOF_HINT}; filter before it in FROM (SELECT … WHERE …), or in WHERE",
+                code="bad_asof_condition",
             )
     if len(times) != 1:
         raise environment.error(
             node,
             f"an ASOF JOIN compares one pair of times, this one {len(times)}",
             hint=_ASOF_HINT,
+            code="bad_asof_condition",
         )
     ((left_time, right_time, strict),) = times
     return AsOf(left_time, right_time, strict, tuple(keys))

@@ -22,12 +22,17 @@ def bind_late(node: exp.Expr, environment: Environment) -> tuple[str, Plan]:
     """
     (argument, *more) = node.expressions or (None,)
     if more or not isinstance(argument, exp.Column) or argument.table:
-        raise environment.error(node, "LATE takes the name of a stream", hint="FROM LATE(seat)")
+        raise environment.error(
+            node, "LATE takes the name of a stream", hint="FROM LATE(seat)", code="wrong_arguments"
+        )
     name = identifier_text(argument.this)
     definition = environment.binding.catalog.find(name)
     if not isinstance(definition, SourceDefinition):
         raise environment.error(
-            argument, f"there is no stream {name!r}", hint="LATE takes the name of a stream"
+            argument,
+            f"there is no stream {name!r}",
+            hint="LATE takes the name of a stream",
+            code="unknown_relation",
         )
     scan = definition.scan()
     if scan.lateness is None and definition.lateness is not None:
@@ -35,11 +40,13 @@ def bind_late(node: exp.Expr, environment: Environment) -> tuple[str, Plan]:
             argument,
             f"nothing of {name!r} is late: of each key its newest row counts, whenever it comes",
             hint=f"read {name} itself",
+            code="never_late",
         )
     if scan.lateness is None:
         raise environment.error(
             argument,
             f"nothing of {name!r} is late: it has no watermark",
             hint=f"CREATE SOURCE {name} (…, WATERMARK FOR ts AS ts - INTERVAL '5 s')",
+            code="no_watermark",
         )
     return name, msgspec.structs.replace(scan, part=ScanPart.LATE)

@@ -144,6 +144,7 @@ def _without_base(members: list[_Member], environment: Environment) -> Exception
         f"the recursion {names!r} has no base: every branch reads "
         f"{'one of them' if many else names}",
         hint=f"begin {'one of them' if many else 'it'} with a branch that reads none of them",
+        code="recursion_without_base",
     )
 
 
@@ -174,7 +175,10 @@ def _bind_steps(members: list[_Member], environment: Environment, bind: QueryBin
     place = members[0].definition.place
     what = " and ".join(member.name for member in members)
     raise environment.error(
-        place, f"the column types of {what} do not settle", hint="CAST them to one type"
+        place,
+        f"the column types of {what} do not settle",
+        hint="CAST them to one type",
+        code="type_mismatch",
     )
 
 

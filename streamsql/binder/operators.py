@@ -60,7 +60,7 @@ def bind_negation(binder: NodeBinder, node: exp.Expr) -> Expression:
     operand = binder.bind(node.this)
     if operand.dtype not in _NEGATIVE:
         raise binder.environment.error(
-            node, f"{operand.dtype} has no negative", hint="- takes numbers"
+            node, f"{operand.dtype} has no negative", hint="- takes numbers", code="type_mismatch"
         )
     match operand:
         case Literal(value=int() | float() as number, dtype=dtype):
@@ -96,6 +96,7 @@ def _result(
         node,
         f"{left.dtype} {operator} {right.dtype} is not defined",
         hint=_hint(operator, types),
+        code="type_mismatch",
     )
 
 

@@ -90,6 +90,7 @@ def _field(option: Option) -> str | int:
             f"a query has no option {option.name!r:.40}",
             span=option.span,
             hint=f"did you mean {close}?" if close else f"options are {', '.join(NAMES)}",
+            code="unknown_option",
         )
     if option.name == "width":
         return _width(option)
@@ -101,6 +102,7 @@ def _field(option: Option) -> str | int:
             "above zero after the last row from outside that supported them has gone",
             span=option.value_span,
             hint=f"strategies are {', '.join(VALUES['strategy'])}",
+            code="bad_option",
         )
     if value in VALUES[option.name]:
         return value
@@ -112,6 +114,7 @@ def _field(option: Option) -> str | int:
         f"there is no {option.name} {option.value!r:.40}",
         span=option.value_span,
         hint=f"did you mean {close!r}? {known}" if close else known,
+        code="bad_option",
     )
 
 
@@ -125,6 +128,7 @@ def _width(option: Option) -> int:
             f"a width is a whole number from 1 to {MAX_WIDTH}, not {option.value!r:.40}",
             span=option.value_span,
             hint="width = '64': most supports an annotation may have",
+            code="bad_option",
         )
     return width
 
@@ -141,5 +145,6 @@ def _interval(option: Option) -> str:
             f"there is no ship {option.value!r:.40}",
             span=option.value_span,
             hint=f"ship is one of {known}, or an interval such as '250 ms'",
+            code="bad_option",
         )
     return str(micros)

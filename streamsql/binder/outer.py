@@ -63,17 +63,22 @@ class Outer:
                 node,
                 f"{name} belongs to a query two levels further out",
                 hint="select it in the query between, or join the queries in FROM",
+                code="unsupported_correlation",
             )
         if self.blocked:
             raise environment.unsupported(
                 node,
                 f"{name} belongs to the query around this one, {self.blocked}",
                 hint="read it in the WHERE of a subquery, or join the queries in FROM",
+                code="unsupported_correlation",
             )
         if len(found) > 1:
             owners = ", ".join(f"{c.table}.{c.name}" for c in found)
             raise environment.error(
-                node, f"column {name!r} is ambiguous", hint=f"write one of {owners}"
+                node,
+                f"column {name!r} is ambiguous",
+                hint=f"write one of {owners}",
+                code="ambiguous_column",
             )
         number = found[0].position
         if self.places is None:
@@ -83,6 +88,7 @@ class Outer:
                 node,
                 f"{name} of the query around this one cannot be read here",
                 hint="read it in the WHERE of the subquery, or join the queries in FROM",
+                code="unsupported_correlation",
             )
         return replace(found[0], position=self.places[number])
 

@@ -108,7 +108,10 @@ class Outputs:
         distinct = self.select.args.get("distinct") is not None
         if distinct or len(found) > 1 or (clause is None and not may_rank(self.select)):
             raise self.environment.unsupported(
-                window, "a ROW_NUMBER() that nothing bounds is not supported", hint=HINT
+                window,
+                "a ROW_NUMBER() that nothing bounds is not supported",
+                hint=HINT,
+                code="unbounded_row_number",
             )
         bounds = None if clause is None else self._qualified(tests, window, number)
         only(window, self.environment, "this", "partition_by", "order", "over")
@@ -133,6 +136,7 @@ class Outputs:
                 "QUALIFY takes one ROW_NUMBER() compared with numbers",
                 hint="QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3; other "
                 "conditions go into WHERE and HAVING",
+                code="unbounded_row_number",
             )
         bounds = Bounds()
         bounds.narrow_all(said)
@@ -141,6 +145,7 @@ class Outputs:
                 self.items[number].node,
                 "a ROW_NUMBER() chooses rows, but numbers of several rows are not shown",
                 hint="leave it out of the select list and keep it in QUALIFY",
+                code="unbounded_row_number",
             )
         return bounds
 
@@ -195,6 +200,7 @@ class Outputs:
                 self.nodes[width],
                 "with DISTINCT, ORDER BY takes columns of the select list only",
                 hint="select it, or group by the columns and order by MIN or MAX of it",
+                code="unsupported_order",
             )
 
 

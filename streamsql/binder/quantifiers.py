@@ -96,7 +96,10 @@ def bind_value(joins: Joins, binder: ExpressionBinder, node: exp.Expr) -> Expres
 def _check_query(joins: Joins, node: exp.Expr) -> None:
     if not is_query(node):
         raise joins.environment.unsupported(
-            node, "ANY and ALL take a query here", hint="x IN ('a', 'b') takes a list of values"
+            node,
+            "ANY and ALL take a query here",
+            hint="x IN ('a', 'b') takes a list of values",
+            code="unsupported_subquery",
         )
 
 

@@ -175,6 +175,7 @@ def unbounded(node: exp.Expr | None, environment: Environment, name: str) -> Uns
         f"the ROW_NUMBER() {name!r} is read here without a bound: numbers of all rows are not "
         "maintained, only the first rows of each partition",
         hint=f"add {name} <= 3 or {name} = 1 to the conditions of this query (AND, not OR)",
+        code="unbounded_row_number",
     )
 
 
@@ -192,4 +193,5 @@ def check_ranks(plan: Plan, binding: Binding) -> None:
                 "this ROW_NUMBER() is read where no condition bounds it",
                 span=binding.ranked[node][1],
                 hint=HINT,
+                code="unbounded_row_number",
             )

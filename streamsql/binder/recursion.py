@@ -38,6 +38,7 @@ def bind_recursive(
             place,
             f"the recursion {name!r} has no base: every branch reads {name}",
             hint=f"begin with a branch that does not read {name}",
+            code="recursion_without_base",
         )
     base = bind_base(base_trees, environment, bind)
     names = column_names(definition.columns, base[0], place, environment)
@@ -92,5 +93,8 @@ class _Steps:
                 return steps, types
             types = wider
         raise environment.error(
-            node, f"the column types of {what} do not settle", hint="CAST them to one type"
+            node,
+            f"the column types of {what} do not settle",
+            hint="CAST them to one type",
+            code="type_mismatch",
         )

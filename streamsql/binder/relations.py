@@ -74,13 +74,17 @@ def bind_relation(
             return Relation(renamed(plan, alias, environment), shown, node)
         case exp.Lateral() | exp.Unnest():
             raise environment.unsupported(
-                node, "LATERAL and UNNEST are not supported", hint="join with a query in FROM"
+                node,
+                "LATERAL and UNNEST are not supported",
+                hint="join with a query in FROM",
+                code="not_a_relation",
             )
         case _:
             raise environment.unsupported(
                 node,
                 "this cannot stand in FROM",
                 hint="name a source, table or view, or write (SELECT …) AS name",
+                code="not_a_relation",
             )
 
 
@@ -88,7 +92,10 @@ def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) ->
     only(node, environment, "this", "alias", "joins")
     if node.args.get("joins"):
         raise environment.unsupported(
-            node, "a join in parentheses is not supported", hint="leave the parentheses out"
+            node,
+            "a join in parentheses is not supported",
+            hint="leave the parentheses out",
+            code="unsupported_join",
         )
     alias = node.args.get("alias")
     plan = bind(node.this, environment)
@@ -124,10 +131,13 @@ def with_names(
             node,
             f"{len(names)} column names for {len(plan.schema)} columns",
             hint=f"the query gives {', '.join(plan.schema.names)}",
+            code="column_count",
         )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise environment.error(node, f"column name {twice!r} is given twice")
+        raise environment.error(
+            node, f"column name {twice!r} is given twice", code="duplicate_name"
+        )
     if tuple(names) == plan.schema.names:
         return plan
     if isinstance(plan, Project):
@@ -145,6 +155,7 @@ def _time_window(
                 written.args["stream_window"],
                 f"{node.this.args['kind']} takes no window behind it",
                 hint="put it behind the stream inside the parentheses",
+                code="misplaced_window",
             )
     inner = bind_relation(node.this.this, environment, bind, bind_view)
     plan = bind_time_window(node.this, inner.plan, inner.scope(0), environment)
@@ -181,9 +192,13 @@ def _function_in_from(node: exp.Table, environment: Environment) -> Exception:
             node,
             f"{name} cannot stand in FROM",
             hint=f"{name}(SELECT …) stands around the whole query",
+            code="not_a_relation",
         )
     return environment.unsupported(
-        node, "a function cannot stand in FROM", hint="name a source, table or view"
+        node,
+        "a function cannot stand in FROM",
+        hint="name a source, table or view",
+        code="not_a_relation",
     )
 
 
@@ -202,6 +217,7 @@ def _named(name: str, node: exp.Table, environment: Environment, bind_view: View
                 node,
                 f"{definition.name!r} is a {kind_of(definition)}: it does not stand in FROM",
                 hint=f"call it in the select list: {definition.usage}",
+                code="not_a_relation",
             )
         case None:
             raise _unknown(name, node, environment)
@@ -216,7 +232,9 @@ def _unknown(name: str, node: exp.Table, environment: Environment) -> BindingErr
         hint = "SHOW SOURCES, SHOW TABLES and SHOW VIEWS list what there is"
     else:
         hint = "CREATE SOURCE, CREATE TABLE or CREATE VIEW first"
-    return environment.error(node.this, f"there is no source, table or view {name!r}", hint=hint)
+    return environment.error(
+        node.this, f"there is no source, table or view {name!r}", hint=hint, code="unknown_relation"
+    )
 
 
 def _view(
@@ -231,6 +249,7 @@ def _view(
             hint="a view cannot read itself through another one: define both in one WITH RECURSIVE"
             if name != environment.expanding[-1]
             else "CREATE RECURSIVE VIEW name(columns) AS base UNION step",
+            code="circular_view",
         )
     cached = environment.binding.views.get(name)
     if cached is not None:
@@ -240,7 +259,7 @@ def _view(
     try:
         query = parse_statement(definition.query)
         if not isinstance(query, Query):
-            raise environment.error(node, f"view {name!r} holds no query")
+            raise environment.error(node, f"view {name!r} holds no query", code="unsupported_query")
         inner = replace(
             environment,
             script=query.script,
@@ -273,7 +292,8 @@ def _inside_view(
                 f"the library view {definition.name} {needs}; create what is missing as a source, "
                 "table or view of that name"
             )
-    return environment.error(node, f"in view {definition.name!r}: {message}", hint=hint)
+    message = f"in view {definition.name!r}: {message}"
+    return environment.error(node, message, hint=hint, code=error.code)
 
 
 def _needs(definition: ViewDefinition) -> str:
@@ -288,7 +308,9 @@ def _window_of(node: exp.Table, environment: Environment) -> StreamWindow | None
     alias = node.args.get("alias")
     second = alias.args.get("stream_window") if alias is not None else None
     if first is not None and second is not None:
-        raise environment.error(second, "a stream takes one window", hint="leave one out")
+        raise environment.error(
+            second, "a stream takes one window", hint="leave one out", code="misplaced_window"
+        )
     return first if first is not None else second
 
 
@@ -296,7 +318,10 @@ def _refuse_window(alias: exp.Expr, environment: Environment, what: str, hint: s
     window = alias.args.get("stream_window")
     if window is not None:
         raise environment.error(
-            window, f"{what} takes no window: windows stand on streams only", hint=hint
+            window,
+            f"{what} takes no window: windows stand on streams only",
+            hint=hint,
+            code="misplaced_window",
         )
 
 
@@ -311,12 +336,14 @@ def _windowed(plan: Plan, name: str, window: StreamWindow, environment: Environm
             f"{name!r} is {what}, and windows stand on streams only: what is derived expires with "
             "the rows it rests on",
             hint=f"put the window inside the definition of {name}, after the stream",
+            code="misplaced_window",
         )
     if plan.kind == "table":
         raise environment.error(
             window,
             f"{name!r} is a stored table: its rows do not expire, so it takes no window",
             hint="leave the window out",
+            code="misplaced_window",
         )
     if kind == WindowKind.NOW:
         environment.binding.warn(
@@ -335,11 +362,14 @@ def _partition_columns(window: StreamWindow, environment: Environment) -> list[e
     columns = window.args.get("partition_by") or []
     for column in columns:
         if not isinstance(column, exp.Column):
-            raise environment.error(column, "PARTITION BY takes columns of the stream")
+            raise environment.error(
+                column, "PARTITION BY takes columns of the stream", code="bad_window"
+            )
     if columns and window.args["kind"] != "ROWS":
         raise environment.unsupported(
             columns[0],
             "PARTITION BY makes a difference for ROWS only",
             hint="leave it out",
+            code="bad_window",
         )
     return list(columns)

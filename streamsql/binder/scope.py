@@ -101,7 +101,10 @@ class Scope:
         """
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
             raise environment.error(
-                node, "a column is written name or table.name", hint="there are no schemas"
+                node,
+                "a column is written name or table.name",
+                hint="there are no schemas",
+                code="bad_column_name",
             )
         name = identifier_text(node.this)
         qualifier = node.args.get("table")
@@ -120,13 +123,17 @@ class Scope:
         if len(found) > 1:
             owners = ", ".join(f"{c.table}.{c.name}" for c in found)
             raise environment.error(
-                node, f"column {name!r} is ambiguous", hint=f"write one of {owners}"
+                node,
+                f"column {name!r} is ambiguous",
+                hint=f"write one of {owners}",
+                code="ambiguous_column",
             )
         if found[0].rank:
             raise environment.unsupported(
                 node,
                 f"{name!r} is a ROW_NUMBER() here, which chooses rows but is not shown",
                 hint=f"leave it out of the select list; one row each ({name} = 1) may show it",
+                code="unbounded_row_number",
             )
         return found[0]
 
@@ -141,7 +148,12 @@ class Scope:
         close = nearest(table, self.tables)
         known = ", ".join(self.tables) or "none: the query has no FROM"
         hint = f"did you mean {close}?" if close else f"known here: {known}"
-        raise environment.error(node, f"there is no relation {table!r} in this FROM", hint=hint)
+        raise environment.error(
+            node,
+            f"there is no relation {table!r} in this FROM",
+            hint=hint,
+            code="unknown_qualifier",
+        )
 
     def unknown(self, node: exp.Column, name: str, environment: Environment) -> Exception:
         """Return the error about a column that is not there."""
@@ -153,4 +165,6 @@ class Scope:
         close = nearest(name, names)
         shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
         hint = f"did you mean {close}?" if close else f"columns here: {shown or 'none'}"
-        return environment.error(node, f"there is no column {name!r}", hint=hint)
+        return environment.error(
+            node, f"there is no column {name!r}", hint=hint, code="unknown_column"
+        )

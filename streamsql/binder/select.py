@@ -173,6 +173,7 @@ def _group_target(
                 node,
                 f"GROUP BY {node.name}: there is no such column in the select list",
                 hint=f"positions go from 1 to {len(items)}",
+                code="unknown_position",
             )
         return items[position - 1].node
     if isinstance(node, exp.Column) and node.args.get("table") is None:

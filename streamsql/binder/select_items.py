@@ -32,12 +32,17 @@ def select_items(select: exp.Select, scope: Scope, environment: Environment) -> 
     """
     items: list[SelectItem] = []
     if not select.expressions:
-        raise environment.error(select, "the select list is empty", hint="SELECT * FROM …")
+        raise environment.error(
+            select, "the select list is empty", hint="SELECT * FROM …", code="empty_select"
+        )
     for number, node in enumerate(select.expressions, start=1):
         items += _expanded(node, number, scope, environment)
         if len(items) > MAX_ITEMS:
             raise environment.unsupported(
-                node, f"more than {MAX_ITEMS} columns in one query", hint="name fewer columns"
+                node,
+                f"more than {MAX_ITEMS} columns in one query",
+                hint="name fewer columns",
+                code="limit_exceeded",
             )
     return items
 
@@ -78,7 +83,9 @@ def _star(node: exp.Expr, scope: Scope, environment: Environment) -> list[Select
     if qualifier is None:
         columns = scope.visible()
         if not columns:
-            raise environment.error(node, "* needs a FROM", hint="SELECT * FROM source")
+            raise environment.error(
+                node, "* needs a FROM", hint="SELECT * FROM source", code="missing_from"
+            )
     else:
         table = identifier_text(qualifier)
         scope.check_table(table, qualifier, environment)
@@ -90,6 +97,7 @@ def _star(node: exp.Expr, scope: Scope, environment: Environment) -> list[Select
                 node,
                 f"* would show {column.name!r}, a ROW_NUMBER() that chooses rows but is not shown",
                 hint="name the columns you want",
+                code="unbounded_row_number",
             )
         tree = exp.Column(this=exp.to_identifier(column.name, quoted=True))
         tree.meta.update(node.meta)

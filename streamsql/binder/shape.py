@@ -50,6 +50,7 @@ def queries_refused(environment: Environment, where: str) -> Callable[[exp.Expr]
                 node,
                 f"a subquery in {where} is not supported",
                 hint="compute it in a query in FROM: (SELECT …, (SELECT …) AS x FROM …) AS q",
+                code="unsupported_subquery",
             )
 
     return check
@@ -70,4 +71,4 @@ def only(node: exp.Expr, environment: Environment, *allowed: str) -> None:
         )
         place = value[0] if isinstance(value, list) else value
         where = place if isinstance(place, exp.Expr) and environment.place(place) else node
-        raise environment.unsupported(where, message, hint=hint)
+        raise environment.unsupported(where, message, hint=hint, code="unsupported_clause")

@@ -49,13 +49,12 @@ def bind_needles(
             f"{len(parts)} value{'s' * (len(parts) > 1)} on the left, but the query gives {width} "
             f"column{'s' * (width > 1)}",
             hint="x IN (SELECT y …), or (a, b) IN (SELECT c, d …)",
+            code="column_count",
         )
     return [binder.bind(part) for part in parts]
 
 
-def equal(
-    needles: list[Expression], own: list[Column], node: exp.Expr, joins: Joins
-) -> list[Call]:
+def equal(needles: list[Expression], own: list[Column], node: exp.Expr, joins: Joins) -> list[Call]:
     """Return the equalities of values with the columns of a subquery."""
     sides = [comparable(a, b, node, joins.environment) for a, b in zip(needles, own, strict=True)]
     return [Call("=", pair, _BOOLEAN) for pair in sides]
@@ -67,7 +66,10 @@ def scalar(joins: Joins, node: exp.Expr, block: Block) -> Expression:
     width = len(block.plan.schema) - block.prefix
     if width != 1:
         raise environment.error(
-            node, f"a query used as a value gives one column, this one {width}", hint="(SELECT x …)"
+            node,
+            f"a query used as a value gives one column, this one {width}",
+            hint="(SELECT x …)",
+            code="column_count",
         )
     if block.empty is None and not block.correlated and exactly_one(block.plan):
         return joins.join(node, block, block.plan, JoinKind.INNER)[0]
@@ -77,6 +79,7 @@ def scalar(joins: Joins, node: exp.Expr, block: Block) -> Expression:
             "this query used as a value could give more than one row",
             hint="aggregate it (SELECT MAX(x) …), add ORDER BY … LIMIT 1, or select by the whole "
             "key; IN and EXISTS take any number of rows",
+            code="subquery_rows",
         )
     own = joins.join(node, block, block.plan, JoinKind.LEFT)
     value = own[block.prefix]
@@ -127,6 +130,7 @@ def quantified(joins: Joins, binder: ExpressionBinder, written: Comparison) -> E
             "rows are compared with a query only as a condition of its own, as in WHERE … AND "
             "(a, b) IN (SELECT …)",
             hint="write EXISTS (SELECT 1 … WHERE c = a AND d = b)",
+            code="unsupported_subquery",
         )
     (value,) = needles
     if block.empty is not None or (not block.correlated and exactly_one(block.plan)):

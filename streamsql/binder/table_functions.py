@@ -70,6 +70,7 @@ def bind_time_window(
             node,
             f"every row would be in {-(-size // hop)} windows; at most {MAX_COPIES} are allowed",
             hint="HOP takes the hop first and the size second",
+            code="bad_window",
         )
     return HopWindow(relation, position, size, hop, offset % hop)
 
@@ -80,6 +81,7 @@ def _check_relation(kind: str, node: exp.Expr, relation: Plan, environment: Envi
             node,
             f"{kind} cannot stand on the recursion being defined: windows stand on base relations",
             hint="put it around the stream that the recursion reads, or around its result",
+            code="misplaced_window",
         )
     taken = next((name for name in WINDOW_COLUMNS if name in relation.schema.names), None)
     if taken is not None:
@@ -87,6 +89,7 @@ def _check_relation(kind: str, node: exp.Expr, relation: Plan, environment: Envi
             node,
             f"{kind} adds a column {taken!r}, but the relation has one of that name",
             hint=f"give it another name in a query inside the parentheses: {taken} AS earlier",
+            code="duplicate_name",
         )
 
 
@@ -99,7 +102,10 @@ def _arguments(kind: str, node: exp.Expr, environment: Environment) -> list[exp.
 
 def _usage(kind: str, node: exp.Expr, environment: Environment) -> Exception:
     return environment.error(
-        node, f"{kind} does not take these arguments", hint=f"write {_USAGE[kind]}"
+        node,
+        f"{kind} does not take these arguments",
+        hint=f"write {_USAGE[kind]}",
+        code="wrong_arguments",
     )
 
 
@@ -111,6 +117,7 @@ def _time(kind: str, bound: Expression, node: exp.Expr, environment: Environment
         node,
         f"{kind} needs a TIMESTAMP column here, but this is {what}",
         hint=f"write {_USAGE[kind]}; a computed time is a column of a query in place of s",
+        code="bad_window",
     )
 
 
@@ -129,11 +136,17 @@ def _duration(kind: str, node: exp.Expr, binder: ExpressionBinder, *, zero: bool
         value = None
     if not isinstance(value, int):
         raise binder.environment.error(
-            node, f"{kind} needs a constant duration here", hint=f"write {_USAGE[kind]}"
+            node,
+            f"{kind} needs a constant duration here",
+            hint=f"write {_USAGE[kind]}",
+            code="bad_window",
         )
     if value < 0 or (value == 0 and not zero):
         raise binder.environment.error(
-            node, f"{kind} needs a duration longer than nothing", hint=f"write {_USAGE[kind]}"
+            node,
+            f"{kind} needs a duration longer than nothing",
+            hint=f"write {_USAGE[kind]}",
+            code="bad_window",
         )
     return value
 
@@ -142,5 +155,8 @@ def _key(bound: Expression, node: exp.Expr, environment: Environment) -> int:
     if isinstance(bound, Column):
         return bound.position
     raise environment.error(
-        node, "the keys of SESSION are columns", hint="SESSION(s, ts, gap, key): name a column of s"
+        node,
+        "the keys of SESSION are columns",
+        hint="SESSION(s, ts, gap, key): name a column of s",
+        code="bad_window",
     )

@@ -34,7 +34,10 @@ def extent(tree: exp.Expr, environment: Environment) -> Extent | None:
         options = limit.args.get("limit_options")
         if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
             raise environment.unsupported(
-                limit, "FETCH takes a number of rows here", hint="FETCH FIRST 5 ROWS ONLY"
+                limit,
+                "FETCH takes a number of rows here",
+                hint="FETCH FIRST 5 ROWS ONLY",
+                code="bad_limit",
             )
         count = limit.args.get("count")
         most = 1 if count is None else _count(count, "FETCH", environment)
@@ -56,7 +59,7 @@ def _count(node: exp.Expr, word: str, environment: Environment) -> int:
     text = node.name if isinstance(node, exp.Literal) and not node.args.get("is_string") else ""
     if not text.isdigit() or len(text) > 12:
         raise environment.error(
-            node, f"{word} takes a whole number of rows", hint=f"write {word} 10"
+            node, f"{word} takes a whole number of rows", hint=f"write {word} 10", code="bad_limit"
         )
     return int(text)
 
@@ -74,7 +77,10 @@ def ordered_nodes(clause: exp.Expr | None, environment: Environment) -> list[exp
     for node in clause.expressions:
         if not isinstance(node, exp.Ordered):
             raise environment.unsupported(
-                node, "this cannot stand in ORDER BY", hint="ORDER BY column DESC, other"
+                node,
+                "this cannot stand in ORDER BY",
+                hint="ORDER BY column DESC, other",
+                code="unsupported_order",
             )
         only(node, environment, "this", "desc", "nulls_first")
         nodes.append(node)
@@ -100,6 +106,7 @@ def ordinal(node: exp.Expr, width: int, environment: Environment) -> int | None:
             node,
             f"ORDER BY {node.name}: there is no such column in the select list",
             hint=f"positions go from 1 to {width}",
+            code="unknown_position",
         )
     return position - 1
 
@@ -121,6 +128,7 @@ def output_order(tree: exp.Expr, schema: Schema, environment: Environment) -> tu
                 hint=f"did you mean {close}?"
                 if close
                 else "select it, or add LIMIT; the order of a whole result is only how it is shown",
+                code="unsupported_order",
             )
         keys.append(sort_key(node, position))
     return tuple(keys)

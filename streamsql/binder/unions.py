@@ -40,6 +40,7 @@ def common_types(
                 node,
                 f"branch {number} of this {what} has {len(row)} columns, branch 1 has {len(first)}",
                 hint=f"branch 1 gives {', '.join(branches[0].schema.names)}",
+                code="column_count",
             )
     result: list[DataType] = []
     for position in range(len(first)):
@@ -53,6 +54,7 @@ def common_types(
                     f"column {name!r} of this {what} is {dtype} in one branch and "
                     f"{row[position]} in branch {number}",
                     hint=f"CAST(… AS {dtype}) in one of them",
+                    code="type_mismatch",
                 )
             dtype = common
         result.append(dtype)

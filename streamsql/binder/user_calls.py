@@ -59,5 +59,6 @@ def checked_arguments(
             node,
             f"{definition.name} does not take ({given})",
             hint=f"it is {definition.usage}",
+            code="wrong_arguments",
         )
     return tuple(converted(a, dtype) for a, dtype in zip(bound, types, strict=True))

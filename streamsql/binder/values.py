@@ -28,7 +28,9 @@ _CAST_HINTS = {
 def bind_column(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind `name` or `table.name`."""
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
-        raise binder.environment.unsupported(node, "* is not a value here", hint="name the column")
+        raise binder.environment.unsupported(
+            node, "* is not a value here", hint="name the column", code="unsupported_expression"
+        )
     return binder.scope.read(binder.scope.resolve(node, binder.environment))
 
 
@@ -42,7 +44,10 @@ def bind_identifier(binder: NodeBinder, node: exp.Expr) -> Expression:
 def bind_dot(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Refuse `a.b.c.d`."""
     raise binder.environment.error(
-        node, "a column is written name or table.name", hint="there are no nested columns"
+        node,
+        "a column is written name or table.name",
+        hint="there are no nested columns",
+        code="bad_column_name",
     )
 
 
@@ -54,7 +59,10 @@ def bind_literal(binder: NodeBinder, node: exp.Expr) -> Expression:
         return number_literal(node.name)
     except ValueError:
         raise binder.environment.error(
-            node, f"{node.name!r:.40} is not a number", hint="numbers fit 64 bits"
+            node,
+            f"{node.name!r:.40} is not a number",
+            hint="numbers fit 64 bits",
+            code="bad_literal",
         ) from None
 
 
@@ -98,7 +106,7 @@ def bind_interval(binder: NodeBinder, node: exp.Expr) -> Expression:
     amount, unit = node.args.get("this"), node.args.get("unit")
     if not isinstance(amount, exp.Literal) or (unit is not None and not unit.name):
         raise binder.environment.unsupported(
-            node, "an interval is a constant", hint="INTERVAL '1 min' * number"
+            node, "an interval is a constant", hint="INTERVAL '1 min' * number", code="not_constant"
         )
     text = f"{amount.name} {unit.name}" if unit is not None else amount.name
     micros = time_value(text, DataType.INTERVAL, node, binder.environment)
@@ -114,6 +122,7 @@ def bind_cast(binder: NodeBinder, node: exp.Expr) -> Expression:
             node,
             f"there is no type {written!r:.40}",
             hint="types are TEXT, INTEGER, DOUBLE, BOOLEAN, TIMESTAMP and INTERVAL",
+            code="unknown_type",
         )
     value = binder.bind(node.this)
     if value.dtype == target:
@@ -129,6 +138,7 @@ def bind_cast(binder: NodeBinder, node: exp.Expr) -> Expression:
             hint=_CAST_HINTS.get(
                 (value.dtype, target), "subtract two TIMESTAMPs to get an INTERVAL"
             ),
+            code="unsupported_cast",
         )
     if isinstance(value, Literal):
         return _constant(binder, value, target, node)
@@ -145,6 +155,9 @@ def _constant(binder: NodeBinder, value: Literal, target: DataType, node: exp.Ex
     result = cast(value.value, target)
     if result is None and value.value is not None:
         raise binder.environment.error(
-            node, f"{value.value!r:.60} is not a {target}", hint="write the value as that type"
+            node,
+            f"{value.value!r:.60} is not a {target}",
+            hint="write the value as that type",
+            code="bad_literal",
         )
     return Literal(result, target)

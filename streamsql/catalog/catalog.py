@@ -26,6 +26,7 @@ class Catalog:
             raise BindingError(
                 f"{kind_of(existing)} {definition.name!r} exists already",
                 hint=f"DROP {kind_of(existing).upper()} {definition.name} first",
+                code="already_exists",
             )
         self._by_name[definition.name.lower()] = definition
 
@@ -40,7 +41,11 @@ class Catalog:
             BindingError: There is none of that name.
         """
         if name.lower() not in self._by_name:
-            raise BindingError(f"there is nothing of the name {name!r}", hint="SHOW SOURCES")
+            raise BindingError(
+                f"there is nothing of the name {name!r}",
+                hint="SHOW SOURCES",
+                code="unknown_relation",
+            )
         return self._by_name.pop(name.lower())
 
     def __iter__(self) -> Iterator[Definition]:

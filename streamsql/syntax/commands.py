@@ -51,12 +51,17 @@ def parse_insert(cursor: Cursor, common: dict[str, Any]) -> Insert:
         cursor.refuse(
             "INSERT takes rows, not a query",
             hint="CREATE VIEW name AS SELECT … keeps a query's answer under a name",
+            code="unsupported_statement",
         )
     cursor.expect("VALUES", hint="INSERT INTO source VALUES (…), (…)")
     rows = [_row(cursor)]
     while cursor.accept(","):
         if len(rows) >= MAX_INSERTED:
-            cursor.refuse(f"more than {MAX_INSERTED} rows in one INSERT", hint="split it")
+            cursor.refuse(
+                f"more than {MAX_INSERTED} rows in one INSERT",
+                hint="split it",
+                code="limit_exceeded",
+            )
         rows.append(_row(cursor))
     cursor.end(hint="rows are separated by commas")
     return Insert(**common, source=source, columns=columns, rows=tuple(rows))
@@ -67,7 +72,12 @@ def _row(cursor: Cursor) -> tuple[exp.Expr, ...]:
     here = cursor.here()
     runs = cursor.until_closing()
     if any(not run for run in runs):
-        raise QuerySyntaxError("a value is missing in this row", span=here, hint="NULL is a value")
+        raise QuerySyntaxError(
+            "a value is missing in this row",
+            span=here,
+            hint="NULL is a value",
+            code="unexpected_token",
+        )
     return tuple(parse_expression(cursor.script, run) for run in runs)
 
 
@@ -94,7 +104,11 @@ def parse_subscribe(cursor: Cursor, common: dict[str, Any]) -> Subscribe:
         words, options = _subscription_options(cursor)
         inner = with_options(inner, options)
     if cursor.at("ENVELOPE"):
-        cursor.refuse("ENVELOPE is not supported", hint="changes come as signed rows")
+        cursor.refuse(
+            "ENVELOPE is not supported",
+            hint="changes come as signed rows",
+            code="unsupported_statement",
+        )
     cursor.end()
     return Subscribe(
         **common, inner=inner, snapshot="SNAPSHOT" in words, progress="PROGRESS" in words
@@ -174,10 +188,10 @@ def parse_advance(cursor: Cursor, common: dict[str, Any]) -> AdvanceTime:
     try:
         value = parse_duration(text) if word == "BY" else coerce(text, DataType.TIMESTAMP)
     except ValueError as error:
-        raise QuerySyntaxError(str(error), span=span, hint=hint) from None
+        raise QuerySyntaxError(str(error), span=span, hint=hint, code="bad_time") from None
     cursor.end(hint=hint)
     if not isinstance(value, int):
-        raise QuerySyntaxError("expected a time", span=span, hint=hint)
+        raise QuerySyntaxError("expected a time", span=span, hint=hint, code="bad_time")
     if word == "BY":
         return AdvanceTime(**common, by=value)
     return AdvanceTime(**common, to=value)

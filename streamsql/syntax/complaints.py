@@ -35,6 +35,7 @@ _SYMBOLS = {
     "Neg": "-",
     "If": "WHEN",
 }
+_TOO_LARGE = "the statement is too large"
 _COMMON_TABLE = "WITH name AS (SELECT …) SELECT …"
 
 
@@ -43,9 +44,15 @@ def reworded(script: Script, tokens: Sequence[Token], error: PlacedParseError) -
     last = tokens[-1]
     place = script.span(last.end + 1, last.end) if error.at_end else script.span_of(error.token)
     message, hint = _description(error)
+    code = "unexpected_end" if error.at_end else "unexpected_token"
+    if message in ("expected )", "expected ]", "expected }"):
+        code = "unclosed_bracket"
+    elif message == _TOO_LARGE:
+        code = "limit_exceeded"
     if error.at_end:
         message += ", but the statement ends"
-    return QuerySyntaxError(message, span=place, hint=_keyword_hint(tokens, error) or hint)
+    hint = _keyword_hint(tokens, error) or hint
+    return QuerySyntaxError(message, span=place, hint=hint, code=code)
 
 
 def _description(error: PlacedParseError) -> tuple[str, str]:
@@ -71,7 +78,7 @@ def _description(error: PlacedParseError) -> tuple[str, str]:
         what = expected.group(1).replace("table name", "the name of a source, table or view")
         return f"expected {what}", _expected_hint(what, found)
     if text.startswith("Maximum number of AST nodes"):
-        return "the statement is too large", "split it into views"
+        return _TOO_LARGE, "split it into views"
     plain = text.split("<class", maxsplit=1)[0].strip(" .'")
     if plain[1:2].islower():
         plain = plain[0].lower() + plain[1:]

@@ -199,12 +199,13 @@ class Cursor:
         last = self._tokens[-1]
         return self.script.span(last.end + 1, last.end)
 
-    def fail(self, message: str, *, hint: str = "") -> NoReturn:
+    def fail(self, message: str, *, hint: str = "", code: str = "") -> NoReturn:
         """Refuse what is next."""
         token = self.token
         found = f"but found {shown(token)!r}" if token is not None else "but the statement ends"
-        raise QuerySyntaxError(f"{message}, {found}", span=self.here(), hint=hint)
+        code = code or ("unexpected_end" if token is None else "unexpected_token")
+        raise QuerySyntaxError(f"{message}, {found}", span=self.here(), hint=hint, code=code)
 
-    def refuse(self, message: str, *, hint: str = "") -> NoReturn:
+    def refuse(self, message: str, *, hint: str = "", code: str = "") -> NoReturn:
         """Refuse what is next although it is understood."""
-        raise UnsupportedError(message, span=self.here(), hint=hint)
+        raise UnsupportedError(message, span=self.here(), hint=hint, code=code)

@@ -63,9 +63,16 @@ def parse_create(
         UnsupportedError: Another kind of thing is to be created.
     """
     if cursor.accept("OR", "REPLACE"):
-        cursor.refuse("OR REPLACE is not supported", hint="DROP the old definition first")
+        cursor.refuse(
+            "OR REPLACE is not supported",
+            hint="DROP the old definition first",
+            code="unsupported_statement",
+        )
     if cursor.word() in _PLANNED:
-        cursor.refuse(f"CREATE {cursor.word()} is refused: {_PLANNED[cursor.word()]}")
+        cursor.refuse(
+            f"CREATE {cursor.word()} is refused: {_PLANNED[cursor.word()]}",
+            code="unsupported_statement",
+        )
     word = cursor.choice(_CREATABLE, "SOURCE, LINK SOURCE, TABLE or VIEW after CREATE")
     if word in ("FUNCTION", "AGGREGATE"):
         return parse_function(cursor, common, _TYPES, aggregate=word == "AGGREGATE")
@@ -74,7 +81,9 @@ def parse_create(
     if word == "LINK":
         cursor.expect("SOURCE", hint="CREATE LINK SOURCE name (…)")
     if cursor.at("IF", "NOT", "EXISTS"):
-        cursor.refuse("IF NOT EXISTS is not supported", hint="leave it out")
+        cursor.refuse(
+            "IF NOT EXISTS is not supported", hint="leave it out", code="unsupported_statement"
+        )
     kind = {"LINK": "link", "TABLE": "table"}.get(word, "stream")
     return _source(cursor, common, kind)
 
@@ -88,7 +97,7 @@ def _source(cursor: Cursor, common: dict[str, Any], kind: str) -> CreateSource:
         if not cursor.accept(","):
             break
         if len(parts.columns) > MAX_COLUMNS:
-            cursor.fail(f"more than {MAX_COLUMNS} columns")
+            cursor.fail(f"more than {MAX_COLUMNS} columns", code="limit_exceeded")
     cursor.expect(")", hint="separate columns with commas")
     options = parse_options(cursor) if cursor.accept("WITH") else ()
     cursor.end(hint="options go into WITH (name = 'value', …)")
@@ -115,12 +124,12 @@ class _Parts:
 def _element(cursor: Cursor, parts: _Parts) -> None:
     if cursor.at("WATERMARK", "FOR"):
         if parts.watermark is not None:
-            cursor.fail("expected one WATERMARK only")
+            cursor.fail("expected one WATERMARK only", code="duplicate_clause")
         cursor.accept("WATERMARK", "FOR")
         parts.watermark = _watermark(cursor)
     elif cursor.at("KEY", "(") or cursor.at("PRIMARY KEY") or cursor.at("PRIMARY", "KEY"):
         if parts.key:
-            cursor.fail("expected one KEY only")
+            cursor.fail("expected one KEY only", code="duplicate_clause")
         if not cursor.accept("PRIMARY", "KEY"):
             cursor.advance()
         parts.key = cursor.names("a column of the key")
@@ -128,7 +137,11 @@ def _element(cursor: Cursor, parts: _Parts) -> None:
         column = _column(cursor)
         if column.primary_key:
             if parts.key:
-                cursor.fail("expected one KEY only", hint="PRIMARY KEY (a, b) for two columns")
+                cursor.fail(
+                    "expected one KEY only",
+                    hint="PRIMARY KEY (a, b) for two columns",
+                    code="duplicate_clause",
+                )
             parts.key = (column.name,)
         parts.columns.append(column)
 
@@ -144,9 +157,14 @@ def _column(cursor: Cursor) -> ColumnDefinition:
             cursor.refuse(
                 "NOT NULL is not checked on sensor data",
                 hint="leave it out and filter with WHERE column IS NOT NULL",
+                code="unsupported_constraint",
             )
         elif cursor.word() in ("DEFAULT", "REFERENCES", "UNIQUE", "CHECK"):
-            cursor.refuse(f"{cursor.word()} is not supported in a column", hint="leave it out")
+            cursor.refuse(
+                f"{cursor.word()} is not supported in a column",
+                hint="leave it out",
+                code="unsupported_constraint",
+            )
         else:
             return ColumnDefinition(name, dtype, primary)
 
@@ -158,13 +176,15 @@ def _type(cursor: Cursor) -> DataType:
         close = nearest(cursor.word(), _TYPES) if cursor.word() else ""
         known = "TEXT, INTEGER, DOUBLE, BOOLEAN, TIMESTAMP or INTERVAL"
         hint = f"did you mean {close}?" if close else f"types are {known}"
-        cursor.fail("expected a type", hint=hint)
+        cursor.fail("expected a type", hint=hint, code="unknown_type")
     cursor.advance()
     cursor.accept("PRECISION")
     if cursor.at("("):
-        cursor.refuse(f"{shown(token)} takes no length", hint=f"write {dtype}")
+        cursor.refuse(f"{shown(token)} takes no length", hint=f"write {dtype}", code="unknown_type")
     if cursor.at("["):
-        cursor.refuse("columns hold single values, not arrays", hint=f"write {dtype}")
+        cursor.refuse(
+            "columns hold single values, not arrays", hint=f"write {dtype}", code="unknown_type"
+        )
     return dtype
 
 
@@ -178,6 +198,7 @@ def _watermark(cursor: Cursor) -> Watermark:
             f"the watermark of {column.text} must be computed from {column.text}",
             span=same.span,
             hint=hint,
+            code="bad_watermark",
         )
     if not cursor.accept("-"):
         return Watermark(column, 0)
@@ -195,7 +216,10 @@ def _duration(cursor: Cursor, what: str) -> int:
             cursor.advance()
     except ValueError as error:
         raise QuerySyntaxError(
-            str(error), span=span, hint="write for example '5 s', '10 min' or '1 h'"
+            str(error),
+            span=span,
+            hint="write for example '5 s', '10 min' or '1 h'",
+            code="bad_duration",
         ) from None
     return micros
 
@@ -211,7 +235,9 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
     columns = cursor.names("a column name") if cursor.at("(") else ()
     if cursor.at("REFRESH"):
         cursor.refuse(
-            "REFRESH AT is not supported", hint="every view is kept up to date as data arrives"
+            "REFRESH AT is not supported",
+            hint="every view is kept up to date as data arrives",
+            code="unsupported_statement",
         )
     cursor.expect("AS", hint=f"CREATE VIEW {name.text} AS SELECT …")
     query = query_statement(cursor)
@@ -220,6 +246,7 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
             f"{query.emit.upper()} cannot be part of a view: a view is a relation",
             span=query.span,
             hint=f"write {query.emit.upper()}(…) around the query that reads {name.text}",
+            code="misplaced_emit",
         )
     return CreateView(
         **common,

@@ -72,6 +72,7 @@ def _why(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainWhy:
                 f"EXPLAIN WHY has no option {option.name!r:.40}",
                 span=option.span,
                 hint=f"did you mean {close}?" if close else "options are limit and confidence",
+                code="unknown_option",
             )
     return ExplainWhy(
         **common, inner=query, row=row, limit=limit, confidence=confidence, format=fmt
@@ -84,7 +85,7 @@ def _row(cursor: Cursor) -> tuple[exp.Expr, ...]:
         cursor.fail("expected the values of the row", hint=_WHY)
     values = tuple(_value(cursor, run, wild=False) for run in _runs(cursor, _WHY))
     if not values:
-        raise QuerySyntaxError("a row has values", span=here, hint=_WHY)
+        raise QuerySyntaxError("a row has values", span=here, hint=_WHY, code="unexpected_token")
     return tuple(value for value in values if value is not None)
 
 
@@ -93,7 +94,9 @@ def _runs(cursor: Cursor, hint: str) -> list[Sequence[Token]]:
     here = cursor.here()
     runs = cursor.until_closing()
     if any(not run for run in runs):
-        raise QuerySyntaxError("a value is missing here", span=here, hint=hint)
+        raise QuerySyntaxError(
+            "a value is missing here", span=here, hint=hint, code="unexpected_token"
+        )
     return runs
 
 
@@ -107,6 +110,7 @@ def _value(cursor: Cursor, run: Sequence[Token], *, wild: bool) -> exp.Expr | No
             "* is no value: name the row by all its values",
             span=cursor.script.span(first.start, first.end),
             hint=_WHY,
+            code="not_constant",
         )
     return parse_expression(cursor.script, run)
 
@@ -119,6 +123,7 @@ def _limit(option: Option) -> int:
             f"a limit is a whole number from 1 to {MAX_LIMIT}",
             span=option.value_span,
             hint="limit = 10: how many minimal sets of base rows are shown",
+            code="bad_option",
         )
     return limit
 
@@ -130,6 +135,7 @@ def _column_option(option: Option) -> ColumnName:
             f"{option.value!r:.60} names no column of a source",
             span=option.value_span,
             hint="confidence = 'link.pdr': source, dot, column",
+            code="bad_option",
         )
     source, column = (Name(part.lower(), option.value_span) for part in found.groups())
     return ColumnName(source, column)
@@ -140,7 +146,11 @@ def _what_if(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainWhatIf:
     deletions = [_pattern(cursor)]
     while cursor.accept(","):
         if len(deletions) >= MAX_PATTERNS:
-            cursor.refuse(f"more than {MAX_PATTERNS} deletions at once", hint="ask twice")
+            cursor.refuse(
+                f"more than {MAX_PATTERNS} deletions at once",
+                hint="ask twice",
+                code="limit_exceeded",
+            )
         deletions.append(_pattern(cursor))
     query = named = None
     if cursor.token is not None:
@@ -194,5 +204,6 @@ def _relation(cursor: Cursor, hint: str) -> Query:
             f"{query.emit.upper()} gives changes; this is asked of rows that hold",
             span=query.span,
             hint=f"leave {query.emit.upper()} out: {hint}",
+            code="misplaced_emit",
         )
     return query

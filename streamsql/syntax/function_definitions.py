@@ -32,7 +32,7 @@ def parse_function(
     while not cursor.at(")"):
         parameters.append(ColumnDefinition(cursor.name("a parameter"), _type(cursor, types)))
         if len(parameters) > MAX_PARAMETERS:
-            cursor.fail(f"more than {MAX_PARAMETERS} parameters")
+            cursor.fail(f"more than {MAX_PARAMETERS} parameters", code="limit_exceeded")
         if not cursor.accept(","):
             break
     cursor.expect(")", hint=hint)
@@ -45,7 +45,9 @@ def parse_function(
         on_null = _on_null(cursor)
     cursor.end(hint=hint)
     if not implementation.strip():
-        raise QuerySyntaxError("the implementation is missing", span=place, hint=hint)
+        raise QuerySyntaxError(
+            "the implementation is missing", span=place, hint=hint, code="bad_implementation"
+        )
     return CreateFunction(
         **common,
         name=name,
@@ -72,7 +74,11 @@ def _type(cursor: Cursor, types: dict[str, DataType]) -> DataType:
     if dtype is None:
         close = nearest(cursor.word(), types) if cursor.word() else ""
         known = "TEXT, INTEGER, DOUBLE, BOOLEAN, TIMESTAMP or INTERVAL"
-        cursor.fail("expected a type", hint=f"did you mean {close}?" if close else known)
+        cursor.fail(
+            "expected a type",
+            hint=f"did you mean {close}?" if close else known,
+            code="unknown_type",
+        )
     cursor.advance()
     cursor.accept("PRECISION")
     return dtype

@@ -40,7 +40,9 @@ def parse_option(cursor: Cursor, given: Sequence[Option]) -> Option:
     name = cursor.word_name("an option name")
     cursor.expect("=", hint=f"{name.text} = 'value'")
     if any(option.name == name.text for option in given):
-        raise QuerySyntaxError(f"option {name.text} is given twice", span=name.span)
+        raise QuerySyntaxError(
+            f"option {name.text} is given twice", span=name.span, code="duplicate_clause"
+        )
     place = cursor.here()
     return Option(name.text, _value(cursor, name.text), name.span, place)
 
@@ -125,4 +127,5 @@ def refuse_inside(script: Script, tokens: Sequence[Token]) -> None:
                 "options stand behind the whole query, not inside it",
                 span=script.span(token.start, tokens[number + 1].end),
                 hint=f"write them last: {_EXAMPLE}; they hold for every recursion of the query",
+                code="misplaced_options",
             )

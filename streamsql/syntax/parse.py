@@ -56,7 +56,10 @@ def parse_statement(text: str) -> Statement:
     parts = split(tokens)
     if not parts:
         raise QuerySyntaxError(
-            "there is no statement", span=Script(text).end(), hint="write for example SHOW SOURCES"
+            "there is no statement",
+            span=Script(text).end(),
+            hint="write for example SHOW SOURCES",
+            code="empty_statement",
         )
     if len(parts) > 1:
         extra = parts[1][0]
@@ -64,6 +67,7 @@ def parse_statement(text: str) -> Statement:
             "one statement at a time, please",
             span=script.span(extra.start, extra.end),
             hint="run a file of statements as a script",
+            code="several_statements",
         )
     return _statement(script, parts[0])
 
@@ -80,7 +84,11 @@ def _statement(script: Script, tokens: Sequence[Token]) -> Statement:
         return query_statement(cursor)
     word = cursor.word()
     if word in _ELSEWHERE:
-        cursor.refuse(f"{word} is not a StreamSQL statement", hint=_ELSEWHERE[word])
+        cursor.refuse(
+            f"{word} is not a StreamSQL statement",
+            hint=_ELSEWHERE[word],
+            code="unsupported_statement",
+        )
     cursor_word = "DESCRIBE" if word == "DESC" else word
     known = (*_QUERY_WORDS, *_PARSERS, "EXPLAIN")
     if cursor_word not in known:
@@ -99,7 +107,10 @@ def _explain(cursor: Cursor, common: dict[str, Any]) -> Statement:
     if question is not None:
         if analyze:
             raise QuerySyntaxError(
-                "ANALYZE is about plans, not about rows", span=common["span"], hint="leave it out"
+                "ANALYZE is about plans, not about rows",
+                span=common["span"],
+                hint="leave it out",
+                code="misplaced_explain",
             )
         return question(cursor, common, fmt)
     if cursor.token is None:
@@ -107,7 +118,10 @@ def _explain(cursor: Cursor, common: dict[str, Any]) -> Statement:
     inner = _statement(cursor.script, cursor.rest())
     if isinstance(inner, Explain | ExplainWhy | ExplainWhatIf | ExplainConfidence):
         raise QuerySyntaxError(
-            "EXPLAIN cannot explain itself", span=inner.span, hint="write EXPLAIN once"
+            "EXPLAIN cannot explain itself",
+            span=inner.span,
+            hint="write EXPLAIN once",
+            code="misplaced_explain",
         )
     return Explain(**common, analyze=analyze, type=kind, format=fmt, inner=inner)
 

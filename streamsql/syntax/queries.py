@@ -41,6 +41,7 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> exp.Expr:
             "expected a query",
             span=script.span_of(tokens[0]),
             hint="a query begins with SELECT or WITH",
+            code="unexpected_token",
         )
     return tree
 
@@ -95,6 +96,7 @@ def _check_commas(script: Script, tokens: Sequence[Token]) -> None:
                 "something is missing after this comma",
                 span=script.span(token.start, token.end),
                 hint="leave the comma out, or add what it announces",
+                code="trailing_comma",
             )
 
 
@@ -112,4 +114,5 @@ def _too_deep(script: Script, tokens: Sequence[Token]) -> UnsupportedError:
         "this statement is nested too deeply",
         span=script.span(tokens[0].start, tokens[-1].end),
         hint="name inner parts in a WITH clause, and write long OR chains as x IN (…)",
+        code="limit_exceeded",
     )

@@ -87,6 +87,7 @@ def _split_close(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Toke
                     "expected EMIT ON WINDOW CLOSE at the end of the query",
                     span=place,
                     hint="EMIT ON WINDOW CLOSE gives each window once, when it is over",
+                    code="misplaced_emit",
                 )
             return tokens[:number], place
     return tokens, None
@@ -105,5 +106,7 @@ def _both(inner: tuple[Option, ...], outer: tuple[Option, ...]) -> tuple[Option,
     names = {option.name for option in inner}
     for option in outer:
         if option.name in names:
-            raise QuerySyntaxError(f"option {option.name} is given twice", span=option.span)
+            raise QuerySyntaxError(
+                f"option {option.name} is given twice", span=option.span, code="duplicate_clause"
+            )
     return inner + outer

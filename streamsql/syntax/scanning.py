@@ -28,6 +28,7 @@ def scan(text: str) -> tuple[Script, list[Token]]:
             f"the text has {len(text)} characters; at most {MAX_TEXT} are read",
             span=script.span(0, -1),
             hint="load long lists of rows from a table instead",
+            code="limit_exceeded",
         )
     try:
         tokens = StreamSql().tokenize(text)
@@ -64,6 +65,7 @@ def _check_nesting(script: Script, tokens: Sequence[Token]) -> None:
                 f"more than {MAX_NESTING} brackets are nested here",
                 span=script.span(token.start, token.end),
                 hint="name inner parts in a WITH clause",
+                code="limit_exceeded",
             )
 
 
@@ -78,6 +80,7 @@ def _scan_error(script: Script, error: SqlglotError) -> QuerySyntaxError:
                 f"this {kind} has no closing {mark}",
                 span=script.span(offset, offset + 20),
                 hint=f"close it with {mark}; inside, write {mark}{mark} for the character itself",
+                code="unclosed_quote",
             )
         cause = cause.__cause__
     # The tokenizer runs off the end of the text inside a comment or behind a last quote.
@@ -87,7 +90,11 @@ def _scan_error(script: Script, error: SqlglotError) -> QuerySyntaxError:
             "this comment has no closing */",
             span=script.span(opening, opening + 20),
             hint="close it with */, or begin each of its lines with --",
+            code="unclosed_quote",
         )
     return QuerySyntaxError(
-        "the text ends inside a quote or a comment", span=script.end(), hint="close it"
+        "the text ends inside a quote or a comment",
+        span=script.end(),
+        hint="close it",
+        code="unclosed_quote",
     )
