@@ -1,0 +1,169 @@
+"""Gateway processes that are killed, and go on counting where they were."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.broker.testing import BrokerProcess
+from gateway.settings import ClockSettings, GatewaySettings, SnapshotSettings, WrapperSettings
+from messaging import Message
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    AggregateFunction,
+    SourceKind,
+    Window,
+    WindowKind,
+)
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.wire.codec import decode_json, encode_json, encode_packed
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.messages import Command, QueryProblem
+from tests.gateway.processes import TOPICS, GatewayProcess, Listener
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(280)]
+
+SECOND = 1_000_000
+CARS = SourceDefinition(
+    "cars",
+    SourceKind.STREAM,
+    Schema.of(("lane", DataType.TEXT), ("speed", DataType.DOUBLE), ("ts", DataType.TIMESTAMP)),
+    time_column=2,
+)
+"""A log: passed on, not kept."""
+PER_SECOND = 40
+ORIGIN = 1_000 * SECOND
+BEFORE = 15
+"""Seconds until the first car, for the query to be there: a log tells nobody what was before."""
+
+
+def counted(hours: int = 1) -> FragmentBundle:
+    """Return the number of cars of an hour, per lane."""
+    window = Window(CARS.scan(), WindowKind.RANGE, hours * 3600 * SECOND)
+    plan = Aggregate(window, (0,), (AggregateCall(AggregateFunction.COUNT_ALL, (), "n"),))
+    return FragmentBundle("q1", 1, (Fragment("f0", Engine.GATEWAY, plan, ("gw-1",)),), plan.schema)
+
+
+class Reader(Listener):
+    """Reads the counts of a gateway."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.problems: list[str] = []
+
+    def ask(self) -> None:
+        command = encode_json(Command(query="q1", channel="out"))
+        self.client.publish(TOPICS.command("gw-1", "resync"), command)
+
+    def count(self) -> int:
+        return sum(int(str(row[1])) for row in self.rows())
+
+    def _take(self, burst: list[Message]) -> None:
+        super()._take(burst)
+        for message in burst:
+            if message.topic == TOPICS.error("q1", "gw-1"):
+                self.problems += (
+                    [decode_json(message.payload, QueryProblem).message] if message.payload else []
+                )
+
+
+class Street:
+    """A gateway that replays cars, and its reader."""
+
+    def __init__(self, folder: Path, broker: BrokerProcess, seconds: int) -> None:
+        self.cars = seconds * PER_SECOND
+        recording = folder / "cars.csv"
+        lines = [
+            f"{ORIGIN // SECOND + BEFORE + n / PER_SECOND:.3f},lane{n % 3},{n}.5" for n in range(self.cars)
+        ]
+        recording.write_text("ts,lane,speed\n" + "\n".join(lines) + "\n")
+        options = {"file": str(recording), "format": "csv", "source": "cars"}
+        settings = GatewaySettings(
+            "demo",
+            "gw-1",
+            broker.url,
+            str(folder / "gw-1"),
+            sources=(CARS,),
+            wrappers=(WrapperSettings("replay", options),),
+            clock=ClockSettings(1.0, origin_wall=time.time_ns() // 1000, origin=ORIGIN),
+            snapshots=SnapshotSettings(seconds=0.5),
+            keepalive=2,
+        )
+        self.state = folder / "gw-1" / "state"
+        self.process = GatewayProcess(folder, settings)
+        self.reader = Reader(broker.url)
+
+
+def run(
+    broker: BrokerProcess,
+    folder: Path,
+    seconds: int,
+    scenario: Callable[[Street], Coroutine[Any, Any, None]],
+) -> None:
+    async def whole() -> None:
+        street = Street(folder, broker, seconds)
+        await street.reader.start()
+        bundle = encode_packed(counted())
+        street.reader.client.publish(TOPICS.fragment("q1", "gw-1"), bundle, retain=True)
+        street.process.start()
+        try:
+            async with asyncio.timeout(250):
+                await scenario(street)
+        finally:
+            print(street.process.log())  # noqa: T201 - shown when the test fails
+            await street.reader.client.close()
+            street.process.stop()
+
+    asyncio.run(whole())
+
+
+def test_a_count_over_a_log_goes_on_after_each_of_several_kills(
+    embedded_broker: BrokerProcess, tmp_path: Path
+) -> None:
+    """No car is missing and none counts twice: each was read from the recording once."""
+
+    async def scenario(street: Street) -> None:
+        reader = street.reader
+        installed = "query q1 version 1 installed"
+        await reader.until(lambda: installed in street.process.log(), "the query is installed", 12)
+        for _kill in range(3):
+            seen = reader.count()
+            await reader.until(lambda seen=seen: reader.count() > seen + 20, "cars pass")
+            street.process.kill()
+            street.process.start()
+        await reader.until(lambda: reader.count() >= street.cars, "all cars have passed")
+        await asyncio.sleep(0.5)
+        assert reader.count() == street.cars
+        log = street.process.log()
+        assert log.count("records after the snapshot") >= 3
+        assert "Traceback" not in log
+        assert reader.problems == []
+
+    run(embedded_broker, tmp_path, 25, scenario)
+
+
+def test_a_damaged_snapshot_is_set_aside_and_what_is_missing_is_said(
+    embedded_broker: BrokerProcess, tmp_path: Path
+) -> None:
+    async def scenario(street: Street) -> None:
+        reader = street.reader
+        snapshot = street.state / "snapshot"
+        await reader.until(lambda: reader.count() > 20 and snapshot.exists(), "it is saved")
+        street.process.kill()
+        content = bytearray(snapshot.read_bytes())
+        content[len(content) // 2] ^= 1
+        snapshot.write_bytes(content)
+        street.process.start()
+        await reader.until(lambda: bool(reader.problems), "it says what is missing")
+        assert "is missing in the answer" in reader.problems[-1]
+        assert "snapshot cannot be used: the snapshot is damaged" in reader.problems[-1]
+        assert (street.state / "snapshot.broken").exists()
+        assert "Traceback" not in street.process.log()
+
+    run(embedded_broker, tmp_path, 20, scenario)
