@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent
 SCRIPTS = sorted(FOLDER.glob("*.slt"))
 # Both sides of a comparison are texts; what is compared is far more exact than this.
 DIGITS = 12
-LEAST = {"reference": 600, "stream": 600, "spark": 560, "duckdb": 460}
+LEAST = {"reference": 700, "stream": 700, "spark": 600, "duckdb": 475}
 """Fewest queries that an engine must answer of all scripts."""
 
 LACKING = {
@@ -35,6 +35,7 @@ LACKING = {
         "NULL in GREATEST and CONCAT",
         "arrays are text here",
         "exact sums of doubles",
+        "functions of other names",
         "integer division",
         "recursion",
         "rounding half to even",
