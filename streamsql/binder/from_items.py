@@ -94,7 +94,7 @@ class FromItems:
             return
         self._add(clause.this, None)
         own = clause.this.args.get("joins") if isinstance(clause.this, exp.Table) else None
-        for join in [*(own or []), *(select.args.get("joins") or [])]:
+        for join in _by_commas([*(own or []), *(select.args.get("joins") or [])]):
             self._add(join.this, join)
             if len(self.items) > MAX_RELATIONS:
                 raise self.environment.unsupported(
@@ -256,6 +256,28 @@ class FromItems:
         item.part = Part(plan, item.part.layout)
         if bounds.last == bounds.first:
             self.scope = _marked(self.scope, rank.number, rank=False)
+
+
+def _by_commas(joins: list[exp.Expr]) -> list[exp.Expr]:
+    """Return joins with those behind a comma inside of it, where it makes a difference.
+
+    JOIN binds closer than a comma: `a, b FULL JOIN c` pads rows of b and c, then pairs with a.
+    """
+    result: list[exp.Expr] = []
+    start = len(joins)
+    for number in reversed(range(len(joins))):
+        if not joins[number].meta.get("comma"):
+            continue
+        inside = joins[number + 1 : start]
+        if any((join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in inside):
+            comma = joins[number].copy()
+            comma.this.set("joins", [*(comma.this.args.get("joins") or []), *inside])
+            inside = []
+        else:
+            comma = joins[number]
+        result = [comma, *inside, *result]
+        start = number
+    return [*joins[:start], *result]
 
 
 def _marked(scope: Scope, number: int, *, rank: bool) -> Scope:

@@ -1,0 +1,301 @@
+"""Random queries as text, and the case they belong to."""
+
+from dataclasses import dataclass
+from random import Random
+
+from tests.random_queries.expressions import COMPARISONS, KINDS, Expressions
+from tests.random_queries.groups import call
+from tests.random_queries.leaves import leaf
+from tests.random_queries.schemas import SECOND, Batch, Columns, Relation, batches, relations
+from tests.random_queries.scopes import Item, Workshop, columns_of, dual
+
+_ON = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
+JOINS = (*_ON, "CROSS JOIN", ",", "ASOF", "USING")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Relations, views, a query, and what happens.
+
+    Attributes:
+        views: Statements; they and the query may be dual texts.
+        windows: Name and text of what DuckDB is given in place of windows.
+        beyond: Why DuckDB is not asked; empty if it is.
+    """
+
+    relations: tuple[Relation, ...]
+    views: tuple[str, ...]
+    query: str
+    windows: tuple[tuple[str, str], ...]
+    beyond: tuple[str, ...]
+    batches: tuple[Batch, ...]
+
+
+def case(random: Random) -> Case:
+    """Return a random case."""
+    shop = Workshop(random, relations(random))
+    maker = Queries(shop)
+    views = []
+    for number in range(random.choice((0, 0, 0, 1, 2))):
+        text, columns = maker.query(1)
+        name = f"v{number}"
+        views.append(f"CREATE VIEW {name} AS {text}")
+        shop.views[name] = columns
+    text, _ = maker.query(2, outermost=True)
+    happening = batches(random, shop.relations, frozenset(shop.counted))
+    return Case(
+        tuple(shop.relations),
+        tuple(views),
+        text,
+        tuple(shop.windows.items()),
+        tuple(sorted(shop.beyond)),
+        tuple(happening),
+    )
+
+
+class Queries:
+    """Makes queries of one case."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self.shop = shop
+
+    def query(
+        self, depth: int, kinds: list[str] | None = None, *, outermost: bool = False
+    ) -> tuple[str, Columns]:
+        """Return a query and its columns, which are called o0, o1 and so on.
+
+        Args:
+            depth: How many levels of queries may stand in it.
+            kinds: Wanted types of its columns.
+            outermost: Whether nothing is computed from its values.
+        """
+        random = self.shop.random
+        if depth > 0 and kinds is None and random.random() < 0.08:
+            return self._with(depth)
+        if depth > 0 and random.random() < 0.12:
+            return self._set_operation(depth, kinds)
+        if depth > 0 and kinds is None and random.random() < 0.08:
+            return self._ranked(depth)
+        limited = random.random() < 0.12
+        exact = limited or not outermost
+        if random.random() < 0.35:
+            text, columns = self._grouped(depth, kinds, exact=exact)
+        else:
+            text, columns = self._select(depth, kinds)
+        return (text + self._limit(columns), columns) if limited else (text, columns)
+
+    def _with(self, depth: int) -> tuple[str, Columns]:
+        inner, columns = self.query(depth - 1)
+        name = self.shop.alias()
+        before = dict(self.shop.views)
+        self.shop.views[name] = columns
+        text, result = self._select(depth - 1, None)
+        self.shop.views = before
+        return f"WITH {name} AS ({inner}) {text}", result
+
+    def _set_operation(self, depth: int, kinds: list[str] | None) -> tuple[str, Columns]:
+        random = self.shop.random
+        kinds = kinds or self._kinds()
+        word = random.choice(("UNION", "UNION ALL", "INTERSECT", "EXCEPT", "EXCEPT ALL"))
+        left, columns = self.query(depth - 1, kinds)
+        right, _ = self.query(depth - 1, kinds)
+        return f"({left}) {word} ({right})", columns
+
+    def _ranked(self, depth: int) -> tuple[str, Columns]:
+        """Return the first rows of every group."""
+        random = self.shop.random
+        source, columns = self._source(depth)
+        names = [name for name, _ in columns]
+        inner, outer = self.shop.alias(), self.shop.alias()
+        by = random.sample(names, random.randint(0, min(2, len(names))))
+        parts = f"PARTITION BY {', '.join(by)} " if by else ""
+        order = f"ORDER BY {self._order(names)}"
+        number = f"ROW_NUMBER() OVER ({parts}{order}) AS nth"
+        kept = ", ".join(f"{outer}.{name} AS o{n}" for n, name in enumerate(names))
+        text = (
+            f"SELECT {kept} FROM (SELECT {inner}.*, {number} FROM {source} AS {inner}) "
+            f"AS {outer} WHERE {outer}.nth <= {random.choice((1, 2))}"
+        )
+        return text, [(f"o{n}", kind) for n, (_, kind) in enumerate(columns)]
+
+    def _limit(self, columns: Columns) -> str:
+        random = self.shop.random
+        offset = f" OFFSET {random.randint(1, 2)}" if random.random() < 0.3 else ""
+        order = self._order([name for name, _ in columns])
+        return f" ORDER BY {order} LIMIT {random.randint(1, 4)}{offset}"
+
+    def _order(self, names: list[str]) -> str:
+        """Return sort keys; ties go by the whole row, which DuckDB has to be told."""
+        random = self.shop.random
+        keys = random.sample(names, random.randint(1, min(2, len(names))))
+        ways = (" ASC", " DESC", " DESC NULLS LAST", " NULLS FIRST", "")
+        written = ", ".join(key + random.choice(ways) for key in keys)
+        return written + dual("", "".join(f", {name} ASC NULLS FIRST" for name in names))
+
+    # --- one SELECT ---------------------------------------------------------------------------
+
+    def _kinds(self) -> list[str]:
+        random = self.shop.random
+        return [random.choice(KINDS) for _ in range(random.randint(1, 3))]
+
+    def _select(self, depth: int, kinds: list[str] | None) -> tuple[str, Columns]:
+        text, items = self._from(depth)
+        subquery = self._subquery if depth > 0 else None
+        values = Expressions(self.shop, items, subquery)
+        kinds = kinds or self._kinds()
+        listed = [f"{values.of(kind)} AS o{n}" for n, kind in enumerate(kinds)]
+        distinct = "DISTINCT " if self.shop.chance(0.15) else ""
+        where = f" WHERE {values.condition()}" if self.shop.chance(0.5) else ""
+        columns = [(f"o{n}", kind) for n, kind in enumerate(kinds)]
+        return f"SELECT {distinct}{', '.join(listed)} FROM {text}{where}", columns
+
+    def _grouped(self, depth: int, kinds: list[str] | None, *, exact: bool) -> tuple[str, Columns]:
+        shop, random = self.shop, self.shop.random
+        text, items = self._from(depth)
+        inner = Expressions(shop, items)
+        known: dict[str, list[str]] = {}
+        listed: list[tuple[str, str]] = []
+        groups = []
+        for _ in range(random.randint(0, 2)):
+            kind = random.choice(KINDS)
+            found = columns_of(items, kind)
+            if found:
+                group = random.choice(found)
+                groups.append(group)
+                known.setdefault(kind, []).append(group)
+                listed.append((group, kind))
+        for _ in range(random.randint(1, 3)):
+            made, kind = call(shop, inner, exact=exact or kinds is not None)
+            known.setdefault(kind, []).append(made)
+            listed.append((made, kind))
+        over = Expressions(shop, [], None, known)
+        having = f" HAVING {over.condition(1)}" if random.random() < 0.25 else ""
+        if kinds is not None:
+            listed = [(over.of(kind, 1), kind) for kind in kinds]
+        where = f" WHERE {inner.condition(1)}" if random.random() < 0.3 else ""
+        by = f" GROUP BY {', '.join(dict.fromkeys(groups))}" if groups else ""
+        values = ", ".join(f"{value} AS o{n}" for n, (value, _) in enumerate(listed))
+        columns = [(f"o{n}", kind) for n, (_, kind) in enumerate(listed)]
+        return f"SELECT {values} FROM {text}{where}{by}{having}", columns
+
+    def _subquery(self, kind: str, around: list[Item]) -> str:
+        """Return a subquery of one column: one value, or rows if the kind says so."""
+        shop, random = self.shop, self.shop.random
+        source, columns = leaf(shop)
+        alias = shop.alias()
+        mine = [Item(alias, tuple(columns))]
+        within = Expressions(shop, mine)
+        conditions = []
+        if random.random() < 0.5:
+            conditions.append(self._between(mine, around))
+        if random.random() < 0.3:
+            conditions.append(within.condition(1))
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        if kind.startswith("rows of "):
+            value = within.of(kind.removeprefix("rows of "), 1)
+            return f"(SELECT {value} AS s FROM {source} AS {alias}{where})"
+        match kind:
+            case "INTEGER":
+                value = random.choice(("COUNT(*)", "SUM({})", "MAX({})")).format(within.of(kind, 1))
+            case "BOOLEAN":
+                value = f"BOOL_OR({within.of(kind, 1)})"
+            case _:
+                value = f"{random.choice(('MIN', 'MAX'))}({within.of(kind, 1)})"
+        return f"(SELECT {value} AS s FROM {source} AS {alias}{where})"
+
+    def _between(self, one: list[Item], other: list[Item]) -> str:
+        """Return a condition on columns of both sides."""
+        random = self.shop.random
+        pairs = [
+            (a, b, kind)
+            for kind in KINDS
+            for a in columns_of(one, kind)
+            for b in columns_of(other, kind)
+        ]
+        if not pairs:
+            return "TRUE"
+        a, b, kind = random.choice(pairs)
+        if random.random() < 0.65:
+            return f"{a} = {b}"
+        if kind == "TIMESTAMP":
+            span = dual("INTERVAL '2 s'", str(2 * SECOND))
+            return f"{a} BETWEEN {b} - {span} AND {b} + {span}"
+        if random.random() < 0.2:
+            return f"{a} IS NOT DISTINCT FROM {b}"
+        return f"{a} {random.choice(COMPARISONS)} {b}"
+
+    # --- FROM ---------------------------------------------------------------------------------
+
+    def _source(self, depth: int) -> tuple[str, Columns]:
+        if depth > 0 and self.shop.chance(0.2):
+            text, columns = self.query(depth - 1)
+            return f"({text})", columns
+        return leaf(self.shop)
+
+    def _item(self, depth: int) -> tuple[str, Item]:
+        text, columns = self._source(depth)
+        alias = self.shop.alias()
+        return f"{text} AS {alias}", Item(alias, tuple(columns))
+
+    def _from(self, depth: int) -> tuple[str, list[Item]]:
+        text, first = self._item(depth)
+        items = [first]
+        for _ in range(self.shop.random.choice((0, 0, 1, 1, 1, 2))):
+            added, item = self._item(depth)
+            text, items = self._joined(text, items, added, item)
+        return text, items
+
+    def _joined(
+        self, text: str, items: list[Item], added: str, item: Item
+    ) -> tuple[str, list[Item]]:
+        random = self.shop.random
+        kind = random.choice(JOINS)
+        both = [*items, item]
+        if kind == "CROSS JOIN":
+            return f"{text} CROSS JOIN {added}", both
+        if kind == "," and len(items) == 1:
+            return f"{text}, {added}", both
+        if kind == "ASOF":
+            return self._as_of(text, items, added, item)
+        if kind == "USING" and len(items) == 1:
+            shared = [c for c in items[0].columns if c in item.columns]
+            if shared:
+                return self._using(text, items[0], added, item, random.choice(shared))
+        if kind in {",", "USING"}:
+            kind = "LEFT JOIN"
+        conditions = [self._between([item], items)]
+        if random.random() < 0.3:
+            conditions.append(self._between([item], items))
+        if random.random() < 0.25:
+            conditions.append(Expressions(self.shop, both).condition(1))
+        kept = items if kind in {"SEMI JOIN", "ANTI JOIN"} else both
+        return f"{text} {kind} {added} ON {' AND '.join(conditions)}", kept
+
+    def _as_of(
+        self, text: str, items: list[Item], added: str, item: Item
+    ) -> tuple[str, list[Item]]:
+        random = self.shop.random
+        both = [*items, item]
+        ours, other = columns_of(items, "TIMESTAMP"), columns_of([item], "TIMESTAMP")
+        if not ours or not other:
+            return f"{text} CROSS JOIN {added}", both
+        self.shop.beyond.add("ties by whole row")
+        kinds = [k for k in KINDS if columns_of(items, k) and columns_of([item], k)]
+        kind = random.choice(kinds)
+        key = f"{random.choice(columns_of(items, kind))} = "
+        key += random.choice(columns_of([item], kind))
+        word = random.choice(("", "LEFT "))
+        order = f"{random.choice(ours)} {random.choice(('>=', '>'))} {random.choice(other)}"
+        condition = f"{key} AND {order}" if random.random() < 0.7 else order
+        return f"{text} ASOF {word}JOIN {added} ON {condition}", both
+
+    def _using(
+        self, text: str, left: Item, added: str, right: Item, shared: tuple[str, str]
+    ) -> tuple[str, list[Item]]:
+        kind = self.shop.random.choice(("", "LEFT ", "RIGHT ", "FULL "))
+
+        def rest(item: Item) -> Item:
+            return Item(item.alias, tuple(c for c in item.columns if c != shared))
+
+        items = [Item("", (shared,)), rest(left), rest(right)]
+        return f"{text} {kind}JOIN {added} USING ({shared[0]})", items

@@ -1,0 +1,241 @@
+"""Runs a case: after every batch stream engine, reference evaluator and DuckDB must agree."""
+
+import contextlib
+import functools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+
+from deploy.session import LocalSession
+from deploy.session.engines import QUERY, _Run, local_topology
+from deploy.session.history import Moment
+from federated_optimizer import plan as place_plan
+from stream_engine.recursion.foreseen import foreseen
+from streamsql.binder import bind_query
+from streamsql.catalog.catalog import Catalog
+from streamsql.data.delta import Delta
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.errors import FederationError
+from streamsql.reference import evaluate
+from streamsql.reference.database import contents
+from streamsql.syntax import Query, parse_script
+from tests.conformance.duckdb_peer import Peer, rounded
+from tests.random_queries.queries import Case
+from tests.random_queries.schemas import Batch
+from tests.random_queries.scopes import ours, theirs
+
+REFUSED_BY_PEER = (
+    duckdb.NotImplementedException,
+    duckdb.BinderException,
+    duckdb.OutOfRangeException,
+    duckdb.ConversionException,
+)
+"""What DuckDB cannot run, or stops at where a value here is NULL."""
+
+
+class DisagreementError(AssertionError):
+    """Two engines gave different rows."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the cases.
+
+    Attributes:
+        run: Cases that all our engines answered.
+        compared: Those of them that DuckDB answered too.
+        shown: Those of them whose answer had rows at some time.
+        refused: Messages of statements that StreamSQL refused.
+        skipped: Why DuckDB was not asked, or did not answer.
+    """
+
+    run: int = 0
+    compared: int = 0
+    shown: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        lines = [f"{self.run} run, {self.compared} by DuckDB, {self.shown} with rows"]
+        lines += [f"  not asked {n}: {why}" for why, n in self.skipped.most_common(12)]
+        lines += [f"  refused {n}: {why}" for why, n in self.refused.most_common(40)]
+        return "\n".join(lines)
+
+
+def check(case: Case, tally: Tally, sites: tuple[int, ...] = (1,)) -> None:
+    """Run a case.
+
+    Args:
+        case: What to run.
+        tally: Told what became of it.
+        sites: Numbers of sites to run it on.
+
+    Raises:
+        DisagreementError: Engines disagree; the text shows the whole case.
+    """
+    with contextlib.closing(LocalSession("reference")) as session:
+        for relation in case.relations:
+            session.run(relation.text)
+        try:
+            for view in case.views:
+                session.run(ours(view))
+            (statement,) = parse_script(ours(case.query))
+            assert isinstance(statement, Query)
+            bound = bind_query(statement, session.catalog)
+        except FederationError as error:
+            tally.refused[str(error).split("\n", maxsplit=1)[0][:90]] += 1
+            return
+        runs = [(number, _started(bound, number, session.catalog)) for number in sites]
+        peer = None if case.beyond else _peer(case, tally)
+        rows = 0
+        for step, batch in enumerate(case.batches):
+            for moment in _moments(case, batch):
+                session.history.record(moment.source, moment.events)
+                for _, run in runs:
+                    run.ingest(moment)
+            session.history.advance(batch.now)
+            expected = evaluate(bound.plan, session.history.database, batch.now)
+            rows += len(expected)
+            for number, run in runs:
+                try:
+                    run.settle(batch.now)
+                except Exception as error:
+                    told = f"{number} sites, batch {step}: {type(error).__name__}: {error}"
+                    raise DisagreementError(f"{told}\n{shown(case)}") from error
+                _compare(f"{number} sites", run.result(), expected, case, step)
+            if peer is not None:
+                answer = _answer(peer, case, session, batch.now, tally)
+                if answer is None:
+                    peer = None
+                elif answer != (mine := _rounded(expected)):
+                    raise DisagreementError(
+                        _difference("DuckDB", answer, mine, step) + "\n" + shown(case)
+                    )
+        tally.run += 1
+        tally.shown += rows > 0
+        tally.compared += peer is not None
+        tally.skipped.update(case.beyond)
+
+
+def _started(bound: Any, sites: int, catalog: Catalog) -> _Run:
+    bundle = place_plan(bound, local_topology(sites, catalog), query=QUERY, foresee=foreseen)
+    run = _Run(bundle, tuple(f"site-{n}" for n in range(1, sites + 1)), catalog)
+    run.settle(0)
+    return run
+
+
+def _moments(case: Case, batch: Batch) -> Iterator[Moment]:
+    """Yield every change as an event; its time is the row's, or the batch's for a table."""
+    streams = {relation.name for relation in case.relations if not relation.table}
+    for name, row, delete in batch.changes:
+        last = row[-1]
+        time = last if name in streams and isinstance(last, int) else batch.now
+        yield Moment(batch.now, name, (SourceEvent(row, time, delete),))
+
+
+# --- DuckDB -------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _shared_peer() -> Peer:
+    """Return one DuckDB for all cases: opening one takes longer than a case."""
+    peer = Peer("")
+    peer._connection.execute("SET error_on_division_by_zero = false")
+    return peer
+
+
+def _peer(case: Case, tally: Tally) -> Peer | None:
+    peer = _shared_peer()
+    peer._connection.execute("DROP SCHEMA IF EXISTS one CASCADE; CREATE SCHEMA one; USE one")
+    try:
+        for relation in case.relations:
+            for statement in parse_script(relation.text):
+                peer.define(statement)
+        _define(peer, case)
+    except REFUSED_BY_PEER as error:
+        tally.skipped[_reason(error)] += 1
+        return None
+    return peer
+
+
+def _define(peer: Peer, case: Case) -> None:
+    """Create views and windows; either may read the other."""
+    waiting: list[tuple[str, str] | str] = [*case.windows, *case.views]
+    while waiting:
+        later = []
+        for made in waiting:
+            try:
+                if isinstance(made, tuple):
+                    _window(peer, made, 0)
+                else:
+                    peer.define(parse_script(theirs(made))[0])
+            except duckdb.CatalogException:
+                later.append(made)
+        assert len(later) < len(waiting), later
+        waiting = later
+
+
+def _window(peer: Peer, made: tuple[str, str], now: int) -> None:
+    name, text = made
+    peer._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text.format(now=now)}")
+
+
+def _answer(
+    peer: Peer, case: Case, session: LocalSession, now: int, tally: Tally
+) -> Counter[Row] | None:
+    for relation in case.relations:
+        scan = session.catalog.find(relation.name).scan()  # type: ignore[union-attr]
+        peer.fill(relation.name, [row for _, row in contents(scan, session.history.database, now)])
+    try:
+        for made in case.windows:
+            if "{now}" in made[1]:
+                _window(peer, made, now)
+        return peer.answer(theirs(case.query))
+    except REFUSED_BY_PEER as error:
+        tally.skipped[_reason(error)] += 1
+        return None
+
+
+def _reason(error: Exception) -> str:
+    return f"DuckDB: {str(error).split(chr(10), maxsplit=1)[0][:80]}"
+
+
+def _rounded(relation: Delta) -> Counter[Row]:
+    result: Counter[Row] = Counter()
+    for row, weight in relation.items():
+        result[rounded(row)] += weight
+    return result
+
+
+# --- comparison ---------------------------------------------------------------------------------
+
+
+def _compare(name: str, found: Delta, expected: Delta, case: Case, step: int) -> None:
+    if found != expected:
+        told = _difference(name, Counter(found), Counter(expected), step)
+        raise DisagreementError(f"{told}\n{shown(case)}")
+
+
+def _difference(name: str, found: Counter[Row], expected: Counter[Row], step: int) -> str:
+    return (
+        f"{name}, after batch {step}: has too much {dict(found - expected)}, "
+        f"lacks {dict(expected - found)}"
+    )
+
+
+def shown(case: Case) -> str:
+    """Return a case as text."""
+    lines = [relation.text for relation in case.relations]
+    lines += [ours(view) for view in case.views]
+    lines.append(ours(case.query))
+    lines.append(f"-- DuckDB: {theirs(case.query)}")
+    lines += [f"--   {name}: {text}" for name, text in case.windows]
+    for batch in case.batches:
+        lines.append(f"-- at {batch.now}")
+        for name, row, delete in batch.changes:
+            lines.append(f"  {'-' if delete else '+'}{name}{row!r}")
+    return "\n".join(lines)

@@ -1,0 +1,73 @@
+"""What a query under construction can see, and text that has a second form for DuckDB."""
+
+import re
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.random_queries.schemas import Columns, Relation
+
+_DUAL = re.compile(r"«([^«»¦]*)¦([^«»¦]*)»")
+
+
+def dual(ours: str, theirs: str) -> str:
+    """Return text that reads differently in DuckDB."""
+    return f"«{ours}¦{theirs}»"
+
+
+def ours(text: str) -> str:
+    """Return a text in StreamSQL."""
+    return _DUAL.sub(lambda match: match[1], text)
+
+
+def theirs(text: str) -> str:
+    """Return a text as DuckDB is asked."""
+    return _DUAL.sub(lambda match: match[2], text)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One relation of a FROM clause."""
+
+    alias: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Workshop:
+    """What the pieces of one case share.
+
+    Attributes:
+        random: Source of choices.
+        relations: All sources and tables.
+        windows: Relations only DuckDB needs: name to text, `{now}` being the time.
+        views: Names to columns of the views that have been defined.
+        beyond: Why DuckDB cannot say it.
+        counted: Logs that a window by count stands on.
+    """
+
+    random: Random
+    relations: list[Relation]
+    windows: dict[str, str] = field(default_factory=dict)
+    views: dict[str, Columns] = field(default_factory=dict)
+    beyond: set[str] = field(default_factory=set)
+    counted: set[str] = field(default_factory=set)
+    aliases: int = 0
+
+    def alias(self) -> str:
+        """Return a new name."""
+        self.aliases += 1
+        return f"q{self.aliases}"
+
+    def chance(self, share: float) -> bool:
+        """Decide."""
+        return self.random.random() < share
+
+
+def columns_of(items: list[Item], kind: str) -> list[str]:
+    """Return the qualified columns of a type."""
+    return [
+        f"{item.alias}.{name}" if item.alias else name
+        for item in items
+        for name, k in item.columns
+        if k == kind
+    ]

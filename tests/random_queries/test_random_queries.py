@@ -1,0 +1,55 @@
+"""Random queries over random changes: stream engine == reference evaluator == DuckDB from scratch.
+
+A case is relations, views, one query and batches of changes; after every batch all must agree.
+What failed once is kept in `kept.txt`. To look for more:
+
+    python -m tests.random_queries.search 0 5000
+"""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.random_queries.kept import read, written
+from tests.random_queries.queries import Case, case
+from tests.random_queries.runner import Tally, check
+
+KEPT = read(Path(__file__).with_name("kept.txt"))
+SEEDS = 60
+LEAST_BY_DUCKDB = 0.6
+MOST_REFUSED = 0.05
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(random=st.randoms(use_true_random=False))
+def test_engines_agree_on_random_queries(random: Random) -> None:
+    check(case(random), Tally())
+
+
+def test_most_of_what_is_made_is_answered_by_all() -> None:
+    tally = Tally()
+    for seed in range(SEEDS):
+        check(case(Random(seed)), tally, (1, 3) if seed % 4 == 0 else (1,))
+    refused = tally.refused.total()
+    assert tally.run + refused == SEEDS
+    assert refused <= MOST_REFUSED * SEEDS, tally
+    assert tally.compared >= LEAST_BY_DUCKDB * tally.run, tally
+    assert tally.shown >= tally.run / 2, tally
+
+
+@pytest.mark.parametrize("why", KEPT)
+def test_what_once_failed(why: str) -> None:
+    tally = Tally()
+    check(KEPT[why], tally, (1, 3))
+    assert tally.run == 1, tally
+
+
+def test_a_case_is_kept_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "kept.txt"
+    cases = {f"seed {seed}": case(Random(seed)) for seed in range(40)}
+    made: dict[str, Case] = {why: one for why, one in cases.items() if one.batches}
+    file.write_text("\n".join(written(one, why) for why, one in made.items()), encoding="utf-8")
+    assert read(file) == made
