@@ -118,6 +118,7 @@ class Gateway:
             clock,
             host_state=self._to_remember,
             say=self.host.say,
+            hears=settings.role == "base",
         )
         self.announcer = Announcer(
             me, self.client, self.topics, self._birth, self._state, self._announced

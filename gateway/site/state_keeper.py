@@ -16,7 +16,7 @@ from gateway.clock import Clock
 from gateway.settings import SnapshotSettings
 from gateway.site.membership import CONFIRM_MICROSECONDS
 from gateway.site.state_files import Loaded, StateFiles
-from gateway.site.state_losses import StateLosses
+from gateway.site.state_losses import Loss, StateLosses
 from stream_engine.snapshot.recorded_site import RecordedSite, Restored
 from streamsql.errors import FederationError
 from streamsql.wire.messages import QueryProblem
@@ -41,6 +41,8 @@ class StateKeeper:
         clock: The site's time.
         host_state: Returns plain values to keep with a snapshot.
         say: Publishes what is wrong with a query, or that nothing is any more.
+        hears: Whether sources are read from what gateways publish: while this site is away they
+            publish to nobody.
         elapsed: Seconds of a clock that nobody sets.
 
     Attributes:
@@ -56,6 +58,7 @@ class StateKeeper:
         *,
         host_state: Callable[[], Any],
         say: Callable[[str, QueryProblem | None], None],
+        hears: bool = False,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self.engine = engine
@@ -65,6 +68,8 @@ class StateKeeper:
         self._clock = clock
         self._host_state = host_state
         self._say = say
+        self._away_since = 0
+        self._hears = hears
         self._elapsed = elapsed
         self._due = self._earliest = elapsed()
         self._saved_changes = -1
@@ -98,6 +103,7 @@ class StateKeeper:
         self.losses = StateLosses.of(restored, now, cut, damage)
         self.losses.find(self.engine)
         self._restored = {site for _query, site in self.engine.senders()}
+        self._away_since = restored.now if self._hears else 0
         self._report(loaded, restored, now, self._elapsed() - began)
         self.files.next_journal()
         self.engine.record = self.files.append
@@ -196,6 +202,11 @@ class StateKeeper:
             self._give_up()
         if since >= 1 and now - self._say_at >= REPEAT_SECONDS:
             self._say_at = now
+            if self._away_since:
+                reason = "this site was away while gateways sent observations"
+                away = Loss(self._away_since, self._clock(), reason)
+                self.losses.missed(self.engine, away)
+                self._away_since = 0
             for query, problem in self.losses.due(self.engine, self._clock()):
                 self._say(query, problem)
 

@@ -75,16 +75,17 @@ class StateLosses:
             self._found.update(engine.with_history())
 
     def missed(self, engine: RecordedSite, loss: Loss) -> None:
-        """Add a loss of the queries with a history that run now and miss nothing worse."""
-        for query in engine.with_history():
-            self._own.setdefault(query, loss)
+        """Add a loss of the queries that read sources here and miss nothing worse."""
+        for query in engine.readers():
+            if query not in self._found:
+                self._own.setdefault(query, loss)
 
     def due(self, engine: RecordedSite, now: int) -> Iterator[tuple[str, QueryProblem | None]]:
         """Yield the problem of each query that misses something, None once when it is over.
 
         It is over when the windows of the query have passed the time that is missing.
         """
-        for query in engine.with_history():
+        for query in engine.queries:
             loss = self._own.get(query)
             if loss is None and query in self._found:
                 loss = self.general

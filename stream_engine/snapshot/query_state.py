@@ -77,9 +77,10 @@ def _has_history(node: Plan) -> bool:
 
 
 def memory_of(bundle: FragmentBundle, site: str) -> int | None:
-    """Return for how many microseconds a query at a site remembers an event of a log.
+    """Return for how many microseconds a query at a site remembers an event.
 
-    None where that is not bounded: without a window in time, or where windows close for good.
+    None where that is not bounded: a log without a window in time, or windows that close for good.
+    A keyed row without ttl counts as nothing: the next reading takes its place.
     """
     longest = 0
     for fragment in bundle.at(site):
@@ -88,6 +89,8 @@ def memory_of(bundle: FragmentBundle, site: str) -> int | None:
         for node in walk_plan(fragment.plan):
             if _has_history(node) and id(node) not in below:
                 return None
+            if isinstance(node, Scan) and not node.is_log:
+                longest = max(longest, node.ttl or 0)
         for window in windows:
             if not window.input.is_log:
                 continue

@@ -211,11 +211,15 @@ class RecordedSite(SiteEngine):
         return [name for name in self._queries if name in self._layouts or name in self._unsavable]
 
     def memory_of(self, query: str) -> int | None:
-        """Return for how many microseconds a query here remembers an event of a log.
+        """Return for how many microseconds a query here remembers an event.
 
         None if for ever, as far as can be said.
         """
         return memory_of(self._queries[query].bundle, self.site)
+
+    def readers(self) -> list[str]:
+        """Return the queries that read sources at this site."""
+        return [name for name, query in self._queries.items() if query.scans]
 
     def bundles(self) -> list[FragmentBundle]:
         """Return the plans of the queries that run here."""

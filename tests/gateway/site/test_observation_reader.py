@@ -112,3 +112,14 @@ def test_no_payload_does_worse(payload: bytes) -> None:
     except WireError:
         return
     msgspec.json.decode(payload, type=ObservationPack)
+
+
+def test_packs_that_a_former_life_has_counted_do_not_count_again(
+    reader: ObservationReader,
+) -> None:
+    assert reader.events("gw-1", "temperature", pack(7))
+    later = ObservationReader()
+    later.recall(reader.seen())
+    later.installed(bundle("q"), "base")
+    assert later.read("gw-1", "temperature", pack(7)) == ([], None)
+    assert later.read("gw-2", "temperature", pack(7))[1] == ("gw-2", "temperature", 1, 7)
