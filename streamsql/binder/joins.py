@@ -5,6 +5,7 @@ be put in an order in which each one has a key: a comma list is a product only w
 connects its parts.
 """
 
+import itertools
 from dataclasses import dataclass, field
 
 from streamsql.algebra.expressions import (
@@ -81,7 +82,9 @@ class Part:
         if not columns:
             return self
         schema = self.plan.schema
-        names = (*schema.names, *(f"{label}_{n + 1}" for n in range(len(columns))))
+        taken = set(schema.names)
+        free = (n for i in itertools.count(1) if (n := f"{label}_{i}") not in taken)
+        names = (*schema.names, *itertools.islice(free, len(columns)))
         computed = tuple(self.expression(e) for e in columns.values())
         plan = Project(self.plan, (*identity_columns(schema), *computed), names)
         return Part(plan, (*self.layout, *columns))

@@ -201,7 +201,7 @@ def test_same_answer_as_duckdb(query: str, tables: Tables) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT x.c FROM t x, v y RIGHT JOIN u z ON x.a = z.a WHERE x.c = y.c",
+        "SELECT x.c FROM t x CROSS JOIN v y RIGHT JOIN u z ON x.a = z.a WHERE x.c = y.c",
         "SELECT x.a, y.a, z.f FROM t x LEFT JOIN u y ON x.a = y.a JOIN v z ON y.a = z.f",
         "SELECT x.a, y.a, z.f FROM v z JOIN t x ON x.a = z.f LEFT JOIN u y ON x.b = y.d AND z.g",
         "SELECT * FROM t JOIN u USING (a)",

@@ -43,6 +43,7 @@ JOINS = [
     "SELECT x.b, y.d, z.f FROM t x FULL JOIN u y ON x.a = y.a JOIN v z ON z.f = y.d",
     "SELECT x.a, y.d FROM t x JOIN u y ON x.a = y.a FULL JOIN v z ON z.k = x.b WHERE x.b = 1",
     "SELECT y.a, z.f FROM t x RIGHT JOIN u y ON x.a = y.a JOIN v z ON z.k = y.a AND x.b = 1",
+    "SELECT x.b, y.d, z.f FROM t x, u y FULL JOIN v z ON z.k = y.d WHERE x.a = 1",
     "SELECT a, b FROM t SEMI JOIN u ON t.a = u.a",
     "SELECT a, b FROM t SEMI JOIN u USING (a) WHERE b > 0",
     "SELECT a, b FROM t ANTI JOIN u ON t.a = u.a AND t.b < u.d",
