@@ -124,8 +124,6 @@ class Cutter:
                 return self._join(plan, self.piece(plan.left), self.piece(plan.right))
             case OnClose():
                 return self._on_close(plan)
-            case OnClose():
-                return self._on_close(plan)
             case UnionAll():
                 return self._union(plan)
             case Fixpoint():
