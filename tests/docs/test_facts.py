@@ -15,7 +15,7 @@ import typer
 from deploy.cli.main import app
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from gateway.broker.embedded.limits import Limits
-from gateway.settings import BufferSettings, ClockSettings, GatewaySettings
+from gateway.settings import BufferSettings, ClockSettings, GatewaySettings, SnapshotSettings
 from gateway.wrappers.calendar.wrapper import CalendarOptions
 from gateway.wrappers.motes.settings import MoteOptions
 from gateway.wrappers.recordings.wrapper import ReplayOptions
@@ -34,6 +34,7 @@ TABLES: dict[str, type] = {
     "### Gateway and base site": GatewaySettings,
     "#### Clock": ClockSettings,
     "#### Buffer": BufferSettings,
+    "#### Snapshots": SnapshotSettings,
     "#### motes": MoteOptions,
     "#### soft_sensors": SoftSensorOptions,
     "#### calendar": CalendarOptions,
