@@ -27,6 +27,8 @@ from streamsql.binder.scope import Scope
 from streamsql.binder.shape import only, queries_refused
 
 MAX_RELATIONS = 32
+_INSIDE = "inside"
+"""Joins that bind closer than the comma they stand behind, in the meta of that comma."""
 Nested = Callable[[exp.Select], tuple[Plan, Scope]]
 
 
@@ -98,7 +100,10 @@ class FromItems:
             self._add(join.this, join)
             if len(self.items) > MAX_RELATIONS:
                 raise self.environment.unsupported(
-                    join, f"more than {MAX_RELATIONS} relations in one FROM", hint="use views"
+                    join,
+                    f"more than {MAX_RELATIONS} relations in one FROM",
+                    hint="use views",
+                    code="limit_exceeded",
                 )
         for rank in self._ranks:
             self._bound(rank)
@@ -139,6 +144,7 @@ class FromItems:
                     node,
                     f"{name!r} appears twice in FROM",
                     hint=f"give one of them another name: {name} AS other",
+                    code="duplicate_name",
                 )
         moved = {c.position: c.position + self._width for c in scope.columns}
         return plan, scope.moved(moved), relation
@@ -191,7 +197,10 @@ class FromItems:
     def _as_of(self, join: exp.Expr, item: Item, on: list[exp.Expr]) -> None:
         if join.args.get("on") is None:
             raise self.environment.error(
-                item.node, "this ASOF JOIN needs ON", hint="ON a.k = b.k AND a.ts >= b.ts"
+                item.node,
+                "this ASOF JOIN needs ON",
+                hint="ON a.k = b.k AND a.ts >= b.ts",
+                code="missing_join_condition",
             )
         binder = ExpressionBinder(self._closed(), self.scope)
         bound = [part for node in on for part in conjuncts(binder.predicate(node, "ON"))]
@@ -206,6 +215,7 @@ class FromItems:
                 item.node,
                 f"this {'JOIN' if item.kind == 'INNER' else item.kind + ' JOIN'} needs ON or USING",
                 hint="JOIN t ON a.x = t.x, or CROSS JOIN t for every pair",
+                code="missing_join_condition",
             )
 
     def _closed(self) -> Environment:
@@ -271,7 +281,7 @@ def _by_commas(joins: list[exp.Expr]) -> list[exp.Expr]:
         inside = joins[number + 1 : start]
         if any((join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in inside):
             comma = joins[number].copy()
-            comma.this.set("joins", [*(comma.this.args.get("joins") or []), *inside])
+            comma.meta[_INSIDE] = inside
             inside = []
         else:
             comma = joins[number]
@@ -286,6 +296,11 @@ def _marked(scope: Scope, number: int, *, rank: bool) -> Scope:
 
 def _group(node: exp.Expr, join: exp.Expr | None) -> exp.Select | None:
     """Return joins in parentheses, or before their ON, as a query of their own."""
+    if join is not None and _INSIDE in join.meta:
+        joins = [inside.copy() for inside in join.meta[_INSIDE]]
+        select = exp.Select(from_=exp.From(this=node.copy()), joins=joins)
+        select.meta.update(node.meta)
+        return select
     tree = node
     while isinstance(tree, exp.Subquery) and tree.args.get("alias") is None:
         tree = tree.this

@@ -1,0 +1,1 @@
+"""Linear Road's continuous queries in CQL, and traffic for them."""
