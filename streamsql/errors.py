@@ -46,6 +46,11 @@ class FederationError(Exception):
         """Return the message followed by the hint."""
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
+    @property
+    def report(self) -> str:
+        """What a terminal shows: the text and, in the last line, the code to look up."""
+        return f"{self}\ncode: {self.code}"
+
 
 class QueryError(FederationError):
     """The statement is wrong; its author can fix it.

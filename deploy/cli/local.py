@@ -88,7 +88,7 @@ def reported() -> Iterator[None]:
         yield
     except FederationError as error:
         Console(stderr=True, highlight=False).print(
-            f"error: {error}", style="red", markup=False, soft_wrap=True
+            f"error: {error.report}", style="red", markup=False, soft_wrap=True
         )
     except KeyboardInterrupt:
         print()  # noqa: T201

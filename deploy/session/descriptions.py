@@ -45,6 +45,7 @@ def listed(statement: Show, catalog: Catalog) -> Result:
             f"a local session has no {statement.kind}",
             span=statement.span,
             hint="SHOW SOURCES, TABLES, VIEWS or FUNCTIONS",
+            code="needs_federation",
         )
     found = show(statement.kind, catalog, (), ())
     return _rows(found.columns, found.rows)
@@ -64,6 +65,7 @@ def described(statement: Describe, catalog: Catalog) -> Result:
             f"there is no source, table or view {statement.name.text!r}",
             span=statement.name.span,
             hint="SHOW SOURCES, SHOW TABLES or SHOW VIEWS",
+            code="unknown_relation",
         )
     found = describe_definition(definition, catalog)
     return _rows(found.columns, found.rows)
@@ -77,7 +79,9 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
     """
     inner = statement.inner
     if statement.analyze:
-        raise UnsupportedError("EXPLAIN ANALYZE needs a federation", span=statement.span)
+        raise UnsupportedError(
+            "EXPLAIN ANALYZE needs a federation", span=statement.span, code="needs_federation"
+        )
     if isinstance(inner, CreateView | CreateSource | CreateFunction):
         define(inner, catalog)
         if isinstance(inner, CreateView):
@@ -90,6 +94,7 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
                 "only queries and views have a plan",
                 span=inner.span,
                 hint="EXPLAIN (TYPE VALIDATE) checks any statement",
+                code="misplaced_explain",
             )
         return _text(statement, "valid", {"valid": True, "columns": []})
     bound = bind_query(inner, catalog)

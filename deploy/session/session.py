@@ -108,7 +108,9 @@ class LocalSession:
                 return described(statement, self.catalog)
             case _:
                 kind = type(statement).__name__
-                raise UnsupportedError(f"{kind} needs a federation", span=statement.span)
+                raise UnsupportedError(
+                    f"{kind} needs a federation", span=statement.span, code="needs_federation"
+                )
 
     def _select(self, bound: BoundQuery) -> Result:
         relation = self._executor.answer(bound, self.history, self.catalog)
@@ -124,6 +126,7 @@ class LocalSession:
                 "a local session has no continuous queries",
                 span=statement.span,
                 hint="pando shell, or pando run FILE, talks to the federation that is up",
+                code="needs_federation",
             )
         name = statement.name.text
         found = self.catalog.find(name)
@@ -136,10 +139,13 @@ class LocalSession:
                 hint=f"it is {_with_article(kind_of(found))}"
                 if found
                 else "SHOW SOURCES, TABLES or VIEWS",
+                code="unknown_relation",
             )
         if is_library(found):
             raise BindingError(
-                f"view {found.name} belongs to the library and stays", span=statement.name.span
+                f"view {found.name} belongs to the library and stays",
+                span=statement.name.span,
+                code="in_use",
             )
         readers = views_reading(found, self.catalog)
         if readers:
@@ -147,6 +153,7 @@ class LocalSession:
                 f"{kind_of(found)} {found.name} is used by view {', '.join(readers)}",
                 span=statement.name.span,
                 hint=f"DROP VIEW {readers[0]} first",
+                code="in_use",
             )
         self.catalog.drop(name)
         self.history.forget(found.name)

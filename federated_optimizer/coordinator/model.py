@@ -137,6 +137,7 @@ class Diagnosis:
     text: str
     hint: str = ""
     severity: str = "error"
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

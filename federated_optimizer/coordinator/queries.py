@@ -78,6 +78,7 @@ class Queries:
             raise BindingError(
                 f"{len(self._running)} queries run already, no more may",
                 hint="stop one: DROP QUERY id",
+                code="limit_exceeded",
             )
 
     def start(  # noqa: PLR0913 - what a query consists of

@@ -92,10 +92,13 @@ class StatementRunner:
                     "come from gateways and files",
                     span=statement.span,
                     hint="pando shell --local, or pando run FILE --local",
+                    code="local_only",
                 )
             case _:
                 raise UnsupportedError(
-                    f"{type(statement).__name__} is not executed here", span=statement.span
+                    f"{type(statement).__name__} is not executed here",
+                    span=statement.span,
+                    code="unsupported_statement",
                 )
 
     # --- queries -----------------------------------------------------------------------------
@@ -103,7 +106,9 @@ class StatementRunner:
     async def start(self, statement: Statement, *, name: str, origin: str) -> StatementResult:
         """Start a continuous query; one of the same name and text is returned as it runs."""
         if origin not in ORIGINS:
-            raise BindingError(f"origin {origin!r} is none of {', '.join(ORIGINS)}")
+            raise BindingError(
+                f"origin {origin!r} is none of {', '.join(ORIGINS)}", code="bad_option"
+            )
         running = self._of_same_name(statement, name)
         if running is not None:
             return self._query_result(running, f"query {running.name} runs already")
@@ -153,7 +158,9 @@ class StatementRunner:
         existing = self._queries.find(name)
         if existing is not None and existing.text != statement.text:
             raise BindingError(
-                f"query {name!r} exists already", hint=f'DROP QUERY "{name}" or choose another name'
+                f"query {name!r} exists already",
+                hint=f'DROP QUERY "{name}" or choose another name',
+                code="already_exists",
             )
         return existing
 
@@ -207,12 +214,14 @@ class StatementRunner:
                 f"there is no {statement.kind} {name!r}",
                 span=statement.name.span,
                 hint=f"SHOW {statement.kind.upper()}S lists them",
+                code="unknown_relation",
             )
         if is_library(definition):
             raise BindingError(
                 f"{name!r} is a library view, which every installation has",
                 span=statement.name.span,
                 hint="CREATE VIEW of the same name replaces it",
+                code="in_use",
             )
         self._refuse_if_used(statement, definition)
         await asyncio.to_thread(self._store.drop_definition, definition.name)
@@ -234,6 +243,7 @@ class StatementRunner:
             f"there is no query {statement.name.text!r}",
             span=statement.name.span,
             hint="SHOW QUERIES lists them",
+            code="unknown_relation",
         )
 
     def _refuse_if_used(self, statement: Drop, definition: Definition) -> None:
@@ -260,6 +270,7 @@ class StatementRunner:
             f"{kind_of(definition)} {definition.name!r} is used by {', '.join(users)}",
             span=statement.name.span,
             hint=f"{first} first",
+            code="in_use",
         )
 
     def _describe(self, statement: Describe) -> StatementResult:
@@ -275,6 +286,7 @@ class StatementRunner:
                 f"there is no source, table, view or query {statement.name.text!r}",
                 span=statement.name.span,
                 hint="SHOW SOURCES, SHOW TABLES, SHOW VIEWS or SHOW QUERIES",
+                code="unknown_relation",
             )
         return describe_definition(definition, self._catalog)
 

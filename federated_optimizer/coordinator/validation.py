@@ -76,5 +76,5 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple
 def _diagnosis(error: FederationError, line: int, column: int) -> Diagnosis:
     span = error.span if isinstance(error, QueryError) else None
     if span is None:
-        return Diagnosis(error.message, line, column, "", error.hint)
-    return Diagnosis(error.message, span.line, span.column, span.text, error.hint)
+        return Diagnosis(error.message, line, column, "", error.hint, code=error.code)
+    return Diagnosis(error.message, span.line, span.column, span.text, error.hint, code=error.code)

@@ -15,7 +15,11 @@ from streamsql.errors import QueryError
 from streamsql.syntax.cursor import nearest
 
 _QUERY = ("a query inside an expression is not supported", "put it into FROM and join with it")
+_LEVELS = "unite one GROUP BY per level with UNION ALL"
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Rollup: ("ROLLUP is not supported", _LEVELS),
+    exp.Cube: ("CUBE is not supported", _LEVELS),
+    exp.GroupingSets: ("GROUPING SETS are not supported", _LEVELS),
     exp.Exists: ("EXISTS (…) is not supported", "join with the inner query instead"),
     exp.Query: _QUERY,
     exp.Window: (

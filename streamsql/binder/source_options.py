@@ -186,4 +186,5 @@ def _close(name: str, known: tuple[str, ...]) -> str:
 
 
 def _refuse(option: Option, message: str, hint: str) -> Never:
-    raise BindingError(message, span=option.span, hint=hint)
+    code = "unknown_option" if "no option" in message else "bad_option"
+    raise BindingError(message, span=option.span, hint=hint, code=code)

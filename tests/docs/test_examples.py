@@ -80,7 +80,8 @@ def _printed(text: str, engine: str, sites: int) -> str:
 
 
 def test_there_are_examples_of_every_kind() -> None:
-    assert {block.note for block in EXAMPLES} == {"", "local", "refused"}
+    # Those of docs/errors.md, marked `codes`, are run by test_error_codes.py.
+    assert {block.note for block in EXAMPLES} == {"", "local", "refused", "codes"}
     assert len(_with_note("")) >= 10
     assert len(_with_note("local")) >= 4
     assert LOCAL

@@ -146,6 +146,7 @@ def diagnosis_object(diagnosis: Diagnosis) -> Object:
         "text": diagnosis.text,
         "hint": diagnosis.hint,
         "severity": diagnosis.severity,
+        "code": diagnosis.code,
     }
 
 

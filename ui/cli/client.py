@@ -121,14 +121,15 @@ def _error_of(response: httpx.Response) -> FederationError:
     try:
         problem = response.json()["error"]
         message, hint = str(problem["message"]), str(problem.get("hint") or "")
+        code = str(problem.get("code") or "")
     except (ValueError, KeyError, TypeError):
         return FederationError(f"the console answered {response.status_code}: {response.text:.300}")
     if problem.get("line"):
         span = Span(problem["line"], problem["column"], problem.get("text") or "")
-        return BindingError(message, span=span, hint=hint)
+        return BindingError(message, span=span, hint=hint, code=code)
     if response.status_code >= 500:
         return ServerError(message, hint=hint)
-    return DeploymentError(message, hint=hint)
+    return DeploymentError(message, hint=hint, code=code)
 
 
 class ServerError(FederationError):

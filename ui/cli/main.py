@@ -41,7 +41,7 @@ def guarded() -> Iterator[None]:
         sys.stderr.write(f"error (ours, not yours): {error}\n")
         raise typer.Exit(1) from error
     except FederationError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {error.report}\n")
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
         raise typer.Exit(0) from None

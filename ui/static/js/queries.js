@@ -34,7 +34,8 @@ function problem(error, warning = false) {
   if (!error) return;
   box.className = warning ? "problem warning" : "problem";
   const place = error.line ? make("div", { class: "place" }, `line ${error.line}, column ${error.column}`, error.text ? `: ${error.text}` : "") : null;
-  box.replaceChildren(make("strong", {}, error.message), ...(place ? [place] : []), ...(error.hint ? [make("div", { class: "hint" }, error.hint)] : []));
+  box.replaceChildren(make("strong", {}, error.message), ...(place ? [place] : []), ...(error.hint ? [make("div", { class: "hint" }, error.hint)] : []),
+    ...(error.code ? [make("div", { class: "code" }, error.code)] : []));
 }
 
 async function run(text) {

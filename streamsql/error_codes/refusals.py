@@ -1,0 +1,166 @@
+"""Codes of what is understood and refused, with what to write instead."""
+
+from streamsql.error_codes.entry import ErrorCode
+
+REFUSALS = (
+    ErrorCode(
+        "non_terminating",
+        "The recursion would not end",
+        "A step computes ever new values and nothing bounds them.",
+        "Bound a counter in the step, or read only a MIN of the growing column.",
+        "WITH RECURSIVE r (a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 FROM r "
+        "JOIN link l ON l.src = r.a) SELECT a, n FROM r",
+        "WITH RECURSIVE r (a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 FROM r "
+        "JOIN link l ON l.src = r.a WHERE r.n < 12) SELECT a, n FROM r",
+    ),
+    ErrorCode(
+        "recursion_without_base",
+        "The recursion has no base",
+        "Every branch reads the relation being defined, so it stays empty.",
+        "Add a branch that reads base relations only.",
+        "WITH RECURSIVE r (a) AS (SELECT l.dst FROM r JOIN link l ON l.src = r.a) SELECT a FROM r",
+        "WITH RECURSIVE r (a) AS (SELECT src FROM link UNION SELECT l.dst FROM r JOIN link l "
+        "ON l.src = r.a) SELECT a FROM r",
+    ),
+    ErrorCode(
+        "not_monotone",
+        "The recursion is not monotone",
+        "A step aggregates, negates, limits or outer-joins the relation being defined: with more "
+        "rows it could take rows away, and then it has no least solution.",
+        "Aggregate above the recursion; MIN and MAX there are pushed into it.",
+        "WITH RECURSIVE r (a) AS (SELECT src FROM link UNION SELECT MAX(a) FROM r) SELECT a FROM r",
+        "WITH RECURSIVE r (a) AS (SELECT src FROM link UNION SELECT l.dst FROM r JOIN link l "
+        "ON l.src = r.a) SELECT MAX(a) AS a FROM r",
+    ),
+    ErrorCode(
+        "unsupported_recursion",
+        "A recursion cannot be written like this",
+        "UNION ALL, ORDER BY, LIMIT and WITH do not stand inside of a recursive definition.",
+        "Write UNION; bound a counter in WHERE.",
+        "WITH RECURSIVE r (a) AS (SELECT src FROM link UNION ALL SELECT l.dst FROM r JOIN link l "
+        "ON l.src = r.a) SELECT a FROM r",
+        "WITH RECURSIVE r (a) AS (SELECT src FROM link UNION SELECT l.dst FROM r JOIN link l "
+        "ON l.src = r.a) SELECT a FROM r",
+    ),
+    ErrorCode(
+        "unsupported_query",
+        "This is not a query that can be kept",
+        "The statement in the place of a query is something else.",
+        "Write SELECT …, WITH … or VALUES ….",
+    ),
+    ErrorCode(
+        "unsupported_clause",
+        "A clause that StreamSQL does not have",
+        "The parser knows the clause from SQL, and it is refused by name.",
+        "The hint says what to write instead.",
+        "SELECT desk FROM seat TABLESAMPLE (10)",
+        "SELECT desk FROM seat [ROWS 100]",
+    ),
+    ErrorCode(
+        "unsupported_expression",
+        "An expression that StreamSQL does not have",
+        "The operator or form is known from SQL and refused: parameters, arrays, regular "
+        "expressions, functions over windows.",
+        "The hint says what to write instead.",
+        "SELECT desk FROM seat WHERE desk SIMILAR TO 'd%'",
+        "SELECT desk FROM seat WHERE desk LIKE 'd%'",
+    ),
+    ErrorCode(
+        "current_time",
+        "The current time is not a value",
+        "An answer with it would change with every tick.",
+        "Let time enter by a window.",
+        "SELECT desk FROM seat WHERE ts > CURRENT_TIMESTAMP",
+        "SELECT desk FROM seat [RANGE 10 MINUTES]",
+    ),
+    ErrorCode(
+        "unsupported_cast",
+        "These types are not cast",
+        "There is no CAST from one of these types to the other.",
+        "Cast to TEXT first, or take a part with EXTRACT.",
+        "SELECT CAST(ts AS BOOLEAN) FROM seat",
+        "SELECT CAST(ts AS TEXT) AS text FROM seat",
+    ),
+    ErrorCode(
+        "unsupported_aggregate",
+        "An aggregate that is not kept up to date",
+        "The aggregate, or its form, is known from SQL and not offered.",
+        "The hint lists those there are.",
+        "SELECT STRING_AGG(desk, ',') FROM seat",
+        "SELECT ARRAY_AGG(desk) AS desks FROM seat",
+    ),
+    ErrorCode(
+        "unsupported_constraint",
+        "Columns take no such constraint",
+        "What devices send is not checked: NOT NULL, UNIQUE, DEFAULT and the like are refused.",
+        "Leave it out and filter with WHERE.",
+        "CREATE SOURCE s (a TEXT NOT NULL)",
+        "CREATE SOURCE s (a TEXT)",
+    ),
+    ErrorCode(
+        "unsupported_join",
+        "A join of this form is not offered",
+        "The join, or its brackets, are known from SQL and refused.",
+        "The hint says what to write instead.",
+        "SELECT desk FROM seat RIGHT ANTI JOIN machines ON mid = desk",
+        "SELECT mid FROM machines ANTI JOIN seat ON mid = desk",
+    ),
+    ErrorCode(
+        "unsupported_order",
+        "ORDER BY takes this not",
+        "ORDER BY takes columns and positions of the result and, without DISTINCT or set "
+        "operators, values of FROM.",
+        "Select the value and order by its name.",
+        "SELECT DISTINCT room FROM seat ORDER BY weight LIMIT 3",
+        "SELECT DISTINCT room FROM seat ORDER BY room LIMIT 3",
+    ),
+    ErrorCode(
+        "unbounded_row_number",
+        "A ROW_NUMBER() that nothing bounds",
+        "Numbers of all rows would change with every row; the first few of each group are kept.",
+        "Bound it: … WHERE n <= 3 around the query, or QUALIFY n <= 3; select it nowhere else.",
+        "SELECT desk, ROW_NUMBER() OVER (ORDER BY weight) AS n FROM seat",
+        "SELECT desk FROM (SELECT desk, ROW_NUMBER() OVER (ORDER BY weight) AS n FROM seat) AS q "
+        "WHERE n <= 3",
+    ),
+    ErrorCode(
+        "subquery_rows",
+        "A query used as a value could give more than one row",
+        "A value is one row and one column at most, and nothing of the query says so.",
+        "Use an aggregate, a key, LIMIT 1, or IN.",
+        "SELECT desk FROM seat WHERE room = (SELECT room FROM machines)",
+        "SELECT desk FROM seat WHERE room IN (SELECT room FROM machines)",
+    ),
+    ErrorCode(
+        "unsupported_subquery",
+        "A subquery cannot stand here",
+        "Subqueries stand in the select list, in WHERE, HAVING and ON; not everywhere else.",
+        "Compute the value in a query in FROM.",
+        "SELECT room FROM seat GROUP BY (SELECT MAX(level) FROM machines)",
+        "SELECT room FROM (SELECT room, (SELECT MAX(level) FROM machines) AS m FROM seat) AS q "
+        "GROUP BY room, m",
+    ),
+    ErrorCode(
+        "unsupported_correlation",
+        "A subquery reads the query around in a place where it cannot",
+        "Columns of the query directly around are read in the WHERE and the select list of a "
+        "subquery.",
+        "Read them there, or join the queries in FROM.",
+        "SELECT desk FROM seat s WHERE EXISTS (SELECT 1 FROM machines m WHERE EXISTS "
+        "(SELECT 1 FROM badge b WHERE b.room = s.room))",
+    ),
+    ErrorCode(
+        "needs_federation",
+        "Only a federation can do this",
+        "A local script has no running queries and no gateways.",
+        "Start one with pando up and run the statement there.",
+        "SHOW GATEWAYS",
+        "SHOW SOURCES",
+    ),
+    ErrorCode(
+        "local_only",
+        "Only a local script can do this",
+        "In a federation rows come from gateways and files, and time from clocks.",
+        "pando shell --local, or pando run FILE --local.",
+    ),
+)

@@ -1,0 +1,130 @@
+"""Codes of texts that are not StreamSQL."""
+
+from streamsql.error_codes.entry import ErrorCode
+
+SYNTAX = (
+    ErrorCode(
+        "unexpected_token",
+        "A word or sign cannot stand here",
+        "The parser expected something else at the place shown. Often a comma, an operator or a "
+        "keyword is missing just before it, or a keyword is misspelt.",
+        "Look at the place and the word before it; the hint names misspelt keywords.",
+        "SELECT desk FORM seat",
+        "SELECT desk FROM seat",
+    ),
+    ErrorCode(
+        "unexpected_end",
+        "The statement ends too early",
+        "Something has begun that is not finished: an operator without its right side, FROM "
+        "without a relation.",
+        "Add what the message names.",
+        "SELECT desk FROM seat WHERE weight >",
+        "SELECT desk FROM seat WHERE weight > 5",
+    ),
+    ErrorCode(
+        "unclosed_bracket",
+        "A bracket is not closed",
+        "A bracket was opened, and something else stands where it should close.",
+        "Close the bracket, or put the missing comma or operator inside.",
+        "SELECT (desk FROM seat",
+        "SELECT (desk) FROM seat",
+    ),
+    ErrorCode(
+        "unclosed_quote",
+        "A text, name or comment is not closed",
+        "A quote or /* was opened and the text ends before it is closed.",
+        "Close it. Inside a text, '' stands for one quote.",
+        "SELECT 'it''s FROM seat",
+        "SELECT 'it''s' AS x FROM seat",
+    ),
+    ErrorCode(
+        "trailing_comma",
+        "Nothing follows a comma",
+        "A list ends with a comma.",
+        "Leave the comma out, or add what it announces.",
+        "SELECT desk, FROM seat",
+        "SELECT desk FROM seat",
+    ),
+    ErrorCode(
+        "empty_statement",
+        "There is no statement",
+        "The text holds nothing but blanks and comments.",
+        "Write a statement.",
+        "-- nothing",
+        "SHOW SOURCES",
+    ),
+    ErrorCode(
+        "several_statements",
+        "More than one statement",
+        "This place takes one statement, and there are several.",
+        "Give them one by one, or run them as a script: pando run FILE.",
+        "SHOW SOURCES; SHOW VIEWS",
+        "SHOW SOURCES",
+    ),
+    ErrorCode(
+        "duplicate_clause",
+        "A clause or option is given twice",
+        "KEY, WATERMARK or an option of WITH stands there a second time.",
+        "Leave one of them out.",
+        "CREATE SOURCE s (a TEXT) WITH (ttl = '5 s', ttl = '6 s')",
+        "CREATE SOURCE s (a TEXT) WITH (ttl = '5 s')",
+    ),
+    ErrorCode(
+        "misplaced_options",
+        "Options stand inside the query",
+        "WITH (option = …) is about the whole statement and stands behind it.",
+        "Move it to the end.",
+        "SELECT desk FROM (SELECT desk FROM seat WITH (strategy = 'set')) AS q",
+        "SELECT desk FROM (SELECT desk FROM seat) AS q WITH (strategy = 'set')",
+    ),
+    ErrorCode(
+        "misplaced_emit",
+        "What is emitted is said in the wrong place",
+        "ISTREAM, DSTREAM, RSTREAM and EMIT ON WINDOW CLOSE say how a running query gives its "
+        "answer. They stand around or behind the whole statement, never in a view.",
+        "Define the view without it, and write it around the query that reads the view.",
+        "CREATE VIEW v AS ISTREAM(SELECT desk FROM seat)",
+        "ISTREAM(SELECT desk FROM heavy)",
+    ),
+    ErrorCode(
+        "misplaced_explain",
+        "There is nothing here to explain",
+        "EXPLAIN explains queries and views, not itself, and ANALYZE is about plans, not rows.",
+        "Write EXPLAIN once, before a query.",
+        "EXPLAIN EXPLAIN SELECT desk FROM seat",
+        "EXPLAIN SELECT desk FROM seat",
+    ),
+    ErrorCode(
+        "bad_duration",
+        "Not a duration",
+        "Durations are written with a unit, from microseconds to weeks.",
+        "Write for example '500 ms', '90 s', '10 min' or '1 h 30 min'.",
+        "CREATE SOURCE s (ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 'soon')",
+        "CREATE SOURCE s (ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '5 s')",
+    ),
+    ErrorCode(
+        "bad_time",
+        "Not a time",
+        "ADVANCE TIME takes a time in ISO 8601, or BY and a duration.",
+        "Write '2026-01-01T08:00:00Z' or BY '10 s'.",
+        "ADVANCE TIME TO 'tomorrow'",
+        "ADVANCE TIME TO '2026-01-01T08:00:00Z'",
+    ),
+    ErrorCode(
+        "unsupported_statement",
+        "Not a statement of StreamSQL",
+        "The statement, or a part of it such as OR REPLACE, belongs to SQL but not to StreamSQL.",
+        "Write what the hint says.",
+        "UPDATE seat SET weight = 0",
+        "INSERT INTO badge (tag, room) VALUES ('t1', 'a')",
+    ),
+    ErrorCode(
+        "limit_exceeded",
+        "Larger than a limit",
+        "Texts, brackets, relations, columns and rows of one statement, and queries at once, are "
+        "bounded; see the limits in the reference.",
+        "Split the statement: name parts in WITH or in views; load many rows from a table.",
+        "SELECT " + "(" * 101 + "1" + ")" * 101,
+        "SELECT (1) AS one",
+    ),
+)
