@@ -18,7 +18,6 @@ from streamsql.errors import FederationError, InternalError
 
 PACKAGE = "stream_engine"
 _SCALARS: frozenset[type] = frozenset((type(None), bool, int, float, str, bytes))
-_SMALLEST, _LARGEST = -(2**63), 2**63
 _MAX_DEPTH = 60
 _BOUND = type(LEAST)
 
@@ -28,7 +27,13 @@ _decode_rows: Callable[[bytes], list[tuple[Any, ...]]] = msgspec.msgpack.Decoder
     list[tuple[Any, ...]]
 ).decode
 
-_PLAIN, _ROWS, _NESTED, _TUPLES, _LISTS, _DICTS, _SETS, _OBJECTS, _MIXED, _HUGE, _BOUNDS = range(11)
+_PLAIN, _ROWS, _EVEN, _TUPLES, _LISTS, _DICTS, _SETS, _OBJECTS, _MIXED, _HUGE, _BOUNDS, _EACH = (
+    range(12)
+)
+_FEW = 64
+"""Items that have a column each: so few may be of as many different makes."""
+_WIDEST = 32
+"""Most columns that tuples or lists of one length are taken apart into."""
 
 Column = list[Any]
 """A code and what it needs."""
@@ -95,22 +100,23 @@ def _column(items: list[Any], depth: int) -> Column:
         try:
             return [_PLAIN, _encode(items)]
         except OverflowError:
-            return _mixed(items, depth)
+            return _huge(items) if kinds == {int} else _mixed(items, depth, by_type=True)
+    if 1 < len(items) <= _FEW:
+        return [_EACH, [_column([item], depth + 1) for item in items]]
     if len(kinds) > 1:
-        return _of_tuples_and_scalars(items, kinds) or _mixed(items, depth)
+        return _mixed(items, depth)
     (kind,) = kinds
     if kind is tuple:
-        return _of_tuples_and_scalars(items, kinds) or _nested(_TUPLES, items, depth)
+        return _rows(items) or _sequences(_TUPLES, items, depth)
     if kind is list:
-        return _nested(_LISTS, items, depth)
+        return _sequences(_LISTS, items, depth)
     if kind is dict:
         keys = list(chain.from_iterable(items))
-        entries = list(chain.from_iterable([item.values() for item in items]))
-        lengths = _encode(list(map(len, items)))
-        return [_DICTS, lengths, _column(keys, depth + 1), _column(entries, depth + 1)]
+        entries = list(chain.from_iterable(map(dict.values, items)))
+        return [_DICTS, _lengths(items), _column(keys, depth + 1), _column(entries, depth + 1)]
     if kind in (set, frozenset):
-        members = _nested(_SETS, items, depth)
-        return [*members, kind is frozenset]
+        members = list(chain.from_iterable(items))
+        return [_SETS, _lengths(items), _column(members, depth + 1), kind is frozenset]
     if kind is _BOUND:
         return [_BOUNDS, _encode([item is LEAST for item in items])]
     if is_engine_object(items[0]):
@@ -118,29 +124,27 @@ def _column(items: list[Any], depth: int) -> Column:
     raise UnsavableError(f"a {kind.__module__}.{kind.__qualname__} cannot be saved")
 
 
-def _of_tuples_and_scalars(items: list[Any], kinds: set[type]) -> Column | None:
-    """Return a column of tuples that hold only plain values or such tuples, else None."""
-    if not kinds <= _SCALARS | {tuple}:
+def _rows(items: list[Any]) -> Column | None:
+    """Return tuples as they are, or None if they hold more than plain values."""
+    if not set(map(type, chain.from_iterable(items))) <= _SCALARS:
         return None
-    level: list[Any] = items
-    depth = 0
-    while tuple in kinds:
-        level = list(chain.from_iterable([item for item in level if item.__class__ is tuple]))
-        kinds = set(map(type, level))
-        depth += 1
-        if depth > _MAX_DEPTH or not kinds <= _SCALARS | {tuple}:
-            return None
     try:
-        content = _encode(items)
+        return [_ROWS, _encode(items)]
     except OverflowError:
         return None
-    flat = depth == 1 and set(map(type, items)) == {tuple}
-    return [_ROWS if flat else _NESTED, content]
 
 
-def _nested(code: int, items: list[Any], depth: int) -> Column:
-    lengths = _encode(list(map(len, items)))
-    return [code, lengths, _column(list(chain.from_iterable(items)), depth + 1)]
+def _sequences(code: int, items: list[Any], depth: int) -> Column:
+    """Return tuples or lists by their positions if all are equally short, else one by one."""
+    width = len(items[0])
+    if 0 < width <= _WIDEST < len(items) and set(map(len, items)) == {width}:
+        parts = [_column(list(part), depth + 1) for part in zip(*items, strict=True)]
+        return [_EVEN, code == _LISTS, parts]
+    return [code, _lengths(items), _column(list(chain.from_iterable(items)), depth + 1)]
+
+
+def _lengths(items: list[Any]) -> bytes:
+    return _encode(list(map(len, items)))
 
 
 def _objects(cls: type, items: list[Any], depth: int) -> Column:
@@ -160,33 +164,28 @@ def _objects(cls: type, items: list[Any], depth: int) -> Column:
     return [_OBJECTS, cls.__module__, cls.__qualname__, len(items), names, columns]
 
 
-def _is_huge(item: object) -> bool:
-    return type(item) is int and not _SMALLEST <= item < _LARGEST
+def _mixed(items: list[Any], depth: int, *, by_type: bool = False) -> Column:
+    """Return items of several kinds: which kind each is, then a column per kind.
 
-
-def _mixed(items: list[Any], depth: int) -> Column:
-    """Return items of several kinds: which kind each is, then a column per kind."""
-    groups: dict[object, tuple[int, list[Any]]] = {}
-    which = bytearray()
-    for item in items:
-        kind: object = type(item)
-        if kind in _SCALARS:
-            kind = _HUGE if _is_huge(item) else _PLAIN
-        number, members = groups.setdefault(kind, (len(groups), []))
-        if number > 255:
-            raise UnsavableError("state of more than 256 kinds at one place")
-        which.append(number)
-        members.append(item)
+    Plain values are one kind, if not each type of them is to be one.
+    """
+    kinds: list[object] = list(map(type, items))
+    if not by_type:
+        kinds = [_PLAIN if kind in _SCALARS else kind for kind in kinds]
+    numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
+    if len(numbers) > 256:
+        raise UnsavableError("state of more than 256 kinds at one place")
+    which = bytes(map(numbers.__getitem__, kinds))
     columns = [
-        _huge(members) if kind == _HUGE else _column(members, depth + 1)
-        for kind, (_number, members) in groups.items()
+        _column([item for item, own in zip(items, which, strict=True) if own == number], depth + 1)
+        for number in numbers.values()
     ]
-    return [_MIXED, bytes(which), columns]
+    return [_MIXED, which, columns]
 
 
 def _huge(items: list[int]) -> Column:
     """Return integers beyond 64 bits; exact sums of doubles end in a thousand zero bits."""
-    shifts = [(item & -item).bit_length() - 1 for item in items]
+    shifts = [max((item & -item).bit_length() - 1, 0) for item in items]
     odd = [item >> shift for item, shift in zip(items, shifts, strict=True)]
     digits = [item.to_bytes(item.bit_length() // 8 + 1, "little", signed=True) for item in odd]
     return [_HUGE, _encode(shifts), _encode(digits)]
@@ -206,15 +205,14 @@ def _values(column: Column, depth: int) -> list[Any]:
         case 1:
             return _decode_rows(parts[0])
         case 2:
-            return [_tupled(item) for item in _decode(parts[0])]
+            even = zip(*[_values(part, depth + 1) for part in parts[1]], strict=True)
+            return list(map(list, even)) if parts[0] else list(even)
         case 3:
             return list(map(tuple, _cut(parts[0], _values(parts[1], depth + 1))))
         case 4:
             return list(_cut(parts[0], _values(parts[1], depth + 1)))
         case 5:
-            keys = _cut(parts[0], _values(parts[1], depth + 1))
-            entries = _cut(parts[0], _values(parts[2], depth + 1))
-            return [dict(zip(k, e, strict=True)) for k, e in zip(keys, entries, strict=True)]
+            return _dicts(parts[0], *(_values(part, depth + 1) for part in parts[1:]))
         case 6:
             make = frozenset if parts[2] else set
             return list(map(make, _cut(parts[0], _values(parts[1], depth + 1))))
@@ -228,18 +226,27 @@ def _values(column: Column, depth: int) -> list[Any]:
             return [item << shift for item, shift in zip(whole, _decode(parts[0]), strict=True)]
         case 10:
             return [LEAST if least else GREATEST for least in _decode(parts[0])]
+        case 11:
+            return [_values(part, depth + 1)[0] for part in parts[0]]
         case _:
             raise ValueError(f"unknown code {code!r:.40}")
+
+
+def _dicts(lengths: bytes, keys: list[Any], entries: list[Any]) -> list[dict[Any, Any]]:
+    """Return dicts from all their keys and values; most are of one entry, or there is one."""
+    numbers = _decode(lengths)
+    if len(numbers) == 1:
+        return [dict(zip(keys, entries, strict=True))]
+    if set(numbers) == {1}:
+        return [{key: entry} for key, entry in zip(keys, entries, strict=True)]
+    pairs = zip(_cut(lengths, keys), _cut(lengths, entries), strict=True)
+    return [dict(zip(k, e, strict=True)) for k, e in pairs]
 
 
 def _cut(lengths: bytes, items: list[Any]) -> Iterator[list[Any]]:
     """Yield runs of items of the given lengths."""
     rest = iter(items)
     return (list(islice(rest, length)) for length in _decode(lengths))
-
-
-def _tupled(item: Any) -> Any:
-    return tuple(map(_tupled, item)) if item.__class__ is list else item
 
 
 def _made(parts: list[Any], depth: int) -> list[Any]:
