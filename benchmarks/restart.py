@@ -15,6 +15,7 @@ site must give the answer of the one that was saved.
 """
 
 import argparse
+import gc
 import json
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from gateway.__main__ import COLLECTIONS
 from gateway.site.state_files import StateFiles
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.expressions import Column
@@ -170,6 +172,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     options = parser.parse_args()
+    gc.freeze()
+    gc.set_threshold(*COLLECTIONS)
     events = _events(options.rows)
     figures = {name: measure(plan, events, options.rounds) for name, plan in _kinds().items()}
     journal = {size: journal_microseconds(events, size) for size in (1, 100, 10_000)}
