@@ -37,6 +37,10 @@ REFUSED_BY_PEER = (
 """What DuckDB cannot run, or stops at where a value here is NULL."""
 
 
+LEAST = float(-(2**63))
+"""What DuckDB 2.0.0 gives for some NULLs of ORDER BY … LIMIT; no value here is near it."""
+
+
 class DisagreementError(AssertionError):
     """Two engines gave different rows."""
 
@@ -194,10 +198,14 @@ def _answer(
         for made in case.windows:
             if "{now}" in made[1]:
                 _window(peer, made, now)
-        return peer.answer(theirs(case.query))
+        answer = peer.answer(theirs(case.query))
     except REFUSED_BY_PEER as error:
         tally.skipped[_reason(error)] += 1
         return None
+    if any(LEAST in row for row in answer):
+        tally.skipped["DuckDB: its least number in place of NULL behind ORDER BY"] += 1
+        return None
+    return answer
 
 
 def _reason(error: Exception) -> str:
