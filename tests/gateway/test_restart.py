@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gateway.broker.testing import BrokerProcess
@@ -39,8 +40,6 @@ CARS = SourceDefinition(
 """A log: passed on, not kept."""
 PER_SECOND = 40
 ORIGIN = 1_000 * SECOND
-BEFORE = 15
-"""Seconds until the first car, for the query to be there: a log tells nobody what was before."""
 
 
 def counted(hours: int = 1) -> FragmentBundle:
@@ -64,6 +63,11 @@ class Reader(Listener):
     def count(self) -> int:
         return sum(int(str(row[1])) for row in self.rows())
 
+    async def more(self) -> None:
+        """Wait until twenty more cars have passed."""
+        enough = self.count() + 20
+        await self.until(lambda: self.count() > enough, "cars pass")
+
     def _take(self, burst: list[Message]) -> None:
         super()._take(burst)
         for message in burst:
@@ -73,6 +77,10 @@ class Reader(Listener):
                 )
 
 
+def now() -> int:
+    return time.time_ns() // 1000
+
+
 class Street:
     """A gateway that replays cars, and its reader."""
 
@@ -80,24 +88,35 @@ class Street:
         self.cars = seconds * PER_SECOND
         recording = folder / "cars.csv"
         lines = [
-            f"{ORIGIN // SECOND + BEFORE + n / PER_SECOND:.3f},lane{n % 3},{n}.5" for n in range(self.cars)
+            f"{ORIGIN // SECOND + n / PER_SECOND:.3f},lane{n % 3},{n}.5" for n in range(self.cars)
         ]
         recording.write_text("ts,lane,speed\n" + "\n".join(lines) + "\n")
         options = {"file": str(recording), "format": "csv", "source": "cars"}
-        settings = GatewaySettings(
+        self.folder = folder
+        self.settings = GatewaySettings(
             "demo",
             "gw-1",
             broker.url,
             str(folder / "gw-1"),
             sources=(CARS,),
             wrappers=(WrapperSettings("replay", options),),
-            clock=ClockSettings(1.0, origin_wall=time.time_ns() // 1000, origin=ORIGIN),
+            clock=ClockSettings(1.0, origin_wall=now(), origin=ORIGIN - 3600 * SECOND),
             snapshots=SnapshotSettings(seconds=0.5),
             keepalive=2,
         )
         self.state = folder / "gw-1" / "state"
-        self.process = GatewayProcess(folder, settings)
+        self.process = GatewayProcess(folder, self.settings)
         self.reader = Reader(broker.url)
+
+    async def open(self) -> None:
+        """Let the first car come now, that the query is there: a log tells nobody what was."""
+        installed = "query q1 version 1 installed"
+        await self.reader.until(lambda: installed in self.process.log(), installed)
+        self.process.kill()
+        clock = ClockSettings(1.0, origin_wall=now(), origin=ORIGIN)
+        settings = msgspec.structs.replace(self.settings, clock=clock)
+        self.process = GatewayProcess(self.folder, settings)
+        self.process.start()
 
 
 def run(
@@ -130,11 +149,9 @@ def test_a_count_over_a_log_goes_on_after_each_of_several_kills(
 
     async def scenario(street: Street) -> None:
         reader = street.reader
-        installed = "query q1 version 1 installed"
-        await reader.until(lambda: installed in street.process.log(), "the query is installed", 12)
+        await street.open()
         for _kill in range(3):
-            seen = reader.count()
-            await reader.until(lambda seen=seen: reader.count() > seen + 20, "cars pass")
+            await reader.more()
             street.process.kill()
             street.process.start()
         await reader.until(lambda: reader.count() >= street.cars, "all cars have passed")
@@ -154,6 +171,7 @@ def test_a_damaged_snapshot_is_set_aside_and_what_is_missing_is_said(
     async def scenario(street: Street) -> None:
         reader = street.reader
         snapshot = street.state / "snapshot"
+        await street.open()
         await reader.until(lambda: reader.count() > 20 and snapshot.exists(), "it is saved")
         street.process.kill()
         content = bytearray(snapshot.read_bytes())
