@@ -5,6 +5,7 @@ from typing import Any
 
 from streamsql.algebra.explain import describe, duration_text, window_text
 from streamsql.algebra.operators import (
+    Aggregate,
     OnClose,
     Plan,
     Scan,
@@ -80,8 +81,8 @@ def _states(plan: Plan, *, closes: bool) -> list[State]:
     found = []
     if isinstance(plan, STATEFUL):
         leaves = list(dict.fromkeys(leaf for child in plan.inputs for leaf in streams(child)))
-        keeps = [_kept(leaf) for leaf in leaves]
-        if closes:
+        keeps = [_kept(leaf, closes=closes) for leaf in leaves]
+        if closes and isinstance(plan, Aggregate):
             keeps = ["groups until their window closes"]
         elif isinstance(plan, SessionWindow):
             keeps = [f"{text}, by session" for text in keeps]
@@ -89,13 +90,15 @@ def _states(plan: Plan, *, closes: bool) -> list[State]:
         if keeps:
             found.append(State(describe(plan), tuple(keeps), bounded))
     for child in plan.inputs:
-        found += [s for s in _states(child, closes=False) if s not in found]
+        found += [s for s in _states(child, closes=closes) if s not in found]
     return found
 
 
-def _kept(leaf: Scan | Window) -> str:
+def _kept(leaf: Scan | Window, *, closes: bool) -> str:
     scan = leaf.input if isinstance(leaf, Window) else leaf
     name = scan.source
+    if closes and is_unbounded(leaf):
+        return f"rows of {name} until their window closes"
     if isinstance(leaf, Window) and leaf.kind != WindowKind.UNBOUNDED:
         return f"rows of {name} [{window_text(leaf)}]"
     if scan.kind == SourceKind.TABLE:

@@ -96,7 +96,8 @@ def _visit(plan: Plan, *, closes: bool) -> Iterator[Finding]:
     if isinstance(plan, STATEFUL) and not closes:
         yield from _unbounded(plan)
     for child in plan.inputs:
-        yield from _visit(child, closes=False)
+        # Below a query that emits when windows close, whatever stands is forgotten with them.
+        yield from _visit(child, closes=closes)
 
 
 def _cross_product(join: Join) -> Iterator[Finding]:

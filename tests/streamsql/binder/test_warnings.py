@@ -75,6 +75,9 @@ def test_findings_name_the_operator_the_source_and_the_fix(
         "a.k FROM stored a, (SELECT MAX(v) AS top FROM stored) b WHERE a.v = b.top",
         TUMBLED.format("s [RANGE 1 HOUR]"),
         TUMBLED.format("marked") + " EMIT ON WINDOW CLOSE",
+        TUMBLED.format("marked") + " HAVING COUNT(*) > 2 EMIT ON WINDOW CLOSE",
+        "k, window_end, COUNT(*) FROM SESSION(marked, ts, INTERVAL '1 minute', k) GROUP BY k, "
+        "window_end EMIT ON WINDOW CLOSE",
         "k FROM s ORDER BY k",
     ],
 )
@@ -89,6 +92,16 @@ def test_the_report_says_what_is_remembered(catalog: Catalog) -> None:
     assert report.text.startswith("valid: (k TEXT, n INTEGER)\nit remembers:\n")
     for kept in ("rows of s [RANGE 60 s]", "one row of latest per (k)", "table stored"):
         assert kept in report.text
+    assert all(state["bounded"] for state in report.data["state"])
+    assert report.data["findings"] == []
+
+
+def test_what_closes_is_bounded_in_the_report(catalog: Catalog) -> None:
+    text = """k, window_end, COUNT(*) AS n FROM SESSION(marked, ts, INTERVAL '1 minute', k)
+        GROUP BY k, window_end EMIT ON WINDOW CLOSE"""
+    report = validation_report(bound(text, catalog))
+    assert "groups until their window closes" in report.text
+    assert "rows of marked until their window closes" in report.text
     assert all(state["bounded"] for state in report.data["state"])
     assert report.data["findings"] == []
 
