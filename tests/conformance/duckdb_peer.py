@@ -167,11 +167,11 @@ def _adapted(node: exp.Expr) -> exp.Expr:
         case exp.Literal() if not node.args.get("is_string") and re.search(r"[.eE]", node.name):
             return exp.Cast(this=node.copy(), to=exp.DataType.build("DOUBLE"))
         case exp.WithinGroup(this=exp.PercentileCont(this=fraction), expression=order):
-            arguments = [order.expressions[0].this.copy(), fraction.copy()]
+            arguments = [order.expressions[0].this.copy().transform(_adapted), fraction.copy()]
             return exp.Anonymous(this="quantile_cont", expressions=arguments)
         case exp.Cast(this=inner, to=kind):
             wide = exp.DataType.build("BIGINT") if kind.this == exp.DataType.Type.INT else kind
-            return exp.TryCast(this=inner.copy(), to=wide.copy())
+            return exp.TryCast(this=inner.copy().transform(_adapted), to=wide.copy())
         case _:
             return node
 
