@@ -9,6 +9,7 @@ anything: values are plain ones, or objects of classes of this package that are 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -27,9 +28,21 @@ _decode_rows: Callable[[bytes], list[tuple[Any, ...]]] = msgspec.msgpack.Decoder
     list[tuple[Any, ...]]
 ).decode
 
-_PLAIN, _ROWS, _EVEN, _TUPLES, _LISTS, _DICTS, _SETS, _OBJECTS, _MIXED, _HUGE, _BOUNDS, _EACH = (
-    range(12)
-)
+(
+    _PLAIN,
+    _ROWS,
+    _EVEN,
+    _TUPLES,
+    _LISTS,
+    _DICTS,
+    _SETS,
+    _OBJECTS,
+    _MIXED,
+    _HUGE,
+    _BOUNDS,
+    _EACH,
+    _PICKERS,
+) = range(13)
 _FEW = 64
 """Items that have a column each: so few may be of as many different makes."""
 _WIDEST = 32
@@ -119,6 +132,8 @@ def _column(items: list[Any], depth: int) -> Column:
         return [_SETS, _lengths(items), _column(members, depth + 1), kind is frozenset]
     if kind is _BOUND:
         return [_BOUNDS, _encode([item is LEAST for item in items])]
+    if kind is itemgetter:
+        return [_PICKERS, _encode(list(map(_positions, items)))]
     if is_engine_object(items[0]):
         return _objects(kind, items, depth)
     raise UnsavableError(f"a {kind.__module__}.{kind.__qualname__} cannot be saved")
@@ -141,6 +156,16 @@ def _sequences(code: int, items: list[Any], depth: int) -> Column:
         parts = [_column(list(part), depth + 1) for part in zip(*items, strict=True)]
         return [_EVEN, code == _LISTS, parts]
     return [code, _lengths(items), _column(list(chain.from_iterable(items)), depth + 1)]
+
+
+def _positions(picker: Any) -> list[int | list[int]]:
+    """Return what an `itemgetter` picks: positions, and slices as their two ends."""
+    parts = picker.__reduce__()[1]
+    return [[part.start, part.stop] if isinstance(part, slice) else part for part in parts]
+
+
+def _picker(positions: list[int | list[int]]) -> Any:
+    return itemgetter(*(slice(*part) if isinstance(part, list) else part for part in positions))
 
 
 def _lengths(items: list[Any]) -> bytes:
@@ -228,6 +253,8 @@ def _values(column: Column, depth: int) -> list[Any]:
             return [LEAST if least else GREATEST for least in _decode(parts[0])]
         case 11:
             return [_values(part, depth + 1)[0] for part in parts[0]]
+        case 12:
+            return list(map(_picker, _decode(parts[0])))
         case _:
             raise ValueError(f"unknown code {code!r:.40}")
 

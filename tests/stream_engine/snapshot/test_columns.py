@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stream_engine.snapshot.columns import UnsavableError, pack, unpack
 from stream_engine.state.expiry_queue import ExpiryQueue
+from stream_engine.state.indexed_relation import IndexedRelation
 from stream_engine.state.row_order import GREATEST, LEAST, Reversed
 from stream_engine.state.sorted_list import SortedList
 from streamsql.errors import InternalError
@@ -83,6 +84,17 @@ def test_objects_inside_keys_and_queues() -> None:
     back = unpack(pack([queue]))[0]
     assert back.due(4) == [(3, {(LEAST, (None,)): 1})]
     assert back.due(9) == [(5, {(Reversed("b"), (1, "b")): 2})]
+
+
+@pytest.mark.parametrize("positions", [(), (1,), (1, 2), (2, 0)])
+def test_pickers_inside_state_pick_the_same(positions: tuple[int, ...]) -> None:
+    relation = IndexedRelation(positions)
+    relation.apply({(1, "b", 2.5): 2})
+    back = unpack(pack({"partition": [relation]}))["partition"][0]
+    assert back.key_of((7, 8, 9)) == relation.key_of((7, 8, 9))
+    back.apply({(1, "b", 2.5): -2})
+    assert not back.buckets
+    assert relation.buckets
 
 
 @pytest.mark.parametrize("value", [object(), iter([1]), {1: [lambda: None]}, [range(3)]])

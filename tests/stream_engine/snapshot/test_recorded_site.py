@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,12 +23,14 @@ from streamsql.algebra.operators import (
     RemoteSource,
     Scan,
     ScanPart,
+    SessionWindow,
     SourceKind,
     Window,
     WindowKind,
 )
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
+from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import InternalError
 from streamsql.wire.channels import ReceivingChannel, SendingChannel
@@ -35,6 +38,19 @@ from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 LOG = SOURCES[0]
 COUNT = AggregateCall(AggregateFunction.COUNT_ALL, (), "n")
+
+
+DATED = Scan(
+    "late",
+    SourceKind.STREAM,
+    Schema.of(("k", DataType.TEXT), ("ts", DataType.TIMESTAMP), ("v", DataType.INTEGER)),
+    time_column=1,
+    lateness=SECOND,
+)
+
+
+def dated(key: str, second: int) -> SourceEvent:
+    return SourceEvent((key, second * SECOND, 0), second * SECOND)
 
 
 def bundle_of(plan: Plan, query: str = "q", version: int = 1) -> FragmentBundle:
@@ -164,6 +180,21 @@ def test_a_closed_window_is_given_once_whatever_happens(
         assert crashing.answer() == steady.answer()
     closed = [row for delta, _ in crashing.seen for row in delta]
     assert len(closed) == len(set(closed))
+
+
+def test_sessions_go_on_after_a_restart() -> None:
+    life = Life((DATED,))
+    progress = msgspec.structs.replace(DATED, part=ScanPart.PROGRESS)
+    sessions = SessionWindow(DATED, 1, gap=3 * SECOND, partition=(0,))
+    life.site.install(bundle_of(OnClose(counted(sessions, 0, 4), progress, 1)))
+    for second in (1, 2, 4):
+        life.site.ingest("late", [dated("a", second)])
+        life.step(second)
+    life.save()
+    assert not life.crash().unsaved
+    life.site.ingest("late", [dated("a", 5), dated("b", 12)])
+    life.step(12)
+    assert life.answer() == {("a", 8 * SECOND, 4): 1}
 
 
 def test_a_ttl_ends_at_its_time_after_a_restart() -> None:
