@@ -127,6 +127,25 @@ def test_relations_and_columns_are_completed(query_page: Any, expect: Any) -> No
     expect(query_page.locator(".cm-tooltip-autocomplete")).to_contain_text("seatsensor")
 
 
+def test_the_grammar_and_signatures_are_completed_in_their_context(
+    query_page: Any, expect: Any
+) -> None:
+    offered = query_page.locator(".cm-tooltip-autocomplete")
+    query_page.locator(".cm-content").click()
+    query_page.keyboard.type("SELECT medi")
+    expect(offered).to_contain_text("MEDIAN(x)")
+    query_page.keyboard.press("Escape")
+    write(query_page, "SELECT s. FROM SeatSensor AS s")
+    for _ in range(len(" FROM SeatSensor AS s")):
+        query_page.keyboard.press("ArrowLeft")
+    query_page.keyboard.type("weig")
+    expect(offered).to_contain_text("weightlevel")
+    query_page.keyboard.press("Escape")
+    write(query_page, "SELECT mid FROM SeatSensor ")
+    query_page.keyboard.type("emi")
+    expect(offered).to_contain_text("EMIT ON WINDOW CLOSE")
+
+
 def test_examples_fill_the_editor_and_are_explained(query_page: Any, expect: Any) -> None:
     query_page.select_option("#examples", label="Which motes reach which")
     expect(query_page.locator(".cm-content")).to_contain_text("WITH RECURSIVE reachable")

@@ -14,6 +14,8 @@ from pydantic import BaseModel, Field
 from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition
+from streamsql.catalog.functions import FunctionDefinition
+from streamsql.completion import complete
 from ui.api.changes import change_events
 from ui.api.objects import (
     definition_object,
@@ -42,6 +44,12 @@ class Text(BaseModel):
     """A text to check."""
 
     text: str = Field(max_length=MAX_TEXT)
+
+
+class Place(Text):
+    """A place in a text, in characters from its beginning."""
+
+    offset: int = Field(ge=0, le=MAX_TEXT)
 
 
 def coordinator_of(request: Request) -> CoordinatorApi:
@@ -159,6 +167,20 @@ async def sites(coordinator: Coordinator) -> list[dict[str, Any]]:
 async def links(coordinator: Coordinator) -> list[dict[str, Any]]:
     """List the links that gateways have published."""
     return [{"src": s, "dst": d, "cost": c} for s, d, c in coordinator.links()]
+
+
+@router.post("/complete")
+async def completions(body: Place, coordinator: Coordinator) -> list[dict[str, str]]:
+    """Return what may stand at a place of a text."""
+    relations, functions = {}, []
+    for found in coordinator.definitions():
+        if isinstance(found, FunctionDefinition):
+            functions.append(found.usage)
+        else:
+            columns = _described(found, coordinator)["columns"]
+            relations[found.name] = [column["name"] for column in columns]
+    found_here = complete(body.text, body.offset, relations, functions)
+    return [{"label": c.label, "kind": c.kind, "detail": c.detail} for c in found_here]
 
 
 @router.get("/definitions")

@@ -18,9 +18,13 @@ const StreamSQL = SQLDialect.define({
     " source link view table recursive materialized range rows slide now unbounded partition istream" +
     " dstream rstream subscribe snapshot progress explain type logical federated validate format" +
     " watermark for key show sources tables views queries query gateways describe second seconds" +
+    " full semi anti asof natural using qualify over row_number filter within nulls first last offset" +
+    " emit close window tumble hop session late function aggregate returns functions why what row" +
+    " confidence" +
     " minute minutes hour hours day days",
   types: "boolean integer double text timestamp interval bigint float varchar",
-  builtin: "count sum avg min max arg_min arg_max distance coalesce least greatest abs round position",
+  builtin: "count sum avg min max arg_min arg_max stddev variance median quantile_cont percentile_cont" +
+    " array_agg bool_and bool_or count_if distance coalesce least greatest abs round position",
   operatorChars: "*+-%<>!=|/",
   identifierQuotes: '"',
 });
@@ -46,10 +50,11 @@ function offset(doc, line, column) {
  * @param options.doc first text
  * @param options.schema {relation: [columns]} for completion
  * @param options.onRun called with the text on Ctrl-Enter
+ * @param options.complete async (text, offset) -> [{label, kind, detail}]; without it, by schema
  * @param options.validate async text -> [{line, column, text, message, hint, severity}]
  * @returns {view, text(), setText(text), setSchema(schema)}
  */
-export function mount(parent, { doc = "", schema = {}, onRun, validate }) {
+export function mount(parent, { doc = "", schema = {}, onRun, validate, complete }) {
   const language = new Compartment();
   const dialect = (known) => sql({ dialect: StreamSQL, schema: known, upperCaseKeywords: true });
   const check = linter(
@@ -67,6 +72,22 @@ export function mount(parent, { doc = "", schema = {}, onRun, validate }) {
     },
     { delay: 350 },
   );
+  // Nearer to what is meant come first: columns before relations before functions before keywords.
+  const boost = { column: 5, window: 5, relation: 4, aggregate: 3, function: 2, keyword: 0 };
+  const type = { column: "property", relation: "class", aggregate: "function", window: "keyword" };
+  const suggest = async (context) => {
+    const word = context.matchBefore(/\w+/);
+    const behind = context.matchBefore(/[.[(]/);
+    if (!word && !behind && !context.explicit) return null;
+    const found = await complete(context.state.doc.toString(), context.pos);
+    return {
+      from: word ? word.from : context.pos,
+      options: found.map((c) => ({
+        label: c.label, detail: c.detail === c.label ? "" : c.detail, type: type[c.kind] || c.kind, boost: boost[c.kind] || 0,
+      })),
+      validFor: /^\w*$/,
+    };
+  };
   const view = new EditorView({
     parent,
     state: EditorState.create({
@@ -78,7 +99,7 @@ export function mount(parent, { doc = "", schema = {}, onRun, validate }) {
         indentOnInput(),
         bracketMatching(),
         closeBrackets(),
-        autocompletion(),
+        autocompletion(complete ? { override: [suggest] } : {}),
         highlightActiveLine(),
         lintGutter(),
         check,

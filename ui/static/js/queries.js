@@ -21,6 +21,7 @@ const why = new WhyPanel(byId("why"), {
 const editor = mount(byId("editor"), {
   doc: localStorage.getItem("pando.query") || examples[0],
   onRun: run,
+  complete: (text, offset) => post("/api/complete", { text, offset }),
   validate: async (text) => {
     localStorage.setItem("pando.query", text);
     const answer = await post("/api/validate", { text });

@@ -1,0 +1,188 @@
+"""What may stand at a place of a statement: words of the grammar, functions, names of the catalog.
+
+The text may be unfinished and wrong, so it is looked at as words and not parsed: the last clause
+before the place, the brackets open there, and the relations named anywhere.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from streamsql.binder.functions import SIGNATURES
+
+MAX_SHOWN = 400
+_WORD = re.compile(r"'(?:[^']|'')*'?|--[^\n]*|\"[^\"]*\"?|\w+|[^\w\s]")
+_STATEMENTS = (
+    "SELECT,WITH,WITH RECURSIVE,CREATE SOURCE,CREATE LINK SOURCE,CREATE TABLE,CREATE VIEW,"
+    "CREATE RECURSIVE VIEW,CREATE FUNCTION,CREATE AGGREGATE,DROP,EXPLAIN,EXPLAIN (TYPE FEDERATED),"
+    "EXPLAIN (TYPE VALIDATE),EXPLAIN WHY,EXPLAIN WHAT IF DELETE,EXPLAIN CONFIDENCE,SHOW,DESCRIBE,"
+    "SUBSCRIBE TO,ISTREAM(,DSTREAM(,RSTREAM(,INSERT INTO,DELETE FROM,ADVANCE TIME BY"
+)
+_JOINS = (
+    "JOIN,LEFT JOIN,RIGHT JOIN,FULL JOIN,CROSS JOIN,SEMI JOIN,ANTI JOIN,ASOF JOIN,ASOF LEFT JOIN"
+)
+_AFTER_FROM = (
+    f"{_JOINS},ON,USING,AS,WHERE,GROUP BY,HAVING,QUALIFY,UNION,UNION ALL,INTERSECT,EXCEPT,"
+    "ORDER BY,LIMIT,EMIT ON WINDOW CLOSE,WITH"
+)
+_VALUES = (
+    "CASE WHEN,CAST(,COALESCE(,NULLIF(,GREATEST(,LEAST(,EXTRACT(,DATE_TRUNC(,INTERVAL,TRUE,FALSE,"
+    "NULL,NOT,EXISTS"
+)
+_CONDITIONS = "AND,OR,NOT,IN,LIKE,BETWEEN,IS NULL,IS NOT NULL,EXISTS,IS DISTINCT FROM"
+_ENDS = "ORDER BY,LIMIT,UNION,EMIT ON WINDOW CLOSE"
+_KEYWORDS: dict[str, str] = {
+    "": _STATEMENTS,
+    "SELECT": f"DISTINCT,{_VALUES},FROM,FILTER (WHERE,AS",
+    "FROM": _AFTER_FROM,
+    "JOIN": _AFTER_FROM,
+    "ON": f"{_CONDITIONS},{_AFTER_FROM}",
+    "WHERE": f"{_CONDITIONS},{_VALUES},GROUP BY,HAVING,{_ENDS}",
+    "BY": f"HAVING,ASC,DESC,NULLS FIRST,NULLS LAST,OFFSET,{_ENDS}",
+    "HAVING": f"{_CONDITIONS},{_VALUES},{_ENDS}",
+    "QUALIFY": f"ROW_NUMBER() OVER (PARTITION BY,{_ENDS}",
+    "LIMIT": "OFFSET,EMIT ON WINDOW CLOSE",
+    "SHOW": "SOURCES,TABLES,VIEWS,FUNCTIONS,QUERIES,GATEWAYS",
+    "DROP": "SOURCE,TABLE,VIEW,FUNCTION,AGGREGATE,QUERY",
+    "CREATE": "TEXT,INTEGER,DOUBLE,BOOLEAN,TIMESTAMP,INTERVAL,KEY (,PRIMARY KEY,"
+    "WATERMARK FOR,WITH (",
+}
+_WINDOW = (
+    "RANGE 10 MINUTES,RANGE 10 MINUTES SLIDE 1 MINUTE,ROWS 100,PARTITION BY,NOW,UNBOUNDED,SLIDE,"
+    "SECONDS,MINUTES,HOURS,DAYS"
+)
+_AGGREGATES = (
+    "COUNT(*)|COUNT(DISTINCT x)|COUNT_IF(condition)|SUM(x)|AVG(x)|MIN(x)|MAX(x)|ARG_MIN(x, by)|"
+    "ARG_MAX(x, by)|STDDEV(x)|STDDEV_POP(x)|VARIANCE(x)|VAR_POP(x)|MEDIAN(x)|"
+    "QUANTILE_CONT(x, 0.95)|"
+    "PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY x)|BOOL_AND(condition)|BOOL_OR(condition)|"
+    "ARRAY_AGG(x)"
+)
+_TABLE_FUNCTIONS = (
+    "TUMBLE(relation, time, INTERVAL '1 minute')|HOP(relation, time, hop, size)|"
+    "SESSION(relation, time, gap, key)|LATE(source)"
+)
+_RELATION_FOLLOWS = {"FROM", "JOIN", "INTO", "TO", "DESCRIBE", "TUMBLE", "HOP", "SESSION", "LATE"}
+_NO_ALIAS = {"ON", "USING", "WHERE", "GROUP", "ORDER", "JOIN", "LEFT", "RIGHT", "FULL", "CROSS"}
+_NO_ALIAS |= {
+    "SEMI",
+    "ANTI",
+    "ASOF",
+    "NATURAL",
+    "INNER",
+    "UNION",
+    "LIMIT",
+    "HAVING",
+    "WITH",
+    "EMIT",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Something that may stand at a place.
+
+    Attributes:
+        label: What is written.
+        kind: "keyword", "function", "aggregate", "window", "relation" or "column".
+        detail: How it is called, or whose column it is.
+    """
+
+    label: str
+    kind: str
+    detail: str = ""
+
+
+def complete(
+    text: str,
+    offset: int,
+    relations: Mapping[str, Sequence[str]],
+    functions: Iterable[str] = (),
+) -> tuple[Completion, ...]:
+    """Return what may stand at a place, the likeliest kinds first.
+
+    Args:
+        text: The whole text; its columns come from relations named anywhere in it.
+        offset: The place, in characters; a word begun just before it is completed.
+        relations: Columns of every source, table and view, by name.
+        functions: Functions of the user, as they are called.
+    """
+    begun = re.search(r"\w*$", text[:offset])
+    prefix = begun[0] if begun is not None else ""
+    before = _words(text[: offset - len(prefix)])
+    if ";" in before:
+        before = before[len(before) - before[::-1].index(";") :]
+    found = list(_candidates(before, _aliases(_words(text), relations), relations, functions))
+    wanted = prefix.upper()
+    fitting = dict.fromkeys(c for c in found if c.label.upper().startswith(wanted))
+    return tuple(fitting)[:MAX_SHOWN]
+
+
+def _candidates(
+    before: list[str],
+    aliases: Mapping[str, str],
+    relations: Mapping[str, Sequence[str]],
+    functions: Iterable[str],
+) -> Iterator[Completion]:
+    if before and (before[-1].startswith(("'", "--"))):
+        return
+    if len(before) > 1 and before[-1] == ".":
+        name = aliases.get(before[-2].lower(), before[-2].lower())
+        yield from (Completion(c, "column", name) for c in relations.get(name, ()))
+        return
+    if before.count("[") > before.count("]"):
+        yield from (Completion(word, "window") for word in _WINDOW.split(","))
+        yield from _columns(aliases, relations)
+        return
+    clause = next((w.upper() for w in reversed(before) if w.upper() in _KEYWORDS), "")
+    last = before[-1].upper() if before else ""
+    opened = before[-2].upper() if last == "(" and len(before) > 1 else last
+    in_list = clause in ("FROM", "JOIN") and last == ","
+    if opened in _RELATION_FOLLOWS or in_list:
+        yield from (Completion(name, "relation") for name in relations)
+        if opened in ("FROM", "JOIN") or in_list:
+            yield from _called(_TABLE_FUNCTIONS.split("|"), "function")
+        return
+    if clause and clause not in ("FROM", "JOIN", "SHOW", "DROP", "LIMIT", "CREATE"):
+        yield from _columns(aliases, relations)
+        if clause in ("SELECT", "HAVING", "BY"):
+            yield from _called(_AGGREGATES.split("|"), "aggregate")
+        usages = [signature.usage for known in SIGNATURES.values() for signature in known]
+        yield from _called([*functions, *usages], "function")
+    elif clause == "DROP":
+        yield from (Completion(name, "relation") for name in relations)
+    yield from (Completion(word, "keyword") for word in _KEYWORDS[clause].split(","))
+
+
+def _columns(
+    aliases: Mapping[str, str], relations: Mapping[str, Sequence[str]]
+) -> Iterator[Completion]:
+    for alias in aliases:
+        yield Completion(alias, "relation", aliases[alias])
+    for name in dict.fromkeys(aliases.values()):
+        yield from (Completion(column, "column", name) for column in relations.get(name, ()))
+
+
+def _called(usages: Iterable[str], kind: str) -> Iterator[Completion]:
+    for usage in usages:
+        yield Completion(usage.partition("(")[0], kind, usage)
+
+
+def _aliases(words: list[str], relations: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the relations that a text names, by the names they are called there."""
+    found: dict[str, str] = {}
+    for number, word in enumerate(words):
+        name = word.lower()
+        if name not in relations:
+            continue
+        rest = words[number + 1 :]
+        if rest[:1] == ["["] and "]" in rest:
+            rest = rest[rest.index("]") + 1 :]
+        rest = rest[1:] if rest and rest[0].upper() == "AS" else rest
+        follows = rest and re.fullmatch(r"\w+", rest[0]) and rest[0].upper() not in _NO_ALIAS
+        found[rest[0].lower() if follows else name] = name
+    return found
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text)
