@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deploy.cli.statement_lines import read_statements
+from deploy.cli.tab_completion import complete_with_tab
 from deploy.session import LocalSession
 from deploy.session.render import print_result
 from streamsql.errors import FederationError
@@ -68,6 +69,7 @@ def shell_local(engine: str, sites: int) -> None:
     session = LocalSession(engine, sites)
     if sys.stdin.isatty():
         remember_lines()
+        complete_with_tab(session.suggest)
         console.print(
             "A local StreamSQL session: CREATE SOURCE, INSERT, SELECT … Statements end with ';'. "
             "\\q leaves.",

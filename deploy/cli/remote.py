@@ -10,6 +10,7 @@ import typer
 
 from deploy.cli.local import remember_lines, reported
 from deploy.cli.statement_lines import read_statements
+from deploy.cli.tab_completion import complete_with_tab
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy, parse_script
 from streamsql.syntax.statements import Query, Statement, Subscribe
@@ -101,6 +102,12 @@ def shell(address: str | None = None) -> None:
         client.get("/api/health")
         if sys.stdin.isatty():
             remember_lines()
+            complete_with_tab(
+                lambda text, place: [
+                    found["label"]
+                    for found in client.post("/api/complete", {"text": text, "offset": place})
+                ]
+            )
             typer.echo(f"Connected to {client.address}. Statements end with ';'.")
             typer.echo("A query prints its changes until Ctrl-C. \\q leaves.")
         for text in read_statements():

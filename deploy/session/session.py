@@ -12,8 +12,9 @@ from streamsql.algebra.scalar import compile_predicate
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import BoundQuery, bind_delete, bind_insert, bind_query, define
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
-from streamsql.catalog.definitions import Definition, SourceDefinition
+from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.completion import complete
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row, Value, timestamp_text
 from streamsql.errors import BindingError, UnsupportedError
@@ -111,6 +112,19 @@ class LocalSession:
                 raise UnsupportedError(
                     f"{kind} needs a federation", span=statement.span, code="needs_federation"
                 )
+
+    def suggest(self, text: str, place: int) -> list[str]:
+        """Return what may stand at a place of a text that is being typed."""
+        relations: dict[str, tuple[str, ...]] = {}
+        functions = []
+        for found in self.catalog:
+            if isinstance(found, FunctionDefinition):
+                functions.append(found.usage)
+            elif isinstance(found, ViewDefinition):
+                relations[found.name] = found.columns or ()
+            else:
+                relations[found.name] = found.schema.names
+        return [found.label for found in complete(text, place, relations, functions)]
 
     def _select(self, bound: BoundQuery) -> Result:
         relation = self._executor.answer(bound, self.history, self.catalog)

@@ -42,6 +42,7 @@ def test_a_wrong_query_gets_line_column_text_and_hint(client: httpx.Client) -> N
     assert answer.status_code == 400
     assert (error["line"], error["column"], error["text"]) == (2, 3, "wieghtLevel")
     assert "weightlevel" in error["hint"].lower()
+    assert error["code"] == "unknown_column"
 
 
 def test_validation_reports_the_same_place_without_running(
@@ -49,9 +50,16 @@ def test_validation_reports_the_same_place_without_running(
 ) -> None:
     answer = client.post("/api/validate", json={"text": "SELECT nope FROM SeatSensor"}).json()
     assert [(d["line"], d["column"], d["text"]) for d in answer["diagnoses"]] == [(1, 8, "nope")]
+    assert answer["diagnoses"][0]["code"] == "unknown_column"
     good = client.post("/api/validate", json={"text": SEATS}).json()
     assert good == {"diagnoses": [], "columns": ["mid", "weightlevel"], "warnings": []}
     assert not coordinator.queries("user")
+
+
+def test_places_are_completed_from_the_catalog(client: httpx.Client) -> None:
+    text = "SELECT s.w FROM SeatSensor s"
+    found = client.post("/api/complete", json={"text": text, "offset": 10}).json()
+    assert found == [{"label": "weightlevel", "kind": "column", "detail": "seatsensor"}]
 
 
 def test_the_list_can_be_narrowed_by_origin(client: httpx.Client) -> None:
