@@ -338,6 +338,9 @@ def test_statements_that_are_refused_change_nothing(harness: Any) -> None:
         ]:
             with pytest.raises(error):
                 await coordinator.execute(text)
+        with pytest.raises(UnsupportedError) as refusal:
+            await coordinator.execute("ADVANCE TIME BY '1 s'")
+        assert refusal.value.code == "local_only"
         assert coordinator.definitions() == before
         assert coordinator.queries() == ()
         with pytest.raises(QueryError):
