@@ -152,7 +152,7 @@ def _duckdb(store: TableStore) -> Callable[[str], Delta] | None:
         if table is not None and table.data is not None:
             schema = arrow_schema(definition.schema)
             connection.register("incoming", table.data.cast(schema))
-            connection.execute(f"CREATE TABLE {definition.name} AS SELECT * FROM incoming")  # noqa: S608
+            connection.execute(f"CREATE TABLE {definition.name} AS SELECT * FROM incoming")
             connection.unregister("incoming")
     return lambda sql: from_rows(connection.execute(sql).fetchall())
 
