@@ -76,10 +76,7 @@ class Outputs:
             named = [n for n, item in enumerate(self.items) if item.name == name]
             if named:
                 return named[0]
-        if node in self.nodes:
-            return self.nodes.index(node)
-        self.nodes.append(node)
-        return len(self.nodes) - 1
+        return self._computed(node)
 
     def add_distinct_on(self, on: exp.Expr) -> None:
         """Add the expressions of DISTINCT ON (…)."""
@@ -115,9 +112,9 @@ class Outputs:
             )
         bounds = None if clause is None else self._qualified(tests, window, number)
         only(window, self.environment, "this", "partition_by", "order", "over")
-        partition = [self._hidden(part) for part in window.args.get("partition_by") or []]
+        partition = [self._computed(part) for part in window.args.get("partition_by") or []]
         ordered = ordered_nodes(window.args.get("order"), self.environment)
-        order = tuple(sort_key(key, self._hidden(key.this)) for key in ordered)
+        order = tuple(sort_key(key, self._computed(key.this)) for key in ordered)
         self.rank = Rank(tuple(partition), order, number, window, bounds)
         if number is not None:
             one = bounds is not None and bounds.limit == 1
@@ -149,7 +146,13 @@ class Outputs:
             )
         return bounds
 
-    def _hidden(self, node: exp.Expr) -> int:
+    def _computed(self, node: exp.Expr) -> int:
+        """Return the place of an expression over the rows, adding a hidden one if need be.
+
+        What is selected anyway is not computed, sent and shown in plans a second time.
+        """
+        if node in self.nodes:
+            return self.nodes.index(node)
         self.nodes.append(node)
         return len(self.nodes) - 1
 
