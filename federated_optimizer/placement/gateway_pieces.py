@@ -106,11 +106,13 @@ def partitioned_piece(plan: TopN | SessionWindow, below: GatewayPiece) -> Gatewa
     """Return an operator by partitions at the gateways when none has rows of two of them."""
     if len(below.sites) <= 1 or (plan.partition and _covered(below, plan.partition)):
         return with_plan(below, with_inputs(plan, (below.plan,)))
-    together = "one order" if isinstance(plan, TopN) else "one session"
-    return (
-        f"{describe(plan)} over {_words(below)} because: "
-        f"rows of {together} may come from several gateways"
-    )
+    if isinstance(plan, SessionWindow):
+        reason = "rows of one session may come from several gateways"
+    elif plan.partition:
+        reason = "rows of one partition may come from several gateways"
+    else:
+        reason = "it orders the rows of all gateways"
+    return f"{describe(plan)} over {_words(below)} because: {reason}"
 
 
 def shortened(plan: TopN, below: Plan) -> Plan:

@@ -15,6 +15,7 @@ from streamsql.errors import QueryError
 from streamsql.syntax.cursor import nearest
 
 _QUERY = ("a query inside an expression is not supported", "put it into FROM and join with it")
+_WRITTEN: dict[type[exp.Expr], str] = {exp.GroupConcat: "STRING_AGG"}
 _LEVELS = "unite one GROUP BY per level with UNION ALL"
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Rollup: ("ROLLUP is not supported", _LEVELS),
@@ -24,7 +25,8 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Query: _QUERY,
     exp.Window: (
         "OVER (…) is not supported",
-        "use GROUP BY, or a window on the stream such as s [PARTITION BY k ROWS 5]",
+        "use GROUP BY, a window on the stream such as s [PARTITION BY k ROWS 5], or for the first "
+        "rows of each k QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3",
     ),
     exp.Filter: ("FILTER (WHERE …) stands behind aggregates only", "use CASE WHEN … THEN … END"),
     exp.Rand: ("RANDOM() is not supported: an answer must not change by itself", "leave it out"),
@@ -91,7 +93,7 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
     if isinstance(node, exp.AggFunc):
         return environment.unsupported(
             node,
-            f"the aggregate {node.sql_name()} is not supported",
+            f"the aggregate {_WRITTEN.get(type(node), node.sql_name())} is not supported",
             hint="aggregates are COUNT, SUM, AVG, MIN, MAX, ARG_MIN, ARG_MAX, STDDEV, VARIANCE, "
             "MEDIAN, PERCENTILE_CONT, ARRAY_AGG, BOOL_AND and BOOL_OR",
             code="unsupported_aggregate",

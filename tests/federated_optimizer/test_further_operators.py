@@ -70,6 +70,16 @@ def test_the_first_of_each_device_are_found_where_the_device_is() -> None:
     assert not any(isinstance(f.plan, TopN) for f in bundle.fragments if f.engine == Engine.BASE)
 
 
+def test_first_rows_that_are_not_found_at_gateways_say_why() -> None:
+    order = (SortKey(1),)
+    for plan, reason in (
+        (TopN(NOISE, order, 1, partition=(1,)), "rows of one partition may come from several"),
+        (TopN(NOISE, order, 1), "it orders the rows of all gateways"),
+    ):
+        bundle = placed(plan, SPREAD_TOPOLOGY)
+        assert any(reason in text for f in bundle.fragments for text in f.reasons), bundle
+
+
 def test_an_order_without_limit_is_not_taken_of_parts() -> None:
     assert not at_gateways(placed(TopN(NOISE, (SortKey(1),), None, 2)), TopN)
 

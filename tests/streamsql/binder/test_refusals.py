@@ -256,6 +256,22 @@ BINDING = [
 ]
 
 UNSUPPORTED = [
+    (
+        "SELECT STRING_AGG(desk, ',') FROM seat",
+        1,
+        8,
+        "STRING_AGG(desk, ',')",
+        "STRING_AGG is not supported",
+        "ARRAY_AGG",
+    ),
+    (
+        "SELECT RANK() OVER (ORDER BY desk) FROM seat",
+        1,
+        8,
+        "RANK() OVER (ORDER BY desk)",
+        "OVER (…) is not supported",
+        "QUALIFY ROW_NUMBER()",
+    ),
     ("SELECT * FROM (SELECT 1 AS a ORDER BY a) AS q", 1, 39, "a", "ORDER BY", "leave it out"),
     ("SELECT ROW_NUMBER() OVER () FROM seat", 1, 8, "ROW_NUMBER() OVER ()", "bounds", "n <= 3"),
     ("SELECT CORR(weight, 1) FROM seat", 1, 8, "CORR(weight, 1)", "CORR", "AVG"),

@@ -172,3 +172,11 @@ def test_a_semi_join_over_a_recursion_is_a_join_in_it() -> None:
         (fixpoint,) = (node for node in walk_plan(plan) if isinstance(node, Fixpoint))
         inside = [node for step in fixpoint.step for node in walk_plan(step)]
         assert all(node.kind == JoinKind.INNER for node in inside if isinstance(node, Join))
+
+
+def test_what_is_selected_orders_and_divides_without_a_copy() -> None:
+    text = "SELECT c, a FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY t.a, c ORDER BY b, a) <= 2"
+    (top,) = {node for node in walk_plan(bound(text).plan) if isinstance(node, TopN)}
+    assert top.input.schema.names == ("c", "a", "order_1", "order_2")
+    assert top.partition == (2, 0)
+    assert [key.position for key in top.order] == [3, 1]
