@@ -96,6 +96,12 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
                 ttl = _duration(option)
             case "idle":
                 _duration(option)
+                if statement.watermark is None:
+                    _refuse(
+                        option,
+                        "idle is about a watermark, and this source has none",
+                        "add WATERMARK FOR ts AS ts - INTERVAL '5 s', or leave idle out",
+                    )
             case "colocate":
                 _check_columns(option, schema)
             case "wrapper":

@@ -91,6 +91,14 @@ SYNTAX = [
 
 BINDING = [
     (
+        "CREATE SOURCE s (k TEXT, ts TIMESTAMP) WITH (idle = '10 s')",
+        1,
+        46,
+        "idle",
+        "idle is about a watermark",
+        "WATERMARK FOR ts",
+    ),
+    (
         "WITH RECURSIVE r(a) AS (SELECT s.a FROM s), s(a) AS (SELECT a FROM r) SELECT 1",
         1,
         16,
