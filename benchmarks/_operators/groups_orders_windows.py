@@ -7,7 +7,6 @@ out, one in), so a state keeps its size. Times are CPU times; DuckDB has one thr
 filled beforehand and only the query is timed, its answer stored in a table.
 """
 
-
 import argparse
 import gc
 import importlib.util

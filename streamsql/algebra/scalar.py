@@ -271,6 +271,10 @@ def _like(text: str, pattern: str) -> bool:
     return _like_pattern(pattern).fullmatch(text) is not None
 
 
+_PLACES = 400
+"""No number has a digit so far from the point."""
+
+
 def _distance(*coordinates: float) -> float | None:
     half = len(coordinates) // 2
     return _finite(math.dist(coordinates[:half], coordinates[half:]))
@@ -285,6 +289,10 @@ def _power(a: float, b: float) -> float | None:
 
 
 def _round(value: float, digits: int = 0) -> float:
+    if digits > _PLACES:
+        return float(value)
+    if digits < -_PLACES:  # round() would compute 10**-digits first
+        return math.copysign(0.0, value) if isinstance(value, float) else 0.0
     return float(round(value, digits))
 
 
