@@ -292,7 +292,7 @@ def _round(value: float, digits: int = 0) -> float:
     if digits > _PLACES:
         return float(value)
     if digits < -_PLACES:  # round() would compute 10**-digits first
-        return math.copysign(0.0, value) if isinstance(value, float) else 0.0
+        return value * 0.0
     return float(round(value, digits))
 
 

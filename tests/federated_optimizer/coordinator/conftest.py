@@ -15,7 +15,7 @@ from gateway.site import flow_reports, host
 from gateway.site.host import SiteHost
 from messaging import Will
 from messaging.in_memory import InMemoryBroker, InMemoryClient
-from stream_engine.site import SiteEngine
+from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import SourceKind
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
@@ -64,7 +64,7 @@ class Site:
         state = SiteState(online=False, epoch=epoch, ts=wall(), role=role, reason="lost")
         will = Will(self._state_topic, encode_json(state))
         self.client = federation.broker.client(name, will=will)
-        self.engine = SiteEngine(name, epoch)
+        self.engine = RecordedSite(name, epoch)
         self.sources: tuple[str, ...] = ()
         self.host = SiteHost(
             self.engine, self.client, self.topics, wall, grace_seconds=0.2, tick_seconds=0.005

@@ -11,7 +11,6 @@ from stream_engine.circuit.compiler import compile_plan
 from stream_engine.testing import (
     COLUMNS,
     accumulated,
-    aggregate_calls,
     alone,
     delta_sequences,
     deltas,
@@ -20,6 +19,7 @@ from stream_engine.testing import (
     predicates,
     projections,
 )
+from stream_engine.testing_aggregates import aggregate_calls
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
