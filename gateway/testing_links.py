@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gateway.__main__ import main as serve
 from gateway.wrappers import registry
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import Memory, Reading, WrapperContext
 from streamsql.data.types import Value
 
 SOURCE = "link"
@@ -37,7 +37,12 @@ class LinksWrapper:
         held = json.loads(await asyncio.to_thread(self._file.read_text))
         self._links = {(source, target): cost for source, target, cost in held}
         self._context = context
-        context.emit([_reading(ends, cost) for ends, cost in self._links.items()])
+        gone = _remembered(context.memory) - self._links.keys()
+        context.remember(self._memory())
+        context.emit(
+            [_reading(ends, None) for ends in sorted(gone)]
+            + [_reading(ends, cost) for ends, cost in self._links.items()]
+        )
         await asyncio.Event().wait()
 
     def command(self, action: str, arguments: dict[str, Value]) -> str:
@@ -56,10 +61,20 @@ class LinksWrapper:
         for ends in down:
             self._links.pop(ends, None)
             readings.append(_reading(ends, None))
+        self._context.remember(self._memory())
         self._context.emit(readings)
         held = [[*ends, cost] for ends, cost in self._links.items()]
         self._file.write_text(json.dumps(held))
         return f"{len(up)} up, {len(down)} down"
+
+    def _memory(self) -> Memory:
+        """Return what to know after a restart: links that are gone by then must be withdrawn."""
+        return {"links": [list(ends) for ends in self._links]}
+
+
+def _remembered(memory: Memory | None) -> set[tuple[str, str]]:
+    links = None if memory is None else memory.get("links")
+    return {(source, target) for source, target in links} if isinstance(links, list) else set()
 
 
 def _reading(ends: tuple[str, str], cost: float | None) -> Reading:
