@@ -11,7 +11,7 @@ def top(plan: TopN, rows: list[Row]) -> list[Row]:
     """Return the first rows of every partition.
 
     Examples:
-        >>> from streamsql.algebra.operators import Values
+        >>> from streamsql.algebra.operators import SortKey, TopN, Values
         >>> from streamsql.data.schema import Schema
         >>> from streamsql.data.types import DataType
         >>> two = Values(((1,), (2,)), Schema.of(("n", DataType.INTEGER)))
