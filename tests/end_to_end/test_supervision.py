@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -28,6 +29,15 @@ def traces(data: Path) -> list[str]:
     return [name for name in names if (data / name).exists()]
 
 
+@pytest.fixture
+def _heard() -> Iterator[None]:
+    """Let processes started here hear SIGHUP, also where the tests themselves run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_heard")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_everything_without_a_trace(tmp_path: Path, number: signal.Signals) -> None:
     with federation(tmp_path / "data", *SMALL) as up:
