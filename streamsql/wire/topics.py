@@ -60,6 +60,10 @@ class Topics:
         """A command for a site: rebirth, resync, config, ping, flush."""
         return f"{self.root}/gw/{gateway}/cmd/{verb}"
 
+    def settings(self, gateway: str = "+") -> str:
+        """What an operator has set at an engine site (`SiteSettings`); retained."""
+        return f"{self.root}/gw/{gateway}/settings"
+
     def response(self, gateway: str = "+", request: str = "+") -> str:
         """The answer to a command."""
         return f"{self.root}/gw/{gateway}/rsp/{request}"
