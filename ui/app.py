@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from federated_optimizer.coordinator.model import CoordinatorApi
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.explanations import router as explanations
+from ui.api.many_changes import router as many_changes
 from ui.api.objects import error_object
 from ui.api.routes import router as api
 from ui.guard import Guard, problem
@@ -61,6 +62,7 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     app.state.closing = asyncio.Event()
     app.include_router(api)
     app.include_router(explanations)
+    app.include_router(many_changes)
     app.include_router(live_map)
     app.include_router(pages)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

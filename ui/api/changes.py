@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from federated_optimizer.coordinator.model import ChangeBatch, CoordinatorApi, QueryInfo
@@ -16,7 +16,7 @@ LARGE_BATCH = 1_000
 
 async def change_events(
     coordinator: CoordinatorApi, query_id: str, *, snapshot: bool, closing: asyncio.Event
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Yield `snapshot`, `change` and `status` events until query, reader or console end.
 
     A heartbeat comment every ten seconds keeps proxies from closing a quiet stream and finds
@@ -85,7 +85,8 @@ async def _events(query: QueryInfo, batch: ChangeBatch, *, gone: bool) -> list[b
         kind = "snapshot" if batch.snapshot else "change"
         events.append(await changes_text(kind, {"query": query.id}, query.schema, batch))
     if gone and batch.status is not None:
-        events.append(event_text("status", {"status": "stopped", "error": batch.error}))
+        stopped = {"query": query.id, "status": "stopped", "error": batch.error}
+        events.append(event_text("status", stopped))
     elif batch.status is not None or batch.snapshot or batch.error:
         events.append(event_text("status", query_object(query)))
     return events
