@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from stream_engine.circuit.circuit import Circuit, OperatorStatistics
+from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.nodes import RecursionStatistics
 from stream_engine.exchange.inbox import Arrivals, Inbox, oldest, split_port
@@ -15,7 +16,7 @@ from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.program import never
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.state.source_relation import TimedDelta
-from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, walk_plan
+from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, ScanPart, walk_plan
 from streamsql.data.delta import Delta
 from streamsql.errors import InternalError
 from streamsql.wire.channels import Reception
@@ -108,6 +109,12 @@ class InstalledQuery:
             ports=links.outgoing,
             recursions=self._recursions,
         )
+        self._closing = [
+            node.closing
+            for circuit in self._circuits.values()
+            for node in circuit.nodes
+            if isinstance(node, ClosingNode)
+        ]
         self._fresh = True
         self._recursive_news = False
         self._wakeup: int | None = None
@@ -115,6 +122,21 @@ class InstalledQuery:
             dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
         )
         self.senders: tuple[str, ...] = tuple(self._inbox.channels)
+        self._holds = False
+        self._hold()
+
+    def _hold(self) -> None:
+        """Let no window close before every sender has been heard, given up, or waited for."""
+        self._holds = bool(self._closing) and not self._inbox.is_complete
+        if self._holds:
+            for closing in self._closing:
+                closing.hold(_longest_idle(self.bundle))
+
+    def _release_if_complete(self) -> None:
+        if self._holds and self._inbox.is_complete:
+            for closing in self._closing:
+                closing.release()
+        self._holds = self._holds and not self._inbox.is_complete
 
     def receive(self, sender: str, batch: DeltaBatch) -> Reception:
         """Take a batch in; it is worked on in the next step.
@@ -163,6 +185,8 @@ class InstalledQuery:
     def is_busy(self) -> bool:
         """Whether something waits for the next step."""
         news = self._fresh or self._recursive_news
+        if self._holds and self._inbox.is_complete:
+            return True
         return news or not (self._inbox.is_empty and self._outbox.is_empty)
 
     def step(self, sources: SourceChanges, now: int) -> list[tuple[str, DeltaBatch]]:
@@ -175,6 +199,8 @@ class InstalledQuery:
             sources = replace(sources, deltas={s: sources.current(s) for s in self.scans})
             self._fresh = False
         self._recursive_news = False
+        if self._holds:
+            self._release_if_complete()
         arrived = self._inbox.take()
         for fragment, circuit in self._plan:
             self._run(fragment, circuit, sources, arrived, now)
@@ -223,6 +249,11 @@ class InstalledQuery:
         for circuit in self._circuits.values():
             circuit.resume()
         self._fresh = False
+
+    def begin_again(self) -> None:
+        """Hear everybody again: what senders have sent since the last snapshot is not known."""
+        self._inbox.believe_in_all()
+        self._hold()
 
     @property
     def repeated(self) -> frozenset[str]:
@@ -320,6 +351,18 @@ def _fixpoints_at(
         return PeeredFixpoint(begin, site=site, sites=sites, epoch=epoch, first_life=first_life)
 
     return make
+
+
+def _longest_idle(bundle: FragmentBundle) -> int | None:
+    """Return for how long any site may be idle, in microseconds; None without end."""
+    times = [
+        node.ttl
+        for fragment in bundle.fragments
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan) and node.part == ScanPart.PROGRESS
+    ]
+    bounds = [time for time in times if time is not None]
+    return max(bounds) if bounds and len(bounds) == len(times) else None
 
 
 def _report(done: RecursionStatistics, lives: int) -> RecursionReport:

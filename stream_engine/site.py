@@ -214,7 +214,7 @@ class SiteEngine:
         """Return (query, sending site) of the incoming channels that wait for a snapshot."""
         return {(name, site) for name, q in self._queries.items() for site in q.unsynchronised()}
 
-    def site_lost(self, site: str, epoch: int | None = None) -> None:
+    def site_lost(self, site: str, epoch: int | None = None, query: str = "") -> None:
         """Retract in the next step, as one change, everything another site has sent.
 
         A later snapshot of the site, of the same or a newer epoch, brings it back.
@@ -223,9 +223,11 @@ class SiteEngine:
             site: The other site.
             epoch: Its epoch, from its will: a will of an earlier life than the one heard since is
                 ignored, and recursions can tell that life's provenance from the next one's.
+            query: One that was installed after the site was lost; empty: all of them.
         """
-        for installed in self._queries.values():
-            installed.lose(site, epoch)
+        for name, installed in self._queries.items():
+            if query in {"", name}:
+                installed.lose(site, epoch)
 
     def step(self, now: int) -> StepResult:
         """Work on everything that came in, and on the passage of time.

@@ -137,6 +137,8 @@ class SiteInbox:
             )
             self._host.report_failure(query, failure)
             raise
+        for site, epoch in self._host.membership.lost():
+            self._host.engine.site_lost(site, epoch, query)  # its windows need not wait for it
         self._listen(self._observations.installed(bundle, self._host.engine.site))
         log.info("query %s version %d installed", query, bundle.version)
 

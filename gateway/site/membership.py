@@ -100,6 +100,10 @@ class Membership:
         ]
         return min(deadlines, default=None)
 
+    def lost(self) -> tuple[tuple[str, int], ...]:
+        """Return the sites that are lost, with their epochs."""
+        return tuple((site, m.epoch) for site, m in self._members.items() if m.lost)
+
     def online(self) -> tuple[str, ...]:
         """Return the sites that are online."""
         return tuple(s for s, m in self._members.items() if m.offline_since is None)

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.joins import join_operator
 from stream_engine.circuit.multiway import MultiwayWiring, multiway, shared_plans
 from stream_engine.circuit.nodes import FixpointNode, Node, OperatorNode, RemoteNode, SourceNode
-from stream_engine.circuit.port_order import PortOrderNode
 from stream_engine.operators.aggregate import AggregateOperator
 from stream_engine.operators.distinct import DistinctOperator
 from stream_engine.operators.filter import FilterOperator
@@ -136,7 +136,7 @@ class _Compiler:
             if isinstance(node, OperatorNode) and isinstance(node.operator, SessionWindowOperator):
                 node.operator.keep_ends()
                 forget = node.operator.forget
-        return PortOrderNode(plan, OnCloseOperator(plan, forget))
+        return ClosingNode(plan, OnCloseOperator(plan, forget))
 
 
 def _sessions_below(plan: Plan) -> SessionWindow | None:

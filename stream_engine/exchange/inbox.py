@@ -75,6 +75,7 @@ class Inbox:
             if sender not in self.channels:
                 self.channels[sender] = ReceivingChannel(version=version, first_port=port)
         self._pending: dict[str, Arrivals] = {}
+        self._given_up: set[str] = set()
 
     def accept(self, sender: str, batch: DeltaBatch) -> Reception:
         """Take a batch in; what it says about a recursion is left to the caller.
@@ -91,6 +92,8 @@ class Inbox:
         if within:
             batch = msgspec.structs.replace(batch, port=port)
         reception, delta = channel.accept(batch)
+        if reception == Reception.ACCEPTED:
+            self._given_up.discard(sender)
         if delta:
             self._pending.setdefault(batch.port, Arrivals()).add(delta, batch.ts)
         return reception
@@ -102,8 +105,24 @@ class Inbox:
             return
         if epoch is not None and channel.epoch is not None and epoch < channel.epoch:
             return
+        self._given_up.add(sender)
         for port, delta in channel.lose_sender().items():
             self._pending.setdefault(port, Arrivals()).add(delta, None)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sender has said all it has, once, or is given up.
+
+        Messages of recursions are no part of it.
+        """
+        return all(
+            not width or sender in self._given_up or port in self.channels[sender].contents
+            for (sender, port), width in self._widths.items()
+        )
+
+    def believe_in_all(self) -> None:
+        """Give nobody up any more: what was known of the senders is of another life."""
+        self._given_up.clear()
 
     @property
     def is_empty(self) -> bool:

@@ -27,8 +27,11 @@ class OnCloseOperator:
         input      {(10, a): 1}    watermark 5 → 10
         output     {}              {(10, a, …): 1}         window end by first column
 
+    While it is *held* nothing closes, but all is taken in (see `hold`).
+
     Attributes:
         too_late: Weight of input rows that came for a closed window.
+        held_until: Time at which it is held no longer, or None: not held, or without end.
     """
 
     def __init__(self, plan: OnClose, forget: Callable[[int], None] | None = None) -> None:
@@ -52,6 +55,9 @@ class OnCloseOperator:
         self._closed: int | None = None
         self._open: dict[int, Delta] = {}
         self._ends: list[int] = []
+        self._held = False
+        self._wait: int | None = None
+        self.held_until: int | None = None
         self.too_late = 0
 
     def initial(self) -> Delta:
@@ -76,6 +82,39 @@ class OnCloseOperator:
             add(rows, row, weight)
         return {}
 
+    @property
+    def is_held(self) -> bool:
+        """Whether windows stay open whatever the watermark says."""
+        return self._held
+
+    @property
+    def closed(self) -> int | None:
+        """The watermark: windows that ended by then have closed. None before the first."""
+        return self._closed
+
+    def hold(self, wait: int | None) -> None:
+        """Let nothing close until `release`, or for so long after the next step.
+
+        Args:
+            wait: Microseconds, or None: until it is released.
+        """
+        self._held, self._wait, self.held_until = True, wait, None
+
+    def release(self) -> None:
+        """Let windows close again, from the next step on."""
+        self._wait, self.held_until = 0, None
+
+    def at(self, now: int) -> Delta:
+        """Take in the time; return what closes because nothing holds it back any more."""
+        if not self._held:
+            return {}
+        if self._wait is not None:
+            self.held_until, self._wait = now + self._wait, None
+        if self.held_until is None or now < self.held_until:
+            return {}
+        self._held, self.held_until = False, None
+        return self._advance({})
+
     def state_rows(self) -> int:
         """Return the groups of open windows and what their aggregates remember."""
         return self._aggregate.state_rows() + sum(map(len, self._open.values()))
@@ -97,6 +136,8 @@ class OnCloseOperator:
     def _advance(self, delta: Delta) -> Delta:
         for row, weight in delta.items():
             add(self._marks, row, weight)
+        if self._held:
+            return {}
         least = min((mark for _site, mark in self._marks if isinstance(mark, int)), default=None)
         if least is None or (self._closed is not None and least <= self._closed):
             return {}

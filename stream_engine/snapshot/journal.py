@@ -45,10 +45,11 @@ class Uninstalled(msgspec.Struct, frozen=True, tag="uninstalled", array_like=Tru
 
 
 class Lost(msgspec.Struct, frozen=True, tag="lost", array_like=True):
-    """Another site was declared lost."""
+    """Another site was declared lost; with a query: to that one only."""
 
     site: str
     epoch: int | None = None
+    query: str = ""
 
 
 Record = Taken | Stepped | Installed | Uninstalled | Lost
@@ -107,5 +108,5 @@ def _apply(engine: SiteEngine, record: Record, lived: Lived) -> None:
             engine.install(bundle)
         case Uninstalled(query=query):
             engine.uninstall(query)
-        case Lost(site=site, epoch=epoch):
-            engine.site_lost(site, epoch)
+        case Lost(site=site, epoch=epoch, query=query):
+            engine.site_lost(site, epoch, query)

@@ -167,10 +167,10 @@ class RecordedSite(SiteEngine):
             if taken or note is not None:
                 self._say(Taken(taken, note))
 
-    def site_lost(self, site: str, epoch: int | None = None) -> None:
+    def site_lost(self, site: str, epoch: int | None = None, query: str = "") -> None:
         """Retract what a site has sent; see `SiteEngine.site_lost`."""
-        super().site_lost(site, epoch)
-        self._say(Lost(site, epoch))
+        super().site_lost(site, epoch, query)
+        self._say(Lost(site, epoch, query))
 
     def step(self, now: int) -> StepResult:
         """Work on what came in; see `SiteEngine.step`."""
@@ -290,6 +290,8 @@ class RecordedSite(SiteEngine):
             lived = replay(self, records)
         finally:
             self.record = record
+        for query in self._queries.values():
+            query.begin_again()
         self.resync_all()
         self._resyncs = dict.fromkeys(sorted(self.senders()))
         return Restored(
