@@ -1,12 +1,14 @@
 """The product as shipped, in one process: StreamSQL in, deltas out, the view kept and readable."""
 
 from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 
 from federated_optimizer import Topology, plan
 from stream_engine.site import SiteEngine
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
-from streamsql.data.delta import Delta
+from streamsql.data.delta import Delta, accumulate
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.syntax import parse_script
@@ -61,21 +63,15 @@ class Product:
             FederationError: The query failed.
         """
         self._now = self._now + SECOND if at is None else at
-        for source, row, weight in changes:
-            self._site.ingest(source, [SourceEvent(row, self._now, weight < 0)])
+        for source, of_source in groupby(changes, key=itemgetter(0)):
+            events = [SourceEvent(row, self._now, weight < 0) for _, row, weight in of_source]
+            self._site.ingest(source, events)
         step = self._site.step(self._now)
         for _query, failure in step.failures:
             raise failure
         changed = 0
-        view = self.view
         for sent in step.outgoing:
-            deltas = sent.batch.deltas
-            changed += len(deltas)
-            for change in deltas:
-                row = change.row
-                count = view.get(row, 0) + change.weight
-                if count:
-                    view[row] = count
-                else:
-                    del view[row]
+            change = {change.row: change.weight for change in sent.batch.deltas}
+            changed += len(change)
+            accumulate(self.view, change)
         return changed

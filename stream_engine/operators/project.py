@@ -40,7 +40,10 @@ class ProjectOperator:
         row_of = self._row_of
         if self._keeps_rows_apart:
             return dict(zip(map(row_of, delta), delta.values(), strict=True))
-        result: Delta = {}
+        result: Delta = dict(zip(map(row_of, delta), delta.values(), strict=True))
+        if len(result) == len(delta):
+            return result  # all different, as most are: nothing to add up
+        result = {}
         get = result.get
         for row, weight in delta.items():
             projected = row_of(row)

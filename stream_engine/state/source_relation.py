@@ -1,6 +1,6 @@
 """The current contents of a source at one site: keys, event time and lifetimes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stream_engine.state.columns import picker
 from stream_engine.state.expiry_queue import ExpiryQueue
@@ -24,7 +24,10 @@ def without_times(delta: TimedDelta) -> Delta:
         >>> without_times({(1, ("a",)): -1, (2, ("a",)): 1, (2, ("b",)): 1})
         {('b',): 1}
     """
-    result: Delta = {}
+    result: Delta = dict(zip([row for _ts, row in delta], delta.values(), strict=True))
+    if len(result) == len(delta):
+        return result  # all different, as most are: nothing to add up
+    result = {}
     for (_ts, row), weight in delta.items():
         new = result.get(row, 0) + weight
         if new:
@@ -41,6 +44,17 @@ def _add(delta: TimedDelta, ts: int, row: Row, weight: int) -> None:
         delta[timed] = new
     else:
         delta.pop(timed, None)
+
+
+def _pass_on(events: Sequence[SourceEvent], delta: TimedDelta) -> None:
+    """Add events to the empty change of a log."""
+    arrived = [(event.ts, event.row) for event in events if not event.delete]
+    delta.update(dict.fromkeys(arrived, 1))
+    if len(delta) == len(events):
+        return  # they all arrive, and all are different, as most are
+    delta.clear()
+    for event in events:
+        _add(delta, event.ts, event.row, -1 if event.delete else 1)
 
 
 class SourceRelation:
@@ -106,12 +120,11 @@ class SourceRelation:
             _add(delta, *old, -1)
         return delta
 
-    def apply(self, events: Iterable[SourceEvent], now: int) -> TimedDelta:
+    def apply(self, events: Sequence[SourceEvent], now: int) -> TimedDelta:
         """Take in what happened; return the change, with what expired up to `now`."""
         delta = self.advance(now)
         if self.is_log:
-            for event in events:
-                _add(delta, event.ts, event.row, -1 if event.delete else 1)
+            _pass_on(events, delta)
         elif self.scan.key:
             self._apply_keyed(events, now, delta)
         else:

@@ -1,4 +1,4 @@
-"""Scalar functions and the compilation of expressions to Python closures.
+"""Scalar functions and the compilation of expressions to Python functions.
 
 One table says what each function takes, returns and does; binder, reference evaluator and stream
 engine all read it, so a function means the same everywhere. Three-valued logic as in SQL: NULL in,
@@ -12,9 +12,11 @@ import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from types import CodeType
 from typing import Any
 
-from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.expression_source import ExpressionSource, tuple_source
+from streamsql.algebra.expressions import Expression
 from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS, in_range, total
 from streamsql.algebra.scalar_text import TEXT_FUNCTIONS
 from streamsql.algebra.scalar_time import TIME_FUNCTIONS
@@ -29,6 +31,7 @@ __all__ = [
     "compile_expression",
     "compile_predicate",
     "compile_row",
+    "expression_source",
     "in_range",
     "key_of",
 ]
@@ -43,47 +46,40 @@ def compile_expression(expression: Expression) -> Compiled:
         InternalError: The function is unknown here, although the binder let it pass.
         DeploymentError: A function of the user is not installed here.
     """
-    match expression:
-        case Column(position=position):
-            return lambda row: row[position]
-        case Literal(value=value):
-            return lambda _row: value
-        case Call(function="AND", arguments=arguments):
-            return _compile_and(tuple(compile_expression(a) for a in arguments))
-        case Call(function="OR", arguments=arguments):
-            return _compile_or(tuple(compile_expression(a) for a in arguments))
-        case Call(function="CASE", arguments=arguments):
-            return _compile_case(tuple(compile_expression(a) for a in arguments))
-        case Call(function="COALESCE", arguments=arguments):
-            return _compile_coalesce(tuple(compile_expression(a) for a in arguments))
-        case Call(function="IN", arguments=arguments):
-            return _compile_in(tuple(compile_expression(a) for a in arguments))
-        case Call(function="CAST", arguments=(inner,), dtype=dtype):
-            return _compile_cast(compile_expression(inner), dtype)
-        case Call(function="IS NULL", arguments=(inner,)):
-            value_of = compile_expression(inner)
-            return lambda row: value_of(row) is None
-        case Call(function="IS NOT NULL", arguments=(inner,)):
-            value_of = compile_expression(inner)
-            return lambda row: value_of(row) is not None
-        case Call(function=name, arguments=arguments, dtype=dtype) if is_user_function(name):
-            return _compile_user(name, dtype, tuple(compile_expression(a) for a in arguments))
-        case Call(function=name, arguments=arguments):
-            return _compile_strict(name, tuple(compile_expression(a) for a in arguments))
+    source = expression_source(_place)
+    return _compiled(source, source.value(expression))
 
 
 def compile_predicate(expression: Expression) -> Callable[[Row], bool]:
     """Return a function that is true only where the predicate is TRUE (not NULL)."""
-    value_of = compile_expression(expression)
-    return lambda row: value_of(row) is True
+    source = expression_source(_place)
+    return _compiled(source, source.predicate(expression))
 
 
 def compile_row(expressions: tuple[Expression, ...]) -> Callable[[Row], Row]:
     """Return a function from input row to the row of all the expressions."""
-    if all(isinstance(e, Column) for e in expressions):
-        return key_of(tuple(e.position for e in expressions if isinstance(e, Column)))
-    parts = tuple(compile_expression(e) for e in expressions)
-    return lambda row: tuple([part(row) for part in parts])
+    source = expression_source(_place)
+    return _compiled(source, tuple_source([source.value(e) for e in expressions]))
+
+
+def expression_source(place: Callable[[int], str]) -> ExpressionSource:
+    """Return a writer of source for generated functions; see `ExpressionSource`."""
+    return ExpressionSource(place, _FUNCTIONS)
+
+
+def _place(position: int) -> str:
+    return f"row[{position}]"
+
+
+def _compiled(source: ExpressionSource, text: str) -> Compiled:
+    function: Compiled = eval(_code(text), dict(source.names))  # noqa: S307  (no text from outside)
+    return function
+
+
+@lru_cache(maxsize=4_096)
+def _code(text: str) -> CodeType:
+    """Return the code of a function of a row; the same text is compiled once."""
+    return compile(f"lambda row: {text}", "<expression>", "eval")
 
 
 def key_of(positions: tuple[int, ...]) -> Callable[[Row], Row]:
@@ -92,84 +88,6 @@ def key_of(positions: tuple[int, ...]) -> Callable[[Row], Row]:
         (only,) = positions
         return lambda row: (row[only],)
     return lambda row: tuple([row[p] for p in positions])
-
-
-def _compile_and(parts: tuple[Compiled, ...]) -> Compiled:
-    def evaluate(row: Row) -> Any:
-        result: Any = True
-        for part in parts:
-            value = part(row)
-            if value is False:
-                return False
-            if value is None:
-                result = None
-        return result
-
-    return evaluate
-
-
-def _compile_or(parts: tuple[Compiled, ...]) -> Compiled:
-    def evaluate(row: Row) -> Any:
-        result: Any = False
-        for part in parts:
-            value = part(row)
-            if value is True:
-                return True
-            if value is None:
-                result = None
-        return result
-
-    return evaluate
-
-
-def _compile_case(parts: tuple[Compiled, ...]) -> Compiled:
-    branches = tuple(zip(parts[:-1:2], parts[1::2], strict=True))
-    otherwise = parts[-1]
-
-    def evaluate(row: Row) -> Any:
-        for condition, value in branches:
-            if condition(row) is True:
-                return value(row)
-        return otherwise(row)
-
-    return evaluate
-
-
-def _compile_coalesce(parts: tuple[Compiled, ...]) -> Compiled:
-    def evaluate(row: Row) -> Any:
-        for part in parts:
-            value = part(row)
-            if value is not None:
-                return value
-        return None
-
-    return evaluate
-
-
-def _compile_in(parts: tuple[Compiled, ...]) -> Compiled:
-    needle, candidates = parts[0], parts[1:]
-
-    def evaluate(row: Row) -> Any:
-        value = needle(row)
-        if value is None:
-            return None
-        unknown = False
-        for candidate in candidates:
-            other = candidate(row)
-            if other is None:
-                unknown = True
-            elif other == value:
-                return True
-        return None if unknown else False
-
-    return evaluate
-
-
-def _compile_cast(value_of: Compiled, dtype: DataType) -> Compiled:
-    def evaluate(row: Row) -> Any:
-        return cast(value_of(row), dtype)
-
-    return evaluate
 
 
 def cast(value: Value, dtype: DataType) -> Value:
@@ -189,46 +107,36 @@ def cast(value: Value, dtype: DataType) -> Value:
         return None
 
 
-def _compile_strict(name: str, parts: tuple[Compiled, ...]) -> Compiled:
-    function = FUNCTIONS.get(name)
-    if function is None:
-        raise InternalError(f"no scalar function {name!r}")
-    return _strict(function, parts)
+class _Functions:
+    """What expressions may call: the functions below, and those of the user."""
+
+    def strict(self, name: str, dtype: DataType) -> Callable[..., Any]:
+        """Return a function that is called without NULLs."""
+        if is_user_function(name):
+            return INSTALLED.function(name, dtype)
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise InternalError(f"no scalar function {name!r}")
+        return function
+
+    def takes_null(self, name: str) -> bool:
+        """Whether a function is called on NULL, too."""
+        return is_called_on_null(name)
+
+    def cast(self, value: Value, dtype: DataType) -> Value:
+        """Convert a value; NULL when it cannot be."""
+        return cast(value, dtype)
+
+    def in_range(self, value: float) -> float | None:
+        """Return a number, or NULL where it is not finite or does not fit 64 bits."""
+        return in_range(value)
+
+    def closure(self, expression: Expression) -> Compiled:
+        """Return a function from row to value."""
+        return compile_expression(expression)
 
 
-def _compile_user(name: str, dtype: DataType, parts: tuple[Compiled, ...]) -> Compiled:
-    function = INSTALLED.function(name, dtype)
-    if is_called_on_null(name):
-        return lambda row: function(*[part(row) for part in parts])
-    return _strict(function, parts)
-
-
-def _strict(implementation: Callable[..., Any], parts: tuple[Compiled, ...]) -> Compiled:
-    if len(parts) == 1:
-        (only,) = parts
-
-        def evaluate_one(row: Row) -> Any:
-            value = only(row)
-            return None if value is None else implementation(value)
-
-        return evaluate_one
-    if len(parts) == 2:
-        left, right = parts
-
-        def evaluate_two(row: Row) -> Any:
-            first = left(row)
-            if first is None:
-                return None
-            second = right(row)
-            return None if second is None else implementation(first, second)
-
-        return evaluate_two
-
-    def evaluate(row: Row) -> Any:
-        values = [part(row) for part in parts]
-        return None if None in values else implementation(*values)
-
-    return evaluate
+_FUNCTIONS = _Functions()
 
 
 def _finite(value: float) -> float | None:

@@ -20,6 +20,9 @@ def accumulate(into: Delta, delta: Delta) -> None:
         >>> total
         {('b',): 2}
     """
+    if into.keys().isdisjoint(delta):  # as most are; a copy takes half of the time
+        into.update(delta)
+        return
     get = into.get
     for row, weight in delta.items():
         new = get(row, 0) + weight

@@ -7,9 +7,9 @@ of a sender becomes a retraction. Correct whatever the broker loses, repeats or 
 """
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 from streamsql.data.delta import Delta, accumulate, difference, negated
 from streamsql.data.types import Row
@@ -198,21 +198,31 @@ def _chunks(delta: Delta) -> Iterator[tuple[tuple[WeightedRow, ...], bool]]:
         return
     chunk: list[WeightedRow] = []
     size = 0
-    for row, weight in delta.items():
-        if len(chunk) == CHUNK_ROWS or size >= CHUNK_BYTES:
-            yield (tuple(chunk), True)
-            chunk = []
-            size = 0
-        chunk.append(WeightedRow(row, weight))
-        size += row_bytes(row)
+    rows = iter(delta)
+    while block := list(islice(rows, _FEW_ROWS)):
+        bound = _bytes_of(block)
+        if len(chunk) + len(block) <= CHUNK_ROWS and size + bound < CHUNK_BYTES:
+            chunk += map(WeightedRow, block, map(delta.__getitem__, block))
+            size += bound
+            continue
+        for row in block:
+            if len(chunk) == CHUNK_ROWS or size >= CHUNK_BYTES:
+                yield (tuple(chunk), True)
+                chunk = []
+                size = 0
+            chunk.append(WeightedRow(row, delta[row]))
+            size += row_bytes(row)
     yield (tuple(chunk), False)
 
 
 def _is_small(delta: Delta) -> bool:
     """Whether a delta surely fits one part: most do, and need not be measured row by row."""
-    if len(delta) > _FEW_ROWS:
-        return False
-    size = 16 * sum(map(len, delta))
-    if str in set(map(type, chain.from_iterable(delta))):
-        size += _TEXT_BYTES * sum([len(v) for row in delta for v in row if isinstance(v, str)])
-    return size < CHUNK_BYTES
+    return len(delta) <= _FEW_ROWS and _bytes_of(delta) < CHUNK_BYTES
+
+
+def _bytes_of(rows: Collection[Row]) -> int:
+    """Return a bound of the bytes that rows take in messages."""
+    size = 16 * sum(map(len, rows))
+    if str in set(map(type, chain.from_iterable(rows))):
+        size += _TEXT_BYTES * sum([len(v) for row in rows for v in row if isinstance(v, str)])
+    return size

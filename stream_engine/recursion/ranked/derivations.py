@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from stream_engine.recursion.program import Program
 from stream_engine.recursion.ranked.entries import DEAD, Entry, EntryTable
-from stream_engine.recursion.ranked.expression_source import tuple_source
 from stream_engine.recursion.ranked.groups import Candidate, Groups
 from stream_engine.recursion.ranked.join_order import Nest, nest_from_atom, nest_from_head
 from stream_engine.recursion.ranked.loop_source import Grouping, LoopSource
 from stream_engine.recursion.rules import RECURSIVE
+from streamsql.algebra.expression_source import tuple_source
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.types import Row
 

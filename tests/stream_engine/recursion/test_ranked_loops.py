@@ -1,103 +1,23 @@
 """Generated loops mean what the rules mean."""
 
 import itertools
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.program import program_of
 from stream_engine.recursion.ranked.derivations import nests_of
 from stream_engine.recursion.ranked.engine import ranked_engine
-from stream_engine.recursion.ranked.expression_source import ExpressionSource
 from stream_engine.recursion.ranked.join_order import nest_from_head
 from stream_engine.recursion.ranked.testing import odd_and_even
 from stream_engine.recursion.recompute import RecomputeEngine
 from stream_engine.recursion.rules import RECURSIVE
 from stream_engine.recursion.testing import LINK, TEXT, project, reachable, region
-from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Fixpoint, Join, JoinKind, Plan, RecursiveReference
-from streamsql.algebra.scalar import compile_expression, compile_predicate
 from streamsql.data.schema import Schema
-from streamsql.data.types import DataType, Row
+from streamsql.data.types import Row
 from streamsql.errors import UnsupportedError
-
-BOOLEAN, INTEGER, DOUBLE = DataType.BOOLEAN, DataType.INTEGER, DataType.DOUBLE
-NUMBERS = st.one_of(
-    st.none(),
-    st.integers(-3, 3),
-    st.sampled_from([2**63 - 1, -(2**63), 2**62, 0.1, 0.2, 1e308, -1e308]),
-)
-ROWS = st.tuples(NUMBERS, NUMBERS, NUMBERS)
-
-
-def numeric(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
-    def call(names: list[str], least: int, most: int) -> st.SearchStrategy[Expression]:
-        return st.builds(
-            lambda name, arguments: Call(name, tuple(arguments), DOUBLE),
-            st.sampled_from(names),
-            st.lists(children, min_size=least, max_size=most),
-        )
-
-    return st.one_of(
-        call(["+", "-", "*", "/"], 2, 2),
-        call(["LEAST", "GREATEST", "COALESCE"], 2, 3),
-        call(["ABS", "NEGATE"], 1, 1),
-    )
-
-
-LEAVES: st.SearchStrategy[Expression] = st.one_of(
-    st.builds(lambda position: Column(position, "", DOUBLE), st.integers(0, 2)),
-    st.builds(lambda value: Literal(value, DOUBLE), NUMBERS),
-)
-VALUES = st.recursive(LEAVES, numeric, max_leaves=6)
-COMPARISONS = st.builds(
-    lambda name, left, right: Call(name, (left, right), BOOLEAN),
-    st.sampled_from(["=", "<>", "<", "<=", ">", ">="]),
-    VALUES,
-    VALUES,
-)
-
-
-def connect(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
-    return st.one_of(
-        st.builds(lambda a, b: Call("AND", (a, b), BOOLEAN), inner, inner),
-        st.builds(lambda a, b: Call("OR", (a, b), BOOLEAN), inner, inner),
-        st.builds(lambda a: Call("NOT", (a,), BOOLEAN), inner),
-        st.builds(lambda a: Call("IS NULL", (a,), BOOLEAN), inner),
-    )
-
-
-PREDICATES = st.recursive(COMPARISONS, connect, max_leaves=3)
-
-
-def evaluated(source: ExpressionSource, text: str, row: Row) -> Any:
-    return eval(text, {**source.names, "r": row})  # noqa: S307  (written here)
-
-
-@given(expression=VALUES, row=ROWS)
-def test_values_are_those_of_the_scalar_functions(expression: Expression, row: Row) -> None:
-    source = ExpressionSource(lambda position: f"r[{position}]")
-    value = evaluated(source, source.value(expression), row)
-    expected = compile_expression(expression)(row)
-    assert value == expected
-    assert type(value) is type(expected)
-
-
-@given(predicate=PREDICATES, row=ROWS)
-def test_predicates_hold_only_where_they_are_true(predicate: Expression, row: Row) -> None:
-    source = ExpressionSource(lambda position: f"r[{position}]")
-    assert evaluated(source, source.predicate(predicate), row) is compile_predicate(predicate)(row)
-
-
-def test_text_from_outside_never_gets_into_the_source() -> None:
-    source = ExpressionSource(lambda position: f"r[{position}]")
-    text = "'); raise SystemExit('"
-    source_text = source.value(Literal(text, TEXT))
-    assert text not in source_text
-    assert evaluated(source, source_text, ()) == text
 
 
 def test_a_row_is_looked_up_whole_when_all_its_columns_are_fixed() -> None:
