@@ -28,6 +28,7 @@ class ProjectOperator:
         self._row_of = picker(columns) if plain else compile_row(expressions)
         self._is_identity = plain and columns == tuple(range(width))
         self._keeps_rows_apart = plain and set(columns) == set(range(width))
+        self._adds_up = False  # whether the last change had rows that became equal
 
     def initial(self) -> Delta:
         """Return nothing."""
@@ -40,10 +41,12 @@ class ProjectOperator:
         row_of = self._row_of
         if self._keeps_rows_apart:
             return dict(zip(map(row_of, delta), delta.values(), strict=True))
-        result: Delta = dict(zip(map(row_of, delta), delta.values(), strict=True))
-        if len(result) == len(delta):
-            return result  # all different, as most are: nothing to add up
-        result = {}
+        result: Delta = {}
+        if not self._adds_up:
+            result = dict(zip(map(row_of, delta), delta.values(), strict=True))
+            if len(result) == len(delta):
+                return result
+            result = {}
         get = result.get
         for row, weight in delta.items():
             projected = row_of(row)
@@ -52,6 +55,7 @@ class ProjectOperator:
                 result[projected] = new
             else:
                 del result[projected]
+        self._adds_up = len(result) < len(delta)
         return result
 
     def state_rows(self) -> int:
