@@ -102,9 +102,9 @@ def show(result: dict[str, Any]) -> None:
         "p99",
         "again ms",
         "ratio",
-        "by 1",
-        "by 100",
-        "by 10,000",
+        "1",
+        "100",
+        "10k",
         "MB/M",
         "Pathway",
     ):
@@ -119,18 +119,19 @@ def show(result: dict[str, Any]) -> None:
             f"{figures['change_p99_ms'] * 1_000:.0f}",
             f"{figures['again_ms']:.1f}",
             f"{figures['again_over_change']:,.0f}",
-            *(f"{rates[size]:,}" for size in ("1", "100", "10000")),
+            *(f"{rates[size] / 1_000:,.0f}" for size in ("1", "100", "10000")),
             f"{figures['megabytes_per_million_events']:,.0f}",
             f"{peer['ours_over_pathway']:.1f}" if peer else "",
         )
     console.print(table)
     console.print(
         "A change alone: its p50 and p99; DuckDB computing again, and how many changes that "
-        "is worth; events a second in batches of 1, 100 and 10,000; megabytes per million events; "
-        "how many times faster than Pathway at the worst batch size."
+        "is worth; thousand events a second in batches of 1, 100 and 10,000; megabytes per million "
+        "events; how many times faster than Pathway at the worst batch size."
     )
     for goal, sides in result["goals"].items():
-        console.print(f"{goal}: reached by {sides['reached']}, missed by {sides['missed']}")
+        missed = ", ".join(sides["missed"]) or "none"
+        console.print(f"{goal}: reached by {', '.join(sides['reached'])}; missed by {missed}")
     console.print(f"{result['machine']}, load {result['load'][0]}")
 
 
