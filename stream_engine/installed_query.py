@@ -15,6 +15,11 @@ from stream_engine.operators.operator import RecursiveOperator
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.program import never
 from stream_engine.recursion.strategies import recursive_operator
+from stream_engine.scheduling.measures import QueueMeasures
+from stream_engine.scheduling.query_measures import measures_of_queues
+from stream_engine.scheduling.query_work import QueryWork
+from stream_engine.scheduling.site_work import SiteWork, Stopwatch
+from stream_engine.scheduling.waiting import may_wait
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, ScanPart, walk_plan
 from streamsql.data.delta import Delta
@@ -57,6 +62,7 @@ class InstalledQuery:
         bundle: The whole plan.
         scans: Every source the fragments here read.
         senders: Remote sites that send to the fragments here.
+        runs_through: Whether every step has to work until nothing waits between its operators.
     """
 
     def __init__(  # noqa: PLR0913  (what runs, where, from which numbers on, and until when)
@@ -115,7 +121,10 @@ class InstalledQuery:
             for node in circuit.nodes
             if isinstance(node, ClosingNode)
         ]
+        self.runs_through = not may_wait(bundle, site)
+        self._work: QueryWork | None = None
         self._fresh = True
+        self._starting = False
         self._recursive_news = False
         self._wakeup: int | None = None
         self.scans: tuple[Scan, ...] = tuple(
@@ -184,41 +193,113 @@ class InstalledQuery:
     @property
     def is_busy(self) -> bool:
         """Whether something waits for the next step."""
+        work = self._work
+        return not self.is_at_rest or (work is not None and work.batches > 0)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether everything that came in has at least reached the queues between operators."""
         news = self._fresh or self._recursive_news
         if self._holds and self._inbox.is_complete:
-            return True
-        return news or not (self._inbox.is_empty and self._outbox.is_empty)
+            return False
+        return not news and self._inbox.is_empty and self._outbox.is_empty
 
-    def step(self, sources: SourceChanges, now: int) -> list[tuple[str, DeltaBatch]]:
+    def step(
+        self, sources: SourceChanges, now: int, stopwatch: Stopwatch | None = None
+    ) -> list[tuple[str, DeltaBatch]]:
         """Run every affected fragment once, producers first; return (destination, batch) pairs.
+
+        Args:
+            sources: Of the site.
+            now: Microseconds since 1970 UTC.
+            stopwatch: To measure every operator with, or None.
 
         Raises:
             RecursionLimitError: A recursion grew past its limit.
         """
-        if self._fresh:
-            sources = replace(sources, deltas={s: sources.current(s) for s in self.scans})
-            self._fresh = False
+        sources = self._begin(sources)
         self._recursive_news = False
-        if self._holds:
-            self._release_if_complete()
         arrived = self._inbox.take()
         for fragment, circuit in self._plan:
-            self._run(fragment, circuit, sources, arrived, now)
+            self._run(fragment, circuit, sources, arrived, now, stopwatch)
         for port, recursion in self._recursions.items():
             for message in recursion.drain():
                 self._outbox.collect_recursive(port, message)
+        self._note_wakeup()
+        return list(self._outbox.flush(now))
+
+    # --- operators one by one -------------------------------------------------------------------
+
+    def admit(self, sources: SourceChanges, now: int, site_work: SiteWork) -> None:
+        """Put what has come in into the queues between operators, which the site works on.
+
+        For queries that need not run through (`runs_through`). `flush` has to follow.
+        """
+        self._starting = self._starting or self._fresh
+        sources = self._begin(sources)
+        self.queues(site_work).admit(
+            sources.deltas,
+            sources.oldest,
+            self._inbox.take(),
+            now=now,
+            batch=site_work.batch,
+            stopwatch=site_work.stopwatch if site_work.is_measured else None,
+        )
+        self._note_wakeup()
+
+    def queues(self, site_work: SiteWork) -> QueryWork:
+        """Return the queues between the operators; the site has them from the first call on."""
+        if self._work is None:
+            self._work = QueryWork(
+                self.bundle.query,
+                self._plan,
+                site=self._site,
+                outbox=self._outbox,
+                enqueue=site_work.put,
+                orders=site_work.orders,
+            )
+            site_work.add(self._work)
+        return self._work
+
+    def flush(self, now: int) -> list[tuple[str, DeltaBatch]]:
+        """Return (destination, batch) pairs with what has been given since the last flush.
+
+        A query that has just started gives nothing until all it began with has gone through: its
+        receivers would take a part of the answer for the whole.
+        """
+        if self._starting:
+            if self._work is not None and self._work.batches:
+                return []
+            self._starting = False
+        return list(self._outbox.flush(now))
+
+    @property
+    def waiting(self) -> QueryWork | None:
+        """The queues between the operators, if there ever were any."""
+        return self._work
+
+    def _begin(self, sources: SourceChanges) -> SourceChanges:
+        """Return the changes of the sources, or all there is if this is the first step."""
+        if self._holds:
+            self._release_if_complete()
+        if not self._fresh:
+            return sources
+        self._fresh = False
+        return replace(sources, deltas={s: sources.current(s) for s in self.scans})
+
+    def _note_wakeup(self) -> None:
         if self._timed:
             times = [circuit.next_wakeup() for circuit in self._timed]
             self._wakeup = min([time for time in times if time is not None], default=None)
-        return list(self._outbox.flush(now))
 
-    def _run(
+    def _run(  # noqa: PLR0913, PLR0917  (what runs, on what, when, and how it is measured)
         self,
         fragment: Fragment,
         circuit: Circuit,
         sources: SourceChanges,
         arrived: dict[str, Arrivals],
         now: int,
+        stopwatch: Stopwatch | None,
     ) -> None:
         """Let a fragment take what has changed, if it depends on anything that has."""
         ts: int | None = None
@@ -235,7 +316,7 @@ class InstalledQuery:
                 ts = oldest(ts, sources.oldest.get(scan))
         if is_quiet:
             return
-        delta = circuit.step(sources.deltas, remotes, now)
+        delta = circuit.step(sources.deltas, remotes, now, stopwatch)
         if delta:
             self._dispatch(fragment, delta, ts, arrived)
 
@@ -309,6 +390,10 @@ class InstalledQuery:
             FragmentStatistics(bundle.query, bundle.version, name, tuple(circuit.statistics()))
             for name, circuit in self._circuits.items()
         ]
+
+    def queue_measures(self) -> list[QueueMeasures]:
+        """Return what waits between any two operators here."""
+        return list(measures_of_queues(self.bundle.query, self._plan, self._work))
 
     def next_life(self) -> int:
         """Return how many lives the recursions that have peers have had; 0 without any."""

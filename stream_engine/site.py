@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from stream_engine.installed_query import FragmentStatistics, InstalledQuery, SourceChanges
+from stream_engine.scheduling.measures import QueueMeasures
+from stream_engine.scheduling.queue_meter import QueueMeter
+from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
 from stream_engine.state.watermark import Judged, Watermark
 from streamsql.algebra.operators import Scan
@@ -24,12 +27,23 @@ from streamsql.errors import (
 from streamsql.wire.channels import Reception
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
+from streamsql.wire.site_settings import SiteSettings
 
 MAX_REMEMBERED = 1_000
 """Stopped recursive queries whose lives are remembered."""
 
 MAX_PENDING_EVENTS = 1_000_000
 """Events that may wait for a step; more means that nobody steps the site."""
+
+_STOPPING = (
+    FederationError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+)
+"""What a query may fail with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +80,20 @@ class SiteEngine:
 
     Everything between two steps is one change: a step applies all events, batches and losses since
     the last one and runs every affected query to local quiescence, so that a channel carries at
-    most one change per port and step.
+    most one change per port and step. With settings that bound a step's time, or another scheduler
+    than FIFO, operators run one by one instead, and what is left waits for the next step.
     """
 
-    def __init__(self, site: str, epoch: int) -> None:
+    def __init__(self, site: str, epoch: int, *, stopwatch: Stopwatch | None = None) -> None:
         """Create a site without sources and queries.
 
         Args:
             site: Its id.
             epoch: Grows with every restart; receivers recognize a new life by it.
+            stopwatch: Gives nanoseconds, to measure how long operators run; None: every run of an
+                operator counts one millisecond.
         """
+        self._work = SiteWork(stopwatch)
         self.site = site
         self.epoch = epoch
         self._now = 0
@@ -229,6 +247,40 @@ class SiteEngine:
             if query in {"", name}:
                 installed.lose(site, epoch)
 
+    # --- settings and measures ------------------------------------------------------------------
+
+    def configure(self, settings: SiteSettings) -> None:
+        """Use other settings from the next step on; what waits between operators waits on."""
+        self._work.configure(settings)
+
+    @property
+    def settings(self) -> SiteSettings:
+        """The settings in use."""
+        return self._work.settings
+
+    @property
+    def measured(self) -> bool:
+        """Whether runs, times and retractions of all operators and all queues are measured.
+
+        Off to begin with: then only what runs by a scheduler or in slices is, without retractions.
+        """
+        return self._work.is_measured
+
+    @measured.setter
+    def measured(self, wanted: bool) -> None:
+        self._work.is_measured = wanted
+
+    @property
+    def queues(self) -> QueueMeter:
+        """How much waits between the operators of all queries."""
+        return self._work.meter
+
+    def queue_measures(self) -> list[QueueMeasures]:
+        """Return what waits between any two operators."""
+        return [entry for query in self._queries.values() for entry in query.queue_measures()]
+
+    # --- steps ----------------------------------------------------------------------------------
+
     def step(self, now: int) -> StepResult:
         """Work on everything that came in, and on the passage of time.
 
@@ -238,36 +290,97 @@ class SiteEngine:
         now = self._now = max(now, self._now)
         result = StepResult()
         sources = self._advance_sources(now)
-        for name, query in list(self._queries.items()):
-            if not query.has_work(sources, now):
-                continue
-            try:
-                batches = query.step(sources, now)
-            except RecursionInterruptedError:
-                self._forget(name)
-                self._drop_unused()
-            except FederationError as error:
-                self._fail(name, error, result)
-            except (ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
-                # One query's defect must not stop the others.
-                reason = f"query {name} failed at site {self.site}: {error!r:.300}"
-                self._fail(name, InternalError(reason), result)
-            else:
-                again = query.repeated
-                result.outgoing.extend(
-                    [Outgoing(name, to, batch, to in again) for to, batch in batches]
-                )
-                for sender in query.take_replays_wanted():
-                    self._resyncs[(name, sender)] = None
+        if self._work.is_straight:
+            self._run_through(list(self._queries), sources, now, result)
+        else:
+            self._run_scheduled(sources, now, result)
         result.resyncs.extend(self._resyncs)
         self._resyncs = {}
         return result
 
+    def _run_through(
+        self,
+        names: Sequence[str],
+        sources: SourceChanges,
+        now: int,
+        result: StepResult,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
+        """Work on queries until nothing waits between their operators."""
+        for name in names:
+            query = self._queries[name]
+            if not query.has_work(sources, now):
+                continue
+            try:
+                batches = query.step(sources, now, stopwatch)
+            except _STOPPING as error:
+                self._stopped(name, error, result)
+            else:
+                self._give(name, query, batches, result)
+
+    def _run_scheduled(self, sources: SourceChanges, now: int, result: StepResult) -> None:
+        """Let all that came in wait, then run one operator after the other.
+
+        Queries in which nothing may be left waiting come first, as a whole.
+        """
+        work = self._work
+        work.begin(now)
+        through = [name for name, query in self._queries.items() if query.runs_through]
+        self._run_through(
+            through, sources, now, result, work.stopwatch if work.is_measured else None
+        )
+        work.ran_through()
+        active: list[str] = []
+        for name, query in list(self._queries.items()):
+            if query.runs_through or not query.has_work(sources, now):
+                continue
+            active.append(name)
+            try:
+                query.admit(sources, now, work)
+            except _STOPPING as error:
+                self._stopped(name, error, result)
+        work.admitted()
+        while (task := work.next()) is not None:
+            try:
+                work.run(task)
+            except _STOPPING as error:
+                self._stopped(task.work.name, error, result)
+        for name in active:
+            installed = self._queries.get(name)
+            if installed is not None:
+                self._give(name, installed, installed.flush(now), result)
+
+    def _give(
+        self,
+        name: str,
+        query: InstalledQuery,
+        batches: list[tuple[str, DeltaBatch]],
+        result: StepResult,
+    ) -> None:
+        """Add what a query gives to the result of the step."""
+        again = query.repeated
+        result.outgoing.extend([Outgoing(name, to, batch, to in again) for to, batch in batches])
+        for sender in query.take_replays_wanted():
+            self._resyncs[(name, sender)] = None
+
+    def _stopped(self, name: str, error: Exception, result: StepResult) -> None:
+        """Stop a query that cannot go on; its defect must not stop the others."""
+        if isinstance(error, RecursionInterruptedError):
+            self._forget(name)
+            self._drop_unused()
+        elif isinstance(error, FederationError):
+            self._fail(name, error, result)
+        else:
+            reason = f"query {name} failed at site {self.site}: {error!r:.300}"
+            self._fail(name, InternalError(reason), result)
+
     def next_wakeup(self) -> int | None:
         """Return when a step is needed although nothing comes in, or None.
 
-        That is the earliest expiry or window boundary.
+        That is the earliest expiry or window boundary; at once if changes wait between operators.
         """
+        if self._work.meter.batches:
+            return self._now
         times = [query.next_wakeup() for query in self._queries.values()]
         for relations in self._relations.values():
             times.extend(relation.next_expiry() for relation in relations.values())
@@ -291,11 +404,6 @@ class SiteEngine:
     def statistics(self) -> list[FragmentStatistics]:
         """Return what the operators of every query have done."""
         return [entry for query in self._queries.values() for entry in query.statistics()]
-
-    @property
-    def queries(self) -> dict[str, int]:
-        """Running queries with their versions."""
-        return {name: query.bundle.version for name, query in self._queries.items()}
 
     def _advance_sources(self, now: int) -> SourceChanges:
         """Apply the waiting events and the passage of time to every source."""
@@ -337,6 +445,7 @@ class SiteEngine:
         self._failed.pop(name, None)
         stopped = self._queries.pop(name, None)
         if stopped is not None:
+            self._work.drop(name)
             self._floor = max(self._floor, stopped.last_sequence())
             self._remember_life(stopped)
         self._resyncs = {key: None for key in self._resyncs if key[0] != name}

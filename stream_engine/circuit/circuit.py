@@ -1,6 +1,6 @@
 """A circuit: nodes in topological order, pushed one step at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_engine.circuit.nodes import (
@@ -44,6 +44,7 @@ class Circuit:
     Work per step: that of the operators that something reaches, plus O(nodes).
 
     Attributes:
+        output: Number of the node whose output is the plan's.
         scans: Sources it reads.
         remotes: Ids of the fragments it reads.
         fixpoints: Its recursions, in order; other sites' batches are handed to them directly.
@@ -51,6 +52,7 @@ class Circuit:
 
     def __init__(self, nodes: Sequence[Node], output: int) -> None:
         self._nodes = tuple(nodes)
+        self.output = output
         self._output = nodes[output].wiring
         self._timed = [node for node in nodes if node.is_timed]
         for node in nodes:
@@ -62,11 +64,20 @@ class Circuit:
         self.remotes: tuple[str, ...] = tuple(
             node.fragment for node in nodes if isinstance(node, RemoteNode)
         )
+        self._inputs = [
+            (number, node)
+            for number, node in enumerate(nodes)
+            if isinstance(node, SourceNode | RemoteNode)
+        ]
         self._recursions = [node for node in nodes if isinstance(node, FixpointNode)]
         self.fixpoints = [node.operator for node in self._recursions]
 
     def step(
-        self, sources: Mapping[Scan, TimedDelta], remotes: Mapping[str, Delta], now: int
+        self,
+        sources: Mapping[Scan, TimedDelta],
+        remotes: Mapping[str, Delta],
+        now: int,
+        stopwatch: Callable[[], int] | None = None,
     ) -> Delta:
         """Take the changes of all inputs; return the change of the output.
 
@@ -74,13 +85,14 @@ class Circuit:
             sources: By scan; scans the circuit does not read are ignored.
             remotes: By fragment id, likewise.
             now: Microseconds since 1970 UTC; never before that of the last step.
+            stopwatch: Gives nanoseconds; what every operator does is measured with it.
 
         Raises:
             RecursionLimitError: A recursion grew past its limit; the circuit is of no more use.
         """
         step = StepInput(sources, remotes, now)
-        if not self._started:
-            return self._first_step(step)
+        if not self._started or stopwatch is not None:
+            return self._measured_step(step, stopwatch)
         output = self._output
         result: Delta = {}
         for node in self._nodes:
@@ -114,18 +126,62 @@ class Circuit:
         """
         return self._started and not self._timed and not self._recursions
 
-    def _first_step(self, step: StepInput) -> Delta:
-        """Take the first changes, and add what the nodes hold over empty inputs."""
+    def _measured_step(self, step: StepInput, stopwatch: Callable[[], int] | None) -> Delta:
+        """Do a step that is the first one, which adds what nodes hold over empty inputs, or timed.
+
+        Raises:
+            RecursionLimitError: As `step`.
+        """
         result: Delta = {}
+        is_first = not self._started
         for node in self._nodes:
-            initial = node.start()
+            began = 0 if stopwatch is None else stopwatch()
+            initial = node.start() if is_first else {}
             delta = combined([part for part in (initial, node.run(step)) if part])
+            if stopwatch is not None:
+                node.wiring.ran(delta, stopwatch() - began)
             if delta:
                 node.wiring.hand_on(delta)
                 if node.wiring is self._output:
                     result = delta
         self._started = True
         return result
+
+    def take_in(
+        self, step: StepInput, stopwatch: Callable[[], int] | None = None
+    ) -> Iterator[tuple[int, Delta]]:
+        """Take the changes of all inputs, but run nothing that reads them.
+
+        What is yielded has to reach the consumers of its node by and by, in order. Not for circuits
+        with recursions, which run in steps only.
+
+        Yields:
+            The number of a node and its change: what it holds over empty inputs the first time,
+            and what a source, a window over one or a remote fragment has given.
+        """
+        if not self._started:
+            self._started = True
+            for number, node in enumerate(self._nodes):
+                initial = node.start()
+                if initial:
+                    yield number, initial
+        for number, node in self._inputs:
+            began = 0 if stopwatch is None else stopwatch()
+            delta = node.run(step)
+            if stopwatch is not None:
+                node.wiring.ran(delta, stopwatch() - began)
+            if delta:
+                yield number, delta
+
+    def producers(self, number: int) -> list[int]:
+        """Return the number of the node that feeds each port of a node, by port."""
+        ports = {
+            port: producer
+            for producer, node in enumerate(self._nodes)
+            for consumer, port in node.wiring.consumers
+            if consumer == number
+        }
+        return [ports[port] for port in sorted(ports)]
 
     def next_wakeup(self) -> int | None:
         """Return when a step would change something although no input does, or None."""

@@ -66,6 +66,9 @@ class Wiring:
         plan: The subplan the node computes.
         consumers: (node index, port) pairs that take its output.
         pending: (port, delta) pairs of the current step.
+        runs: How often the node ran while that was measured.
+        busy_ns: Nanoseconds it ran while that was measured.
+        retractions: Rows of its output with a negative weight while that was measured.
     """
 
     plan: Plan
@@ -73,6 +76,9 @@ class Wiring:
     pending: list[tuple[int, Delta]] = field(default_factory=list)
     rows_in: int = 0
     rows_out: int = 0
+    runs: int = 0
+    busy_ns: int = 0
+    retractions: int = 0
     _targets: list[tuple["Wiring", int]] = field(default_factory=list)
 
     def connect(self, wirings: Sequence["Wiring"]) -> None:
@@ -84,6 +90,17 @@ class Wiring:
         self.rows_out += len(delta)
         for target, port in self._targets:
             target.pending.append((port, delta))
+
+    def ran(self, delta: Delta, time: int) -> None:
+        """Count a run that is measured.
+
+        Args:
+            delta: What it gave.
+            time: Nanoseconds it took.
+        """
+        self.runs += 1
+        self.busy_ns += time
+        self.retractions += sum([weight < 0 for weight in delta.values()])
 
     def label(self) -> str:
         """Return the operator as EXPLAIN writes it."""

@@ -1,0 +1,1 @@
+"""Which operator of a site runs next, and what waits between operators meanwhile."""

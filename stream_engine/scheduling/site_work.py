@@ -1,0 +1,168 @@
+"""All operators of a site that have something to do, and the slice of time they share."""
+
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
+from itertools import count
+
+from stream_engine.scheduling.policies import scheduler_of
+from stream_engine.scheduling.query_work import OperatorTask, QueryWork
+from stream_engine.scheduling.queue_meter import QueueMeter
+from stream_engine.scheduling.scheduler import Priority, Scheduler
+from stream_engine.scheduling.tasks import Element, Task
+from streamsql.wire.site_settings import SchedulerKind, SiteSettings
+
+Stopwatch = Callable[[], int]
+"""Returns nanoseconds since any moment; never goes back."""
+
+UNIT = 1_000_000
+"""Nanoseconds that every run of an operator counts where no stopwatch is handed in."""
+
+
+class SiteWork:
+    """The queues of all queries of a site that may be left waiting, under one scheduler.
+
+    A step begins with `begin`, goes on with what comes in, then runs one operator after the other
+    while `next` gives one. Policies and settings may change between two steps; what waits stays.
+
+    Attributes:
+        meter: How much waits, now and over time.
+        is_measured: Whether everything is measured, whatever it costs.
+        batch: Number of the current step.
+    """
+
+    def __init__(self, stopwatch: Stopwatch | None = None) -> None:
+        """Create a site without work.
+
+        Args:
+            stopwatch: Measures runs and slices; None: every run counts one `UNIT`.
+        """
+        self.meter = QueueMeter()
+        self.is_measured = False
+        self.batch = 0
+        self.settings = SiteSettings()
+        self.stopwatch = stopwatch
+        self.orders = count()
+        self._scheduler: Scheduler = scheduler_of(self.settings.scheduler)
+        self._queries: dict[str, QueryWork] = {}
+        self._tasks: list[OperatorTask] = []
+        self._ready: list[tuple[Priority, int, OperatorTask]] = []
+        self._began = 0
+        self._counted = 0
+
+    # --- settings and queries -------------------------------------------------------------------
+
+    def configure(self, settings: SiteSettings) -> None:
+        """Use other settings from the next run on."""
+        if settings.scheduler != self.settings.scheduler:
+            self._scheduler = scheduler_of(settings.scheduler)
+            self._scheduler.begin(self._tasks)
+            self._order(task for _priority, _order, task in sorted(self._ready, key=_by_order))
+        self.settings = settings
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether nothing asks for operators one by one: each step runs to its end, in order."""
+        settings = self.settings
+        in_order = settings.scheduler == SchedulerKind.FIFO and settings.slice_ms is None
+        return in_order and not self.is_measured and not self.meter.batches
+
+    def add(self, query: QueryWork) -> None:
+        """Take the operators of a query in."""
+        self._queries[query.name] = query
+        self._tasks.extend(query.tasks)
+
+    def drop(self, name: str) -> None:
+        """Forget the operators of a query, and what waits there."""
+        query = self._queries.pop(name, None)
+        if query is None:
+            return
+        self._tasks = [task for task in self._tasks if task.work is not query]
+        self._ready = [entry for entry in self._ready if entry[2].work is not query]
+        heapify(self._ready)
+        for task in query.tasks:
+            self.meter.took(sum(port.rows for port in task.ports), len(task.elements))
+            task.elements.clear()
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def begin(self, now: int) -> None:
+        """Begin a step at a time in microseconds since 1970 UTC."""
+        self.batch += 1
+        self.meter.begin(now)
+        if self._scheduler.begin(self._tasks):
+            self._order([entry[2] for entry in self._ready])
+        self._began = 0 if self.stopwatch is None else self.stopwatch()
+        self._counted = 0
+
+    def ran_through(self) -> None:
+        """Count the time of the queries whose operators do not run one by one."""
+        if self.stopwatch is not None:
+            self.meter.ran(self.meter.rows, self.used)
+
+    def admitted(self) -> None:
+        """Note that all that came in is in the queues."""
+        self.meter.begun_rows = self.meter.rows
+
+    def put(self, task: Task, element: Element) -> None:
+        """Let an element wait at an operator of a query that was added."""
+        task.put(element)
+        self.meter.put(len(element.delta))
+        if not task.waits:
+            task.waits = True
+            assert isinstance(task, OperatorTask)  # noqa: S101  (all tasks of queries are)
+            heappush(self._ready, (self._scheduler.priority(task), task.order, task))
+
+    def next(self) -> OperatorTask | None:
+        """Return the operator to run now; None if nothing waits or the slice is used up.
+
+        More rows than the settings allow to wait are worked on beyond the slice.
+        """
+        if not self._ready:
+            return None
+        settings = self.settings
+        is_over = settings.slice_ms is not None and self.used >= settings.slice_ms * 1e6
+        if is_over and self.meter.rows <= settings.queue_rows:
+            return None
+        return self._ready[0][2]
+
+    @property
+    def used(self) -> int:
+        """Nanoseconds since the step began; units of runs without stopwatch."""
+        return self._counted if self.stopwatch is None else self.stopwatch() - self._began
+
+    def run(self, task: OperatorTask) -> None:
+        """Let the operator that `next` has given take its oldest element.
+
+        Raises:
+            FederationError: It failed, as do other errors of its expressions; its query is of no
+                more use and has to be dropped.
+        """
+        heappop(self._ready)
+        meter, stopwatch = self.meter, self.stopwatch
+        before = meter.rows
+        rows = len(task.elements[0].delta)
+        meter.took(rows)
+        began = 0 if stopwatch is None else stopwatch()
+        delta = task.work.run(task)
+        time = UNIT if stopwatch is None else stopwatch() - began
+        self._counted += time
+        meter.ran(before, time)
+        task.profile.add(rows, meter.rows - before + rows, time)
+        wiring = task.node.wiring
+        if self.is_measured:
+            wiring.ran(delta, time)
+        else:
+            wiring.runs += 1
+            wiring.busy_ns += time
+        if task.elements:
+            heappush(self._ready, (self._scheduler.priority(task), task.order, task))
+        else:
+            task.waits = False
+
+    def _order(self, tasks: Iterable[OperatorTask]) -> None:
+        self._ready = [(self._scheduler.priority(task), task.order, task) for task in tasks]
+        heapify(self._ready)
+
+
+def _by_order(entry: tuple[Priority, int, OperatorTask]) -> int:
+    return entry[1]
