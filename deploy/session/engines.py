@@ -10,10 +10,14 @@ from federated_optimizer import plan as place_plan
 from static_engine.executor import StaticExecutor
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.site import SiteEngine
+from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
+    Filter,
+    OnClose,
     Plan,
     Scan,
     SourceKind,
+    UnionAll,
     Values,
     Window,
     WindowKind,
@@ -22,11 +26,12 @@ from streamsql.algebra.operators import (
 from streamsql.binder import BoundQuery
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.delta import Delta, accumulate
-from streamsql.data.types import Row
+from streamsql.data.delta import Delta, accumulate, expand
+from streamsql.data.types import DataType, Row
 from streamsql.errors import FederationError, InternalError, UnsupportedError
 from streamsql.reference import evaluate
-from streamsql.reference.database import contents, windowed
+from streamsql.reference.closing import closings
+from streamsql.reference.database import Database, contents, windowed
 from streamsql.wire.channels import ReceivingChannel
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.partitioning import site_of
@@ -203,15 +208,47 @@ class SparkExecutor:
 
 def _frozen(plan: Plan, history: History) -> Plan:
     """Replace every source by its rows of now; Spark sees relations, not streams."""
+    return _frozen_at(plan, history.database, history.now)
+
+
+def _frozen_at(plan: Plan, database: Database, now: int) -> Plan:
     rows: list[Row]
     match plan:
         case Window():
-            rows = windowed(plan, history.database, history.now)
+            rows = windowed(plan, database, now)
         case Scan():
-            rows = [row for _, row in contents(plan, history.database, history.now)]
+            rows = [row for _, row in contents(plan, database, now)]
+        case OnClose():
+            return _frozen_closings(plan, database, now)
         case _:
-            return with_inputs(plan, tuple(_frozen(child, history) for child in plan.inputs))
+            return with_inputs(
+                plan, tuple(_frozen_at(child, database, now) for child in plan.inputs)
+            )
     return Values(tuple(rows), plan.schema)
+
+
+def _frozen_closings(plan: OnClose, database: Database, now: int) -> Plan:
+    """Return the union of what closed at each moment, as the sources were then."""
+    branches: list[Plan] = []
+    field = plan.schema.fields[plan.end]
+    end = Column(plan.end, field.name, field.dtype)
+    for closing in closings(
+        plan, database, lambda then: list(expand(evaluate(plan.right, then, now)))
+    ):
+        then = closing.database
+        sides = tuple(_frozen_at(child, then, now) for child in plan.inputs)
+        branch = with_inputs(plan, sides)
+        if closing.after is not None:
+            after = Literal(closing.after, DataType.TIMESTAMP)
+            branch = Filter(branch, Call(">", (end, after), DataType.BOOLEAN))
+        branches.append(branch)
+    match branches:
+        case []:
+            return Values((), plan.schema)
+        case [only]:
+            return only
+        case _:
+            return UnionAll(tuple(branches))
 
 
 def executor_for(engine: str, sites: int) -> Executor:

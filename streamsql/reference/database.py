@@ -13,6 +13,8 @@ TimedRow = tuple[int, Row]
 class Database:
     """All events of all sources in order of arrival, by the site that took them in.
 
+    What is appended together happens at one moment.
+
     Examples:
         >>> database = Database()
         >>> database.append("s", [SourceEvent(("a",), ts=1)])
@@ -22,10 +24,24 @@ class Database:
 
     def __init__(self) -> None:
         self._events: dict[str, list[tuple[str, SourceEvent]]] = {}
+        self._appends: list[tuple[str, list[SourceEvent], str]] = []
 
     def append(self, source: str, events: list[SourceEvent], site: str = "") -> None:
         """Record events of a source that a site has taken in."""
         self._events.setdefault(source, []).extend((site, event) for event in events)
+        self._appends.append((source, events, site))
+
+    @property
+    def appends(self) -> int:
+        """How many moments there were."""
+        return len(self._appends)
+
+    def upto(self, count: int) -> "Database":
+        """Return the database after its first moments."""
+        result = Database()
+        for append in self._appends[:count]:
+            result.append(*append)
+        return result
 
     def events(self, source: str) -> list[SourceEvent]:
         """Return a source's events in order of arrival."""

@@ -33,10 +33,11 @@ from streamsql.data.delta import Delta, expand, from_rows, sort_key
 from streamsql.data.types import Row
 from streamsql.errors import RecursionLimitError
 from streamsql.reference.aggregates import aggregate
+from streamsql.reference.closing import closings
 from streamsql.reference.database import Database, contents, windowed
 from streamsql.reference.ordering import as_of, top
 from streamsql.reference.sets import combined
-from streamsql.reference.time_windows import closed, hops, sessions
+from streamsql.reference.time_windows import hops, sessions
 
 Relations = Mapping[str, list[Row]]
 MAX_ROUNDS = 10_000  # a negative cycle under MIN improves for ever without growing
@@ -92,8 +93,8 @@ class _Evaluation:
             case AsOfJoin() | SetOperation():
                 both = (self.rows(plan.left, recursive), self.rows(plan.right, recursive))
                 return as_of(plan, *both) if isinstance(plan, AsOfJoin) else combined(plan, *both)
-            case OnClose(left=left, right=right, end=end):
-                return closed(end, self.rows(left, recursive), self.rows(right, recursive))
+            case OnClose():
+                return self._on_close(plan, recursive)
             case TopN() | HopWindow() | SessionWindow():
                 return self._timed_or_ordered(plan, self.rows(plan.input, recursive))
             case Fixpoint():
@@ -125,6 +126,19 @@ class _Evaluation:
                 return hops(plan, rows)
             case SessionWindow():
                 return sessions(plan, rows)
+
+    def _on_close(self, plan: OnClose, recursive: Relations) -> list[Row]:
+        def at(database: Database) -> _Evaluation:
+            return _Evaluation(database, self.now, self.remote)
+
+        def progress(database: Database) -> list[Row]:
+            return at(database).rows(plan.right, recursive)
+
+        return [
+            row
+            for closing in closings(plan, self.database, progress)
+            for row in closing.rows(plan.end, at(closing.database).rows(plan.left, recursive))
+        ]
 
     def _join(self, join: Join, recursive: Relations) -> list[Row]:
         left_key = key_of(tuple(left for left, _ in join.keys))

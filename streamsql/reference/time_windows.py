@@ -40,16 +40,3 @@ def sessions(plan: SessionWindow, rows: list[Row]) -> list[Row]:
             session.append(time)
         result.extend(row + bounds[row[plan.time]] for row in members)
     return result
-
-
-def closed(end: int, rows: list[Row], progress: list[Row]) -> list[Row]:
-    """Return the rows whose window the watermark of every site has passed.
-
-    Examples:
-        >>> closed(0, [(5,), (6,)], [("one", 5), ("two", 9)])
-        [(5,)]
-    """
-    marks: list[Any] = [watermark for _site, watermark in progress]
-    least = min(marks, default=None)
-    ends: list[tuple[Any, Row]] = [(row[end], row) for row in rows]
-    return [row for time, row in ends if least is not None and time is not None and time <= least]
