@@ -4,17 +4,22 @@ Pure and synchronous. Whoever embeds it owns clock and network: it hands in even
 calls `step` with the time, and sends what comes out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from stream_engine.installed_query import FragmentStatistics, InstalledQuery, SourceChanges
+from stream_engine.introspection.measured import Measured, Report
+from stream_engine.introspection.operators import RunningOperator
+from stream_engine.introspection.site_report import SiteParts, measured_site, operators_of
+from stream_engine.properties import Property
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
 from stream_engine.state.watermark import Judged, Watermark
 from streamsql.algebra.operators import Scan
+from streamsql.catalog.system import is_site_source
 from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
@@ -108,6 +113,10 @@ class SiteEngine:
         self._interrupted: set[str] = set()
         self._resyncs: dict[tuple[str, str], None] = {}
         self._floor = 0
+        self._steps = 0
+        self._taken: dict[str, int] = {}
+        self._report = Report()
+        self._told: frozenset[str] = frozenset()
 
     def declare(self, scan: Scan) -> None:
         """Keep a source's rows from now on, so that queries installed later see what is there.
@@ -193,6 +202,7 @@ class SiteEngine:
                 hint="step the site more often, or send it fewer readings",
             )
         self._pending_events += len(events)
+        self._taken[source] = self._taken.get(source, 0) + len(events)
         self._events.setdefault(source, []).extend(events)
 
     def receive(self, query: str, sender: str, batch: DeltaBatch) -> None:
@@ -288,6 +298,7 @@ class SiteEngine:
             now: Microseconds since 1970 UTC; a time before the last step's counts as that one.
         """
         now = self._now = max(now, self._now)
+        self._steps += 1
         result = StepResult()
         sources = self._advance_sources(now)
         if self._work.is_straight:
@@ -407,6 +418,45 @@ class SiteEngine:
 
     def _advance_sources(self, now: int) -> SourceChanges:
         """Apply the waiting events and the passage of time to every source."""
+    @property
+    def told(self) -> frozenset[str]:
+        """The sources that tell of sites and that a query here reads, in lower case.
+
+        Only while there are some it makes sense to measure, and to give them rows.
+        """
+        return self._told
+
+    def properties(self, now: int, more: Iterable[Measured] = ()) -> list[Property]:
+        """Return what the parts of the site measure; rates are those since the last call.
+
+        Where nothing is `told` between two calls, the second is a first one again.
+
+        Args:
+            now: Microseconds since 1970 UTC.
+            more: What the host has counted.
+        """
+        return self._report.properties([*measured_site(self._parts(), now), *more], now)
+
+    def operators(self) -> list[RunningOperator]:
+        """Return the operators of all queries."""
+        return operators_of(self._parts())
+
+    def _parts(self) -> SiteParts:
+        return SiteParts(
+            site=self.site,
+            queries=self._queries,
+            relations=self._relations,
+            watermarks=self._watermarks,
+            events=self._taken,
+            waiting=self._pending_events,
+            steps=self._steps,
+        )
+
+    @property
+    def queries(self) -> dict[str, int]:
+        """Running queries with their versions."""
+        return {name: query.bundle.version for name, query in self._queries.items()}
+
         deltas: dict[Scan, TimedDelta] = {}
         oldest: dict[Scan, int] = {}
         for source, relations in self._relations.items():
@@ -493,9 +543,15 @@ class SiteEngine:
         used = set(self._declared.values())
         for query in self._queries.values():
             used.update(query.scans)
+        told: set[str] = set()
         for source in list(self._relations):
             kept = {scan: r for scan, r in self._relations[source].items() if scan in used}
+            told.update(s.source.lower() for s in query.scans if is_site_source(s.source))
+        self._told = frozenset(told)
+        if not told:
+            self._report = Report()
             if kept:
                 self._relations[source] = kept
             else:
                 del self._relations[source], self._watermarks[source]
+                self._taken.pop(source, None)

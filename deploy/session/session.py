@@ -11,7 +11,7 @@ from streamsql.algebra.row_order import in_order
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import BoundQuery, bind_delete, bind_insert, bind_query, define
-from streamsql.catalog.catalog import Catalog, is_library, kind_of
+from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.completion import complete
@@ -155,6 +155,7 @@ class LocalSession:
                 else "SHOW SOURCES, TABLES or VIEWS",
                 code="unknown_relation",
             )
+        check_not_system(name, statement.name.span, code="in_use")
         if is_library(found):
             raise BindingError(
                 f"view {found.name} belongs to the library and stays",

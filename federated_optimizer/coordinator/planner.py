@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.links import LinkTable
@@ -10,9 +11,10 @@ from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.placement import Foresee, Placed, Statistics, Topology, colocation_of
 from federated_optimizer.planning import plan
-from streamsql.algebra.operators import Fixpoint, Scan, SortKey, SourceKind, walk_plan
+from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.system import is_site_source
 from streamsql.errors import InternalError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
@@ -41,6 +43,7 @@ class Planner:
         membership: All sites.
         bases: Base sites that are expected to exist.
         static: The static engine's site.
+        host: The coordinator's own site, which keeps the system's tables.
         links: The links that gateways have published.
         clock: Wall-clock microseconds.
         patience: Seconds for which a gateway may be away and still be counted on.
@@ -54,6 +57,7 @@ class Planner:
         *,
         bases: tuple[str, ...],
         static: str,
+        host: str,
         links: LinkTable,
         clock: Callable[[], int],
         patience: float,
@@ -63,6 +67,7 @@ class Planner:
         self._membership = membership
         self._bases = bases
         self._static = static
+        self._host = host
         self._links = links
         self._clock = clock
         self._patience = int(patience * 1_000_000)
@@ -79,7 +84,7 @@ class Planner:
         for fragment in bundle.fragments:
             if fragment.engine == Engine.GATEWAY:
                 for node in walk_plan(fragment.plan):
-                    if isinstance(node, Scan) and node.kind != SourceKind.TABLE:
+                    if _is_of_devices(node):
                         for site in fragment.sites:
                             self._remembered.setdefault(site, set()).add(node.source.lower())
 
@@ -91,12 +96,15 @@ class Planner:
         """Return the sites as known now."""
         for site, sources in self._membership.sources().items():
             self._remembered.setdefault(site, set()).update(sources)
+        for site in self._membership.with_role("gateway"):
+            self._remembered.setdefault(site, set())  # an engine site, even if it has no source
         others = self._membership.with_role("base")
         bases = self._bases + tuple(site for site in others if site not in self._bases)
         return Topology(
             gateways={site: frozenset(names) for site, names in self._remembered.items()},
             bases=bases,
             static=self._static,
+            coordinator=self._host,
             colocation=colocation_of(self._catalog),
             absent=self._membership.long_gone(self._clock(), self._patience),
         )
@@ -165,6 +173,13 @@ class Planner:
         bound = self.bind(parse_statement(text))
         bundle = self.place(bound, query=query, version=version, text=text, current=current)
         return Planned(bundle, tuple(bound.warnings), bound.order)
+
+
+def _is_of_devices(node: Plan) -> TypeGuard[Scan]:
+    """Whether a leaf reads what only some gateways have."""
+    if not isinstance(node, Scan) or node.kind == SourceKind.TABLE:
+        return False
+    return not is_site_source(node.source)
 
 
 def _placed(bundle: FragmentBundle) -> dict[str, Placed]:

@@ -43,6 +43,7 @@ from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.library import library_views
+from streamsql.catalog.system import is_system
 from streamsql.syntax import parse_script
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command, SiteState
@@ -125,6 +126,7 @@ class Coordinator:
             clock=self._clock,
             patience=self._settings.patience,
             foresee=None if self._explainer is None else self._explainer.foresee,
+            host=self._settings.host,
         )
         self._queries = Queries(
             self._settings, self._deployment, self._planner, self._membership, self._clock
@@ -313,7 +315,8 @@ class Coordinator:
             )
 
     def _publish_tables(self) -> None:
-        self._deployment.tables(self._catalog.tables, self._settings.static)
+        stored = tuple(t for t in self._catalog.tables if not is_system(t))
+        self._deployment.tables(stored, self._settings.static)
 
     def _on_connection(self, connected: bool) -> None:
         self._membership.lost_touch(elapsed())

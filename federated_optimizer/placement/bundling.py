@@ -71,8 +71,8 @@ class Bundler:
                 return (Engine.GATEWAY, sites, ())
             case NetworkPiece(sites=sites, reasons=reasons):
                 return (Engine.GATEWAY, sites, tuple(dict.fromkeys(reasons)))
-            case StaticPiece():
-                return (Engine.STATIC, (self._topology.static,), ())
+            case StaticPiece(site=site):
+                return (Engine.STATIC, (site,), ())
             case BasePiece(spread=spread, reasons=reasons):
                 bases = self._topology.bases
                 sites = bases[:1] if spread.single else bases

@@ -1,7 +1,7 @@
 """Pieces: sub-plans that know where they can run, before fragments are numbered.
 
 * `GatewayPiece`: the same plan at each of its gateways; the union of what they produce is right.
-* `StaticPiece`: reads stored tables only.
+* `StaticPiece`: reads tables of one site only: the static engine's, or the coordinator's.
 * `NetworkPiece`: a recursion that several gateways compute together.
 * `BasePiece`: everything else; its `RemoteSource` leaves named `#n` are cuts to other pieces.
 """
@@ -37,10 +37,11 @@ class GatewayPiece:
 
 @dataclass(frozen=True, slots=True)
 class StaticPiece:
-    """A sub-plan over stored tables."""
+    """A sub-plan over the tables of one site."""
 
     plan: Plan
     tables: tuple[str, ...]
+    site: str
 
 
 @dataclass(frozen=True, slots=True)

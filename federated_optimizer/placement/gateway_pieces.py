@@ -41,7 +41,7 @@ def scan_piece(scan: Scan, topology: Topology) -> GatewayPiece:
     if scan.key:
         groups.append(Colocation(f"key of {scan.source}", scan.key))
     for position, name in enumerate(scan.schema.names):
-        group = topology.colocation.get((scan.source.lower(), name.lower()))
+        group = topology.group(scan.source, name)
         if group is not None:
             groups.append(Colocation(group, (position,)))
     return GatewayPiece(scan, topology.owners(scan.source), (scan.source,), tuple(groups))

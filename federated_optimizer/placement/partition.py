@@ -78,7 +78,8 @@ from streamsql.algebra.operators import (
     is_open,
     with_inputs,
 )
-from streamsql.errors import InternalError
+from streamsql.catalog.system import is_site_source
+from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import RecursionPlan
 
 OneSided = Filter | Project | Distinct | Aggregate | TopN | HopWindow | SessionWindow
@@ -109,7 +110,7 @@ class Cutter:
         """
         match plan:
             case Scan(kind=SourceKind.TABLE):
-                return StaticPiece(plan, (plan.source,))
+                return StaticPiece(plan, (plan.source,), self.topology.keeper(plan.source))
             case Scan():
                 return scan_piece(plan, self.topology)
             case Window():
@@ -141,14 +142,21 @@ class Cutter:
 
     def _window(self, plan: Window) -> Piece:
         if plan.input.kind == SourceKind.TABLE:
-            return StaticPiece(plan, (plan.input.source,))
+            table = plan.input.source
+            return StaticPiece(plan, (table,), self.topology.keeper(table))
         placed = window_piece(plan, self.topology)
+        if isinstance(placed, str) and is_site_source(plan.input.source):
+            raise UnsupportedError(
+                f"{placed}; rows of {plan.input.source} stay at the site they tell of",
+                hint="add PARTITION BY site to the window, or use [RANGE …]",
+                code="unsupported_query",
+            )
         return BasePiece(plan, SINGLE, (placed,)) if isinstance(placed, str) else placed
 
     def _unary(self, plan: OneSided, below: Piece) -> Piece:
         match below:
             case StaticPiece():
-                return StaticPiece(with_inputs(plan, (below.plan,)), below.tables)
+                return StaticPiece(with_inputs(plan, (below.plan,)), below.tables, below.site)
             case GatewayPiece():
                 placed = _unary_at_gateways(plan, below)
                 if not isinstance(placed, str):
@@ -193,11 +201,15 @@ class Cutter:
 
     def _join(self, plan: TwoSided, left: Piece, right: Piece) -> Piece:
         reason = f"{join_words(plan)} because: {different_places(left, right)}"
-        if isinstance(left, StaticPiece) and isinstance(right, StaticPiece):
+        if (
+            isinstance(left, StaticPiece)
+            and isinstance(right, StaticPiece)
+            and left.site == right.site
+        ):
             if not _is_product(plan):
                 joined = with_inputs(plan, (left.plan, right.plan))
                 tables = tuple(dict.fromkeys(left.tables + right.tables))
-                return StaticPiece(joined, tables)
+                return StaticPiece(joined, tables, left.site)
             reason = f"{join_words(plan)} because: a product is larger than what it is made of"
         if isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece):
             placed = join_piece(plan, left, right)
@@ -234,9 +246,9 @@ class Cutter:
     def _union(self, plan: UnionAll) -> Piece:
         pieces = [self.piece(branch) for branch in plan.branches]
         statics = [p for p in pieces if isinstance(p, StaticPiece)]
-        if len(statics) == len(pieces):
+        if len(statics) == len(pieces) and len({p.site for p in statics}) == 1:
             tables = tuple(dict.fromkeys(t for p in statics for t in p.tables))
-            return StaticPiece(UnionAll(tuple(p.plan for p in statics)), tables)
+            return StaticPiece(UnionAll(tuple(p.plan for p in statics)), tables, statics[0].site)
         gateways = [p for p in pieces if isinstance(p, GatewayPiece)]
         reasons: tuple[str, ...] = ()
         if len(gateways) == len(pieces):

@@ -119,13 +119,21 @@ def _greedy(pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _static_groups(graph: JoinGraph, pieces: list[Piece], taken: set[int]) -> list[tuple[int, ...]]:
-    """Return the connected components of stored tables."""
-    left = [i for i, p in enumerate(pieces) if isinstance(p, StaticPiece) and i not in taken]
+    """Return the connected components of tables of one site."""
+    sites = {
+        i: p.site for i, p in enumerate(pieces) if isinstance(p, StaticPiece) and i not in taken
+    }
+    left = list(sites)
     groups: list[tuple[int, ...]] = []
     while left:
         component = [left.pop(0)]
         for member in component:
-            near = [i for i in left if graph.connected(graph.member(member), graph.member(i))]
+            near = [
+                i
+                for i in left
+                if sites[i] == sites[member]
+                and graph.connected(graph.member(member), graph.member(i))
+            ]
             component.extend(near)
             left = [i for i in left if i not in near]
         groups.append(tuple(sorted(component)))

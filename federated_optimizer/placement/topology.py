@@ -4,6 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from streamsql.catalog.definitions import Definition, SourceDefinition
+from streamsql.catalog.system import is_site_source, is_system_table
+
+ENGINE_SITE = "engine site"
+"""The co-location group of the columns that name the site a row tells of; no column is so called,
+so no source of a user can be in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +20,7 @@ class Topology:
         bases: Base sites; recursion and joins across gateways are spread over them, the first
             one gathers results.
         static: The static engine's site.
+        coordinator: The site that keeps the system's tables.
         colocation: (source, column) to a group name. Rows whose values in columns of one group
             are equal come from the same gateway, whatever the source; NULL counts as a value.
         absent: Gateways that have been away for so long that recursions do without them.
@@ -23,6 +29,7 @@ class Topology:
     gateways: Mapping[str, frozenset[str]]
     bases: tuple[str, ...] = ("base",)
     static: str = "static"
+    coordinator: str = "coordinator"
     colocation: Mapping[tuple[str, str], str] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
 
@@ -53,11 +60,32 @@ class Topology:
             gateways=dict.fromkeys(sites, owned),
             bases=sites,
             static=sites[0],
+            coordinator=sites[0],
             colocation=colocation or {},
         )
 
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """All engine sites, sorted."""
+        return tuple(sorted({*self.gateways, *self.bases}))
+
+    def keeper(self, table: str) -> str:
+        """Return the site that has a table."""
+        return self.coordinator if is_system_table(table) else self.static
+
+    def group(self, source: str, column: str) -> str | None:
+        """Return the co-location group of a column, or None."""
+        if is_site_source(source):
+            return ENGINE_SITE if column.lower() == "site" else None
+        return self.colocation.get((source.lower(), column.lower()))
+
     def owners(self, source: str) -> tuple[str, ...]:
-        """Return the gateways that have rows of a source, sorted."""
+        """Return the gateways that have rows of a source, sorted.
+
+        Of what engine sites tell about themselves every one has some, base sites too.
+        """
+        if is_site_source(source):
+            return self.engines
         name = source.lower()
         return tuple(sorted(g for g, sources in self.gateways.items() if name in sources))
 

@@ -12,6 +12,7 @@ from federated_optimizer.placement.fragment import (
 from streamsql.algebra.explain import describe
 from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import AsOfJoin, Join, Plan, SetOperation
+from streamsql.catalog.system import is_system_table
 
 
 def network_reason(plan: Plan) -> str:
@@ -49,6 +50,8 @@ def _place_words(piece: Piece) -> str:
     match piece:
         case GatewayPiece(sources=sources):
             return f"{names_text(sources)} {_verb(sources)} at gateways"
+        case StaticPiece(tables=tables) if all(map(is_system_table, tables)):
+            return f"{names_text(tables)} {_verb(tables)} kept by the coordinator"
         case StaticPiece(tables=tables):
             return f"{names_text(tables)} {_verb(tables)} stored at the static engine"
         case NetworkPiece():

@@ -19,6 +19,7 @@ from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.resync_requests import ResyncRequests
+from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic
 from messaging import Message, MessageClient, QueueFull
 from stream_engine.site import Outgoing
@@ -48,6 +49,7 @@ class SiteHost:
         on_own_state: Called with the state under our own id, and whether it was retained.
         on_own_link: Called with source and target of a link retained under our own id.
         on_step: Called after each step, with whether the broker is there.
+        meter: Returns what the process has counted, for reports on the site.
     """
 
     def __init__(  # noqa: PLR0913  (each is one seam)
@@ -65,6 +67,7 @@ class SiteHost:
         on_own_state: Callable[[SiteState, bool], None] | None = None,
         on_own_link: Callable[[str, str], None] | None = None,
         on_step: Callable[[bool], None] | None = None,
+        meter: Meter = tuple,
     ) -> None:
         self.engine = engine
         self.client = client
@@ -78,6 +81,7 @@ class SiteHost:
         self.traffic = Traffic()
         self.flow_reports = FlowReports(engine, client, topics, self.traffic)
         self.left_fragments = LeftFragments()
+        self.reports = SystemReports(engine, clock, speed=speed, meter=meter)
         self.lanes = ObservationLanes(client, topics) if reads_observations else None
         self.inbox = SiteInbox(
             self, on_command=on_command, on_own_state=on_own_state, on_own_link=on_own_link
@@ -181,6 +185,9 @@ class SiteHost:
     def _seconds_to_next(self) -> float:
         now = time.monotonic()
         waits = [LONGEST_SLEEP]
+        report = self.reports.next_due()
+        if report is not None:
+            waits.append(report - now)
         wakeup = self.engine.next_wakeup()
         if wakeup is not None:
             waits.append((wakeup - self.clock()) / 1_000_000 / self.speed)
@@ -203,6 +210,7 @@ class SiteHost:
             log.info("query %s was stopped while the broker was away", query)
             self.inbox.uninstall(query)
         self._send_snapshots_if_due(now)
+        self.reports.publish(now)
         result = self.engine.step(self.clock())
         for query, failure in result.failures:
             self.report_failure(query, failure)

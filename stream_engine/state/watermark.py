@@ -46,6 +46,11 @@ class Watermark:
         self._reached: int | None = None
         self.late = 0
 
+    @property
+    def reached(self) -> int | None:
+        """The watermark: no event that counts will be older. None before the first event."""
+        return self._reached
+
     def judge(self, events: Sequence[SourceEvent]) -> Judged:
         """Tell the events that count from those that come too late."""
         reached, lateness = self._reached, self._lateness

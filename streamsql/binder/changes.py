@@ -12,6 +12,7 @@ from streamsql.binder.expressions import ExpressionBinder
 from streamsql.binder.scope import Scope
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.system import is_system
 from streamsql.data.schema import Field
 from streamsql.data.types import DataType, Row, Value, coerce
 from streamsql.errors import BindingError
@@ -81,6 +82,13 @@ def bind_delete(statement: Delete, catalog: Catalog) -> BoundDelete:
 def _target(name: Name, catalog: Catalog) -> SourceDefinition:
     definition = catalog.find(name.text)
     if isinstance(definition, SourceDefinition):
+        if is_system(definition):
+            raise BindingError(
+                f"{definition.name} is a system source: its rows are what the system measures",
+                span=name.span,
+                hint="create a source of your own",
+                code="not_a_source",
+            )
         return definition
     if definition is not None:
         raise BindingError(

@@ -6,7 +6,7 @@ from streamsql.binder.dependences import refers_to_name
 from streamsql.binder.environment import Binding, Environment
 from streamsql.binder.function_definitions import define_function
 from streamsql.binder.source_options import check_table_options, stream_ttl
-from streamsql.catalog.catalog import Catalog, is_library, kind_of
+from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -38,6 +38,7 @@ def define(statement: CreateSource | CreateView | CreateFunction, catalog: Catal
         )
     if isinstance(statement, CreateFunction):
         return define_function(statement)
+    check_not_system(statement.name.text, statement.name.span)
     if isinstance(statement, CreateView):
         return _view(statement, catalog)
     return _source(statement)

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.errors import BindingError
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.system import SYSTEM_SOURCES, is_system, system_source
+from streamsql.errors import BindingError, Span
 
 
 class Catalog:
-    """A mutable set of definitions with unique names."""
+    """A mutable set of definitions with unique names, and the system's sources."""
 
     def __init__(self, definitions: tuple[Definition, ...] = ()) -> None:
         self._by_name: dict[str, Definition] = {}
@@ -19,8 +21,11 @@ class Catalog:
         """Add a definition; it may take the name of a library view.
 
         Raises:
-            BindingError: The name is taken and `replace` is false.
+            BindingError: The name is taken and `replace` is false, or it is a system source's.
         """
+        if is_system(definition):
+            return
+        check_not_system(definition.name)
         existing = self._by_name.get(definition.name.lower())
         if existing is not None and not replace and not is_library(existing):
             raise BindingError(
@@ -32,14 +37,15 @@ class Catalog:
 
     def find(self, name: str) -> Definition | None:
         """Return the definition of that name, or None."""
-        return self._by_name.get(name.lower())
+        return self._by_name.get(name.lower()) or system_source(name)
 
     def drop(self, name: str) -> Definition:
         """Remove and return a definition.
 
         Raises:
-            BindingError: There is none of that name.
+            BindingError: There is none of that name, or it is a system source's.
         """
+        check_not_system(name, code="in_use")
         if name.lower() not in self._by_name:
             raise BindingError(
                 f"there is nothing of the name {name!r}",
@@ -49,17 +55,17 @@ class Catalog:
         return self._by_name.pop(name.lower())
 
     def __iter__(self) -> Iterator[Definition]:
-        """Yield definitions in the order they were made."""
-        return iter(tuple(self._by_name.values()))
+        """Yield definitions in the order they were made, those of the system last."""
+        return iter((*self._by_name.values(), *SYSTEM_SOURCES))
 
     def __len__(self) -> int:
         """Return the number of definitions."""
-        return len(self._by_name)
+        return len(self._by_name) + len(SYSTEM_SOURCES)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names, in the order they were made."""
-        return tuple(self._by_name)
+        return tuple(definition.name.lower() for definition in self)
 
     @property
     def sources(self) -> tuple[SourceDefinition, ...]:
@@ -80,6 +86,32 @@ class Catalog:
     def functions(self) -> tuple[FunctionDefinition, ...]:
         """Functions and aggregates of the user."""
         return tuple(d for d in self if isinstance(d, FunctionDefinition))
+
+    @property
+    def displays(self) -> tuple[DisplayDefinition, ...]:
+        """Places that show answers."""
+        return tuple(d for d in self if isinstance(d, DisplayDefinition))
+
+    @property
+    def alarms(self) -> tuple[AlarmDefinition, ...]:
+        """Queries whose rows are bad news."""
+        return tuple(d for d in self if isinstance(d, AlarmDefinition))
+
+
+def check_not_system(name: str, span: Span | None = None, *, code: str = "reserved_name") -> None:
+    """Refuse to define or to drop a system source.
+
+    Raises:
+        BindingError: The name is one.
+    """
+    found = system_source(name)
+    if found is not None:
+        raise BindingError(
+            f"{found.name} is a system source, which every federation has and nobody changes",
+            span=span,
+            hint="choose another name" if code == "reserved_name" else "",
+            code=code,
+        )
 
 
 def kind_of(definition: Definition) -> str:

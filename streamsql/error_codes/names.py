@@ -111,7 +111,8 @@ NAMES = (
     ErrorCode(
         "in_use",
         "Something still needs it",
-        "What a view or a running query reads cannot be dropped; views of the library stay.",
+        "What a view or a running query reads cannot be dropped; views of the library and system "
+        "sources stay.",
         "Drop first what the message names.",
         "DROP SOURCE seat",
         "DROP TABLE machines",
@@ -119,7 +120,8 @@ NAMES = (
     ErrorCode(
         "reserved_name",
         "The name belongs to the language",
-        "A function of one's own cannot be called like one of the language.",
+        "A function of one's own cannot be called like one of the language, and nothing like a "
+        "system source.",
         "Choose another name.",
         "CREATE FUNCTION sqrt(x DOUBLE) RETURNS DOUBLE AS 'deploy.samples.readings:dew_point'",
         "CREATE FUNCTION dew_point(t DOUBLE, h DOUBLE) RETURNS DOUBLE "

@@ -1,0 +1,109 @@
+"""All that a site measures of itself."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from stream_engine.installed_query import InstalledQuery
+from stream_engine.introspection.measured import SECOND, Measured
+from stream_engine.introspection.operators import (
+    RunningOperator,
+    measured_operators,
+    running_operators,
+)
+from stream_engine.state.source_relation import SourceRelation
+from stream_engine.state.watermark import Watermark
+from streamsql.algebra.operators import Scan
+
+
+@dataclass(frozen=True, slots=True)
+class SiteParts:
+    """The parts of a site, which are only looked at.
+
+    Attributes:
+        site: Its id.
+        queries: What runs, by name.
+        relations: Sources by name and scan.
+        watermarks: By source and lateness.
+        events: How many events came in, by source.
+        waiting: How many of them wait for a step.
+        steps: How often the site has stepped.
+    """
+
+    site: str
+    queries: Mapping[str, InstalledQuery]
+    relations: Mapping[str, Mapping[Scan, SourceRelation]]
+    watermarks: Mapping[str, Mapping[int | None, Watermark]]
+    events: Mapping[str, int]
+    waiting: int
+    steps: int
+
+
+def operators_of(parts: SiteParts) -> list[RunningOperator]:
+    """Return the operators of all queries."""
+    return [
+        operator
+        for name, query in parts.queries.items()
+        for fragment, circuit in query.parts[0].items()
+        for operator in running_operators(name, fragment, circuit)
+    ]
+
+
+def measured_site(parts: SiteParts, now: int) -> Iterator[Measured]:
+    """Yield what the parts of a site have counted.
+
+    Args:
+        parts: Of the site.
+        now: Microseconds since 1970 UTC.
+    """
+    yield _site(parts)
+    for name, query in parts.queries.items():
+        version = query.bundle.version
+        circuits, inbox, outbox = query.parts
+        for fragment, circuit in circuits.items():
+            yield from measured_operators(name, version, fragment, circuit)
+        for sender, receiving in inbox.channels.items():
+            held = {"rows_held": receiving.size}
+            yield Measured(name, "channel", f"from {sender}", version, gauges=held)
+        for destination, sending in outbox.channels.items():
+            held = {"rows_held": sum(map(len, sending.contents.values()))}
+            to = channel_to(destination)
+            yield Measured(name, "channel", to, version, gauges=held)
+    for source in parts.relations:
+        yield _source(parts, source, now)
+
+
+def channel_to(destination: str) -> str:
+    """Return the entity of the channel to a site, or to whoever reads the result ("").
+
+    Examples:
+        >>> channel_to("base"), channel_to("")
+        ('to base', 'to result')
+    """
+    return f"to {destination or 'result'}"
+
+
+def _site(parts: SiteParts) -> Measured:
+    return Measured(
+        "",
+        "site",
+        parts.site,
+        counters={"events": sum(parts.events.values())},
+        totals={"steps": parts.steps},
+        gauges={"pending_events": parts.waiting, "queries": len(parts.queries)},
+    )
+
+
+def _source(parts: SiteParts, source: str, now: int) -> Measured:
+    relations, marks = parts.relations[source], parts.watermarks[source].values()
+    gauges: dict[str, float] = {"rows": max(map(len, relations.values()))}
+    reached = [mark.reached for mark in marks if mark.reached is not None]
+    if reached:
+        gauges["watermark_lag_s"] = (now - min(reached)) / SECOND
+    return Measured(
+        "",
+        "source",
+        source,
+        counters={"events": parts.events.get(source, 0)},
+        totals={"late": max(mark.late for mark in marks)},
+        gauges=gauges,
+    )

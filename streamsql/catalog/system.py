@@ -1,0 +1,145 @@
+"""System sources: what a federation tells about itself, known to every catalog without CREATE.
+
+After STREAM's introspection queries over `SysStream`: whatever can be measured is a row of one
+stream, so that a graph of it is a query like any other. What engine sites tell of themselves are
+streams, and their rows are where they were measured; what the coordinator knows are tables.
+"""
+
+from streamsql.algebra.operators import SourceKind
+from streamsql.catalog.definitions import Definition, SourceDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+
+TEXT, TIMESTAMP, DOUBLE = DataType.TEXT, DataType.TIMESTAMP, DataType.DOUBLE
+INTEGER, BOOLEAN = DataType.INTEGER, DataType.BOOLEAN
+
+SYS_STREAM_SECONDS = 60
+
+SYS_STREAM = SourceDefinition(
+    "sys_stream",
+    SourceKind.STREAM,
+    Schema.of(
+        ("ts", TIMESTAMP),
+        ("site", TEXT),
+        ("query", TEXT),
+        ("entity", TEXT),
+        ("kind", TEXT),
+        ("property", TEXT),
+        ("value", DOUBLE),
+    ),
+    time_column=0,
+    ttl=SYS_STREAM_SECONDS * 1_000_000,
+    text="CREATE SOURCE sys_stream (ts TIMESTAMP, site TEXT, query TEXT, entity TEXT, kind TEXT, "
+    "property TEXT, value DOUBLE) WITH (ttl = '60 s')",
+)
+"""Measurements of all parts of all engine sites, of the last minute."""
+
+SYS_OPERATORS = SourceDefinition(
+    "sys_operators",
+    SourceKind.STREAM,
+    Schema.of(
+        ("ts", TIMESTAMP),
+        ("site", TEXT),
+        ("query", TEXT),
+        ("entity", TEXT),
+        ("operator", TEXT),
+        ("inputs", TEXT),
+    ),
+    key=(1, 2, 3),
+    time_column=0,
+    text="CREATE SOURCE sys_operators (ts TIMESTAMP, site TEXT, query TEXT, entity TEXT, "
+    "operator TEXT, inputs TEXT, KEY (site, query, entity))",
+)
+"""The operators that run, with the entities that feed each."""
+
+SYS_QUERIES = SourceDefinition(
+    "sys_queries",
+    SourceKind.TABLE,
+    Schema.of(
+        ("query", TEXT),
+        ("name", TEXT),
+        ("status", TEXT),
+        ("origin", TEXT),
+        ("version", INTEGER),
+        ("created", TIMESTAMP),
+        ("rows", INTEGER),
+        ("changes", INTEGER),
+        ("settled", BOOLEAN),
+        ("text", TEXT),
+    ),
+    key=(0,),
+    text="CREATE TABLE sys_queries (query TEXT, name TEXT, status TEXT, origin TEXT, "
+    "version INTEGER, created TIMESTAMP, rows INTEGER, changes INTEGER, settled BOOLEAN, "
+    "text TEXT, PRIMARY KEY (query))",
+)
+"""The running queries."""
+
+SYS_GATEWAYS = SourceDefinition(
+    "sys_gateways",
+    SourceKind.TABLE,
+    Schema.of(
+        ("site", TEXT),
+        ("role", TEXT),
+        ("online", BOOLEAN),
+        ("freshness", TEXT),
+        ("epoch", INTEGER),
+        ("since", TIMESTAMP),
+        ("sensors", INTEGER),
+        ("detail", TEXT),
+    ),
+    key=(0,),
+    text="CREATE TABLE sys_gateways (site TEXT, role TEXT, online BOOLEAN, freshness TEXT, "
+    "epoch INTEGER, since TIMESTAMP, sensors INTEGER, detail TEXT, PRIMARY KEY (site))",
+)
+"""Gateways, base sites and the static engine."""
+
+SYS_SOURCES = SourceDefinition(
+    "sys_sources",
+    SourceKind.TABLE,
+    Schema.of(("source", TEXT), ("site", TEXT), ("kind", TEXT), ("columns", TEXT)),
+    key=(0, 1),
+    text="CREATE TABLE sys_sources (source TEXT, site TEXT, kind TEXT, columns TEXT, "
+    "PRIMARY KEY (source, site))",
+)
+"""Which site has rows of which source; a source that nobody offers has the site ''."""
+
+SYS_LINKS = SourceDefinition(
+    "sys_links",
+    SourceKind.TABLE,
+    Schema.of(("src", TEXT), ("dst", TEXT), ("cost", DOUBLE)),
+    key=(0, 1),
+    text="CREATE TABLE sys_links (src TEXT, dst TEXT, cost DOUBLE, PRIMARY KEY (src, dst))",
+)
+"""The links that gateways have announced."""
+
+SITE_SOURCES = (SYS_STREAM, SYS_OPERATORS)
+"""Every engine site has rows of these: its own."""
+
+SYSTEM_TABLES = (SYS_QUERIES, SYS_GATEWAYS, SYS_SOURCES, SYS_LINKS)
+"""The coordinator keeps these."""
+
+SYSTEM_SOURCES = (*SITE_SOURCES, *SYSTEM_TABLES)
+
+_BY_NAME = {definition.name: definition for definition in SYSTEM_SOURCES}
+_SITE_NAMES = frozenset(definition.name for definition in SITE_SOURCES)
+_TABLE_NAMES = frozenset(definition.name for definition in SYSTEM_TABLES)
+
+
+def system_source(name: str) -> SourceDefinition | None:
+    """Return the system source of a name, or None."""
+    return _BY_NAME.get(name.lower())
+
+
+def is_system(definition: Definition) -> bool:
+    """Whether every federation has a definition, and nobody may change it."""
+    return _BY_NAME.get(definition.name.lower()) == definition
+
+
+def is_site_source(name: str) -> bool:
+    """Whether every engine site has rows of a source, which tell of the site itself."""
+    return name.lower() in _SITE_NAMES
+
+
+def is_system_table(name: str) -> bool:
+    """Whether the coordinator keeps a table."""
+    return name.lower() in _TABLE_NAMES

@@ -1,0 +1,131 @@
+"""Sites report on themselves while a query reads it, and only then."""
+
+import asyncio
+
+from gateway.testing import until
+from streamsql.algebra.operators import RemoteSource
+from streamsql.catalog.system import SYS_OPERATORS, SYS_STREAM
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from tests.gateway.site.federation import TOPICS, Federation, collecting, run
+
+SITES = ("base", "gw-1", "gw-2")
+
+
+def watching(source: str = "sys_stream", query: str = "q1", version: int = 1) -> FragmentBundle:
+    """Return the plan that collects what all sites tell, at the base site."""
+    definition = SYS_STREAM if source == "sys_stream" else SYS_OPERATORS
+    schema = definition.schema
+    return FragmentBundle(
+        query,
+        version,
+        (
+            Fragment("f0", Engine.GATEWAY, definition.scan(), SITES, "f1", ("base",)),
+            Fragment("f1", Engine.BASE, RemoteSource("f0", schema), ("base",)),
+        ),
+        schema,
+    )
+
+
+async def three_sites(federation: Federation) -> None:
+    """Start a base site and two gateways that report often."""
+    await federation.begin(f"{TOPICS.root}/#")
+    for name in SITES:
+        site = await federation.site(name)
+        site.host.reports.seconds = 0.1
+
+
+def test_every_site_tells_of_its_operators() -> None:
+    async def scenario(federation: Federation) -> None:
+        await three_sites(federation)
+        federation.install(collecting(query="q2"))
+        federation.install(watching())
+        await until(lambda: {row[1] for row in federation.rows()} == set(SITES), "all report")
+        for _ in range(7):
+            federation.sites["gw-1"].put("m1")
+            federation.sites["gw-1"].put("m2")
+
+        def counted() -> float:
+            """The greatest number of rows that a site has told for the scan of seats."""
+            return max(
+                row[6]
+                for row in federation.rows()
+                if row[1:4] == ("gw-1", "q2", "f0/0") and row[5] == "rows_out"
+            )
+
+        truth = federation.sites["gw-1"].engine.statistics
+        await until(
+            lambda: (
+                counted()
+                == next(
+                    e.operators[0].rows_out
+                    for e in truth()
+                    if (e.query, e.fragment) == ("q2", "f0")
+                )
+                >= 2
+            ),
+            "the report tells what the engine has counted",
+        )
+
+    run(scenario)
+
+
+def test_nothing_is_measured_or_sent_while_nobody_reads() -> None:
+    async def scenario(federation: Federation) -> None:
+        await three_sites(federation)
+        federation.install(collecting())
+        federation.sites["gw-1"].put("m1")
+        await federation.until_rows(lambda: federation.expected("gw-1"))
+        await asyncio.sleep(0.4)
+        assert [site.host.reports.count for site in federation.sites.values()] == [0, 0, 0]
+        assert not [m for m in federation.heard if "sys_" in m.topic]
+        before = len(federation.told("/q/"))
+        federation.install(watching(query="q9"))
+        await until(lambda: len(federation.told("/q/q9/out")) > 2, "reports come")
+        federation.withdraw("q9", *SITES)
+        await until(
+            lambda: all(not site.engine.told for site in federation.sites.values()), "withdrawn"
+        )
+        await asyncio.sleep(0.1)
+        counts = [site.host.reports.count for site in federation.sites.values()]
+        messages = len(federation.told("/q/q9/"))
+        await asyncio.sleep(0.4)
+        assert [site.host.reports.count for site in federation.sites.values()] == counts
+        assert len(federation.told("/q/q9/")) == messages
+        assert before >= 0
+
+    run(scenario)
+
+
+def test_a_query_that_reads_reports_does_not_cause_them() -> None:
+    async def scenario(federation: Federation) -> None:
+        await three_sites(federation)
+        for site in federation.sites.values():
+            site.host.reports.seconds = 0.3
+        federation.install(watching())
+        await until(lambda: len(federation.rows()) > 0, "the first report")
+        before = federation.sites["base"].host.reports.count
+        await asyncio.sleep(1.0)
+        assert 1 <= federation.sites["base"].host.reports.count - before <= 5
+
+    run(scenario)
+
+
+def test_operators_come_and_go_with_their_queries() -> None:
+    async def scenario(federation: Federation) -> None:
+        await three_sites(federation)
+        federation.install(watching("sys_operators"))
+
+        def operators(query: str) -> set[tuple[object, ...]]:
+            return {row[1:4] for row in federation.rows() if row[2] == query}
+
+        own = {(site, "q1", "f0/0") for site in SITES} | {("base", "q1", "f1/0")}
+        await until(lambda: operators("q1") == own, "the query sees itself")
+        federation.install(collecting(query="q2"))
+        seats = {("gw-1", "q2", "f0/0"), ("gw-2", "q2", "f0/0"), ("base", "q2", "f1/0")}
+        await until(lambda: operators("q2") == seats, "a new query is told of")
+        told = next(row for row in federation.rows() if row[1:3] == ("base", "q2"))
+        assert told[5] == "f0"
+        federation.withdraw("q2", *SITES)
+        await until(lambda: operators("q2") == set(), "one that is stopped goes")
+
+    run(scenario)
