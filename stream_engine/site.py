@@ -416,8 +416,6 @@ class SiteEngine:
         """Return what the operators of every query have done."""
         return [entry for query in self._queries.values() for entry in query.statistics()]
 
-    def _advance_sources(self, now: int) -> SourceChanges:
-        """Apply the waiting events and the passage of time to every source."""
     @property
     def told(self) -> frozenset[str]:
         """The sources that tell of sites and that a query here reads, in lower case.
@@ -457,6 +455,8 @@ class SiteEngine:
         """Running queries with their versions."""
         return {name: query.bundle.version for name, query in self._queries.items()}
 
+    def _advance_sources(self, now: int) -> SourceChanges:
+        """Apply the waiting events and the passage of time to every source."""
         deltas: dict[Scan, TimedDelta] = {}
         oldest: dict[Scan, int] = {}
         for source, relations in self._relations.items():
@@ -541,15 +541,15 @@ class SiteEngine:
     def _drop_unused(self) -> None:
         """Forget the relations that are neither declared nor read."""
         used = set(self._declared.values())
+        told: set[str] = set()
         for query in self._queries.values():
             used.update(query.scans)
-        told: set[str] = set()
-        for source in list(self._relations):
-            kept = {scan: r for scan, r in self._relations[source].items() if scan in used}
             told.update(s.source.lower() for s in query.scans if is_site_source(s.source))
         self._told = frozenset(told)
         if not told:
             self._report = Report()
+        for source in list(self._relations):
+            kept = {scan: r for scan, r in self._relations[source].items() if scan in used}
             if kept:
                 self._relations[source] = kept
             else:

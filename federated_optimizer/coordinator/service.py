@@ -40,10 +40,10 @@ from messaging import MessageClient, MessagingError, Will
 from streamsql.algebra.row_order import in_order
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
+from streamsql.catalog.system import is_system
 from streamsql.data.types import Row, Value
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.library import library_views
-from streamsql.catalog.system import is_system
 from streamsql.syntax import parse_script
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command, SiteState
@@ -122,11 +122,11 @@ class Coordinator:
             self._membership,
             bases=self._settings.bases,
             static=self._settings.static,
+            host=self._settings.host,
             links=self._links,
             clock=self._clock,
             patience=self._settings.patience,
             foresee=None if self._explainer is None else self._explainer.foresee,
-            host=self._settings.host,
         )
         self._queries = Queries(
             self._settings, self._deployment, self._planner, self._membership, self._clock

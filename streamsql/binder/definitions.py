@@ -27,6 +27,7 @@ def define(statement: CreateSource | CreateView | CreateFunction, catalog: Catal
         BindingError: A name is taken, a column or option is wrong, or the view does not bind.
         UnsupportedError: The view uses something that is refused.
     """
+    check_not_system(statement.name.text, statement.name.span)
     existing = catalog.find(statement.name.text)
     if existing is not None and not is_library(existing):
         kind = kind_of(existing)
@@ -38,7 +39,6 @@ def define(statement: CreateSource | CreateView | CreateFunction, catalog: Catal
         )
     if isinstance(statement, CreateFunction):
         return define_function(statement)
-    check_not_system(statement.name.text, statement.name.span)
     if isinstance(statement, CreateView):
         return _view(statement, catalog)
     return _source(statement)
