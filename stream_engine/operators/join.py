@@ -3,7 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from stream_engine.state.indexed_relation import Bucket, IndexedRelation, settle
+from stream_engine.state.indexed_relation import (
+    Bucket,
+    Index,
+    IndexedRelation,
+    KeyedRows,
+    index_of,
+    rows_in,
+    settle,
+)
 from streamsql.algebra.expressions import Expression
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.data.delta import Delta
@@ -26,9 +34,10 @@ class JoinOperator:
     """
 
     def __init__(self, keys: tuple[tuple[int, int], ...], residual: Expression | None) -> None:
-        self._sides = (
-            IndexedRelation(tuple(left for left, _ in keys)),
-            IndexedRelation(tuple(right for _, right in keys)),
+        self._columns = (tuple(left for left, _ in keys), tuple(right for _, right in keys))
+        self._sides: tuple[KeyedRows, KeyedRows] = (
+            IndexedRelation(self._columns[0]),
+            IndexedRelation(self._columns[1]),
         )
         self._holds = None if residual is None else compile_predicate(residual)
 
@@ -38,16 +47,41 @@ class JoinOperator:
 
     def apply(self, port: int, delta: Delta) -> Delta:
         """Join the change of one side with the other side and remember it."""
-        own, other = self._sides[port], self._sides[1 - port]
-        result = _join_right(delta, own, other) if port else _join_left(delta, own, other)
+        own, find = self._sides[port], self._sides[1 - port].finder()
+        if own.__class__ is IndexedRelation:
+            result = _join_right(delta, own, find) if port else _join_left(delta, own, find)
+        else:
+            result = _pairs(delta, own.key_of, find, is_right=port == 1)
+            own.apply(delta)
         return result if self._holds is None else _select(result, self._holds)
 
     def state_rows(self) -> int:
         """Return the rows of both sides that could match."""
         return len(self._sides[0]) + len(self._sides[1])
 
+    def indexes(self) -> list[Index]:
+        """Return both sides."""
+        return [index_of(port, self._columns[port], self._sides[port]) for port in (0, 1)]
 
-def _join_left(delta: Delta, own: IndexedRelation, other: IndexedRelation) -> Delta:
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        """Use a side that holds the same rows."""
+        left, right = self._sides
+        self._sides = (left, rows) if number else (rows, right)
+
+
+_Finder = Callable[[Any], Bucket | None]
+
+
+def _pairs(delta: Delta, key_of: Callable[[Row], Any], find: _Finder, *, is_right: bool) -> Delta:
+    """Pair a side's changed rows with the other side's rows, without remembering them."""
+    result: Delta = {}
+    for row, weight in delta.items():
+        for partner, count in rows_in(find(key_of(row))):
+            result[partner + row if is_right else row + partner] = weight * count
+    return result
+
+
+def _join_left(delta: Delta, own: IndexedRelation, find_other: _Finder) -> Delta:
     """Pair the left side's changed rows with the right side's rows; add them to their own side.
 
     Both are done in one loop because finding the key is most of the work; nothing is called in it
@@ -55,7 +89,7 @@ def _join_left(delta: Delta, own: IndexedRelation, other: IndexedRelation) -> De
     no adding up. `_join_right` is the same loop with the sides of the pair exchanged.
     """
     key_of, composite, buckets = own.key_of, own.composite, own.buckets
-    find_own, find_other = buckets.get, other.buckets.get
+    find_own = buckets.get
     result: Delta = {}
     for row, weight in delta.items():
         key = key_of(row)
@@ -83,10 +117,10 @@ def _join_left(delta: Delta, own: IndexedRelation, other: IndexedRelation) -> De
     return result
 
 
-def _join_right(delta: Delta, own: IndexedRelation, other: IndexedRelation) -> Delta:
+def _join_right(delta: Delta, own: IndexedRelation, find_other: _Finder) -> Delta:
     """Pair the right side's changed rows with the left side's rows; see `_join_left`."""
     key_of, composite, buckets = own.key_of, own.composite, own.buckets
-    find_own, find_other = buckets.get, other.buckets.get
+    find_own = buckets.get
     result: Delta = {}
     for row, weight in delta.items():
         key = key_of(row)

@@ -9,12 +9,20 @@ from typing import Any, Protocol
 
 from stream_engine.operators.band_bounds import ORDINARY, BandedCondition, find_band
 from stream_engine.state.columns import key_picker
-from stream_engine.state.indexed_relation import Bucket, IndexedRelation, rows_in
+from stream_engine.state.indexed_relation import (
+    Bucket,
+    Index,
+    IndexedRelation,
+    KeyedRows,
+    index_of,
+    rows_in,
+)
 from stream_engine.state.ordered_index import OrderedIndex
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.scalar import compile_expression, compile_predicate
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
+from streamsql.errors import InternalError
 
 Keys = tuple[tuple[int, int], ...]
 Match = tuple[Row, Row, int]
@@ -34,10 +42,10 @@ class JoinSide(Protocol):
     def in_order(self, delta: Delta) -> Iterable[tuple[Row, int]]:
         """Return a change of this side in the order in which it is best applied."""
 
-    def add(self, row: Row, weight: int) -> int:
-        """Add copies of a row of this side; return how often it is there now.
+    def adder(self, delta: Delta) -> Callable[[Row, int], int]:
+        """Return the function to call for every row and weight of a change of this side.
 
-        A row that can never match is not kept: 0.
+        It adds them and returns how often the row is there now: 0 for one that can never match.
         """
 
     def __len__(self) -> int:
@@ -61,34 +69,49 @@ class HashSide:
     State: every row once. Work: O(1) per changed row; O(rows of the key) per look-up.
     """
 
-    __slots__ = ("_holds", "_is_left", "_other_key", "_rows")
+    __slots__ = ("_holds", "_is_left", "_other_key", "columns", "rows")
 
     def __init__(self, keys: Keys, holds: Callable[[Row], bool] | None, side: int) -> None:
-        self._rows = IndexedRelation(tuple(pair[side] for pair in keys))
+        self.columns = tuple(pair[side] for pair in keys)
+        self.rows: KeyedRows = IndexedRelation(self.columns)
         self._other_key = key_picker(tuple(pair[1 - side] for pair in keys))
         self._holds = holds
         self._is_left = side == 0
 
     def matching(self, row: Row) -> list[Match]:
         """Return the rows of this side that match a row of the other side."""
-        bucket = self._rows.rows(self._other_key(row))
+        bucket = self.rows.rows(self._other_key(row))
         return _matches(row, bucket, self._holds, is_left=self._is_left)
 
     def in_order(self, delta: Delta) -> Iterable[tuple[Row, int]]:
         """Return a change as it is."""
         return delta.items()
 
-    def add(self, row: Row, weight: int) -> int:
-        """Add copies of a row; return how often it is there now."""
-        rows = self._rows
-        key = rows.key_of(row)
-        if key is None or (rows.composite and None in key):
-            return 0
-        return rows.add(key, row, weight)
+    def adder(self, delta: Delta) -> Callable[[Row, int], int]:
+        """Return the function that adds a row; where rows are shared all are added at once."""
+        rows, key_of, composite = self.rows, self.rows.key_of, self.rows.composite
+        if isinstance(rows, IndexedRelation):
+            add = rows.add
+
+            def remember(row: Row, weight: int) -> int:
+                key = key_of(row)
+                if key is None or (composite and None in key):
+                    return 0
+                return add(key, row, weight)
+
+            return remember
+        rows.apply(delta)
+        find = rows.finder()
+
+        def present(row: Row, _weight: int) -> int:
+            bucket = find(key_of(row))
+            return bucket.get(row, 0) if isinstance(bucket, dict) else int(bucket == row)
+
+        return present
 
     def __len__(self) -> int:
         """Return the number of distinct rows."""
-        return len(self._rows)
+        return len(self.rows)
 
 
 class BandSide:
@@ -180,6 +203,10 @@ class BandSide:
         ordered.sort(key=lambda item: value(item[0]))
         return ordered + rest
 
+    def adder(self, _delta: Delta) -> Callable[[Row, int], int]:
+        """Return the function that adds a row."""
+        return self.add
+
     def add(self, row: Row, weight: int) -> int:
         """Add copies of a row; return how often it is there now."""
         place = self._rows.place_of(row)
@@ -194,6 +221,22 @@ class BandSide:
     def __len__(self) -> int:
         """Return the number of distinct rows."""
         return self._rows.length
+
+
+def side_indexes(sides: tuple[JoinSide, JoinSide]) -> list[Index]:
+    """Return the indexes by key of two sides that have them."""
+    return [
+        index_of(port, side.columns, side.rows)
+        for port, side in enumerate(sides)
+        if isinstance(side, HashSide)
+    ]
+
+
+def put_side_index(side: JoinSide, rows: KeyedRows) -> None:
+    """Let a side use an index of the same content."""
+    if not isinstance(side, HashSide):
+        raise InternalError("only sides by key have an index to share")
+    side.rows = rows
 
 
 _NOTHING: tuple[list[Bucket], None] = ([], None)

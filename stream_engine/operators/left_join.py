@@ -2,6 +2,7 @@
 
 from stream_engine.operators.join_state import Keys
 from stream_engine.operators.outer_join import outer_join
+from stream_engine.state.indexed_relation import Index, KeyedRows
 from streamsql.algebra.expressions import Expression
 from streamsql.data.delta import Delta
 
@@ -36,6 +37,14 @@ class LeftJoinOperator:
     def apply(self, port: int, delta: Delta) -> Delta:
         """Join the change of one side with the other side, then remember it."""
         return self._join.apply(port, delta)
+
+    def indexes(self) -> list[Index]:
+        """Return the sides that are kept by key."""
+        return self._join.indexes()
+
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        """Use a side that holds the same rows."""
+        self._join.put_index(number, rows)
 
     def state_rows(self) -> int:
         """Return the rows of both sides that could match."""

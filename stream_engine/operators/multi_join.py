@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from stream_engine.state.indexed_relation import IndexedRelation
+from stream_engine.state.indexed_relation import Index, IndexedRelation, KeyedRows
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.data.delta import Delta
+from streamsql.data.types import Row
 
 MOST_INPUTS = 16
 
@@ -56,7 +57,8 @@ class MultiJoinOperator:
     def __init__(self, join: MultiJoin) -> None:
         layout = _Layout(join)
         ports = range(len(join.widths))
-        self._indexes: list[dict[tuple[int, ...], IndexedRelation]] = [{} for _ in ports]
+        self._join = join
+        self._indexes: list[dict[tuple[int, ...], KeyedRows]] = [{} for _ in ports]
         steps = [layout.steps(port) for port in ports]
         for step in chain.from_iterable(steps):
             self._indexes[step.input].setdefault(step.columns, IndexedRelation(step.columns))
@@ -72,6 +74,23 @@ class MultiJoinOperator:
         self._pipelines[port](delta, result)
         return result
 
+    def indexes(self) -> list[Index]:
+        """Return all indexes, those of the first input first."""
+        groups = _Layout(self._join).needed()
+        return [
+            Index(port, columns, groups[port], rows)
+            for port, indexes in enumerate(self._indexes)
+            for columns, rows in indexes.items()
+        ]
+
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        """Use an index that holds the same rows; the pipelines are compiled again for it."""
+        index = self.indexes()[number]
+        self._indexes[index.port][index.columns] = rows
+        layout = _Layout(self._join)
+        for port in range(len(self._join.widths)):
+            self._pipelines[port] = self._pipeline(layout, port, layout.steps(port))
+
     def state_rows(self) -> int:
         """Return the rows that could match, counted once per index."""
         return sum(len(index) for indexes in self._indexes for index in indexes.values())
@@ -82,14 +101,62 @@ class MultiJoinOperator:
         """Compile the pipeline of an input over the indexes it reads and writes."""
         names: dict[str, Any] = {"dict": dict}
         for step in steps:
-            names[f"find{step.input}"] = self._indexes[step.input][step.columns].buckets.get
-        for number, index in enumerate(self._indexes[port].values()):
-            names[f"own{number}"] = index.buckets
-            names[f"add{number}"] = index.add
-        text = layout.source(port, steps, tuple(self._indexes[port]), names)
+            names[f"find{step.input}"] = self._indexes[step.input][step.columns].finder()
+        own: list[tuple[int, ...]] = []
+        for columns, index in self._indexes[port].items():
+            if isinstance(index, IndexedRelation):
+                names[f"own{len(own)}"] = index.buckets
+                names[f"add{len(own)}"] = index.add
+                own.append(columns)
+        text = layout.source(port, steps, own, names)
         exec(compile(text, "<join pipeline>", "exec"), names)  # noqa: S102  (no text from outside)
         pipeline: Callable[[Delta, Delta], None] = names["pipeline"]
-        return pipeline
+        looked_up = [(step.input, self._indexes[step.input][step.columns]) for step in steps]
+        others = [(f"find{i}", rows) for i, rows in looked_up if _is_shared(rows)]
+        shared = [rows for rows in self._indexes[port].values() if _is_shared(rows)]
+        if not others and not shared:
+            return pipeline
+        return _SharedPipeline(pipeline, names, layout.admits(port), others, shared)
+
+
+def _is_shared(rows: KeyedRows) -> bool:
+    return not isinstance(rows, IndexedRelation)
+
+
+class _SharedPipeline:
+    """A pipeline some of whose indexes are shared: what it sees of them may be another every time.
+
+    Shared indexes are given the whole change; it has to be without the rows that the pipeline
+    passes over.
+    """
+
+    def __init__(
+        self,
+        pipeline: Callable[[Delta, Delta], None],
+        names: dict[str, Any],
+        admits: Callable[[Row], bool],
+        looked_up: list[tuple[str, KeyedRows]],
+        own: list[KeyedRows],
+    ) -> None:
+        self._pipeline = pipeline
+        self._names = names
+        self._admits = admits
+        self._looked_up = looked_up
+        self._own = own
+
+    def __call__(self, delta: Delta, result: Delta) -> None:
+        """Take a change through the others' views as they are now, then remember it."""
+        names = self._names
+        for name, rows in self._looked_up:
+            names[name] = rows.finder()
+        self._pipeline(delta, result)
+        if not self._own:
+            return
+        admits = self._admits
+        if not all(map(admits, delta)):
+            delta = {row: weight for row, weight in delta.items() if admits(row)}
+        for rows in self._own:
+            rows.apply(delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +242,29 @@ class _Layout:
         row.extend(" " * depth + line for line in self._emission())
         body = "\n".join(f" {line}" for line in row)
         return f"def pipeline(delta, result):\n get = result.get\n{body}"
+
+    def needed(self) -> list[frozenset[tuple[int, ...]]]:
+        """Return, for each input, its columns that must be equal and not NULL, in groups."""
+        groups: list[set[tuple[int, ...]]] = [set() for _ in self.join.widths]
+        for equal in self.join.classes:
+            for number, start in enumerate(self.starts):
+                own = tuple(c - start for c in equal if self.input_of[c] == number)
+                if own:
+                    groups[number].add(own)
+        return [frozenset(group) for group in groups]
+
+    def admits(self, number: int) -> Callable[[Row], bool]:
+        """Return whether an input's row is looked up and kept at all."""
+        groups = tuple(self.needed()[number])
+
+        def admits(row: Row) -> bool:
+            for first, *others in groups:
+                value = row[first]
+                if value is None or any(value != row[other] for other in others):
+                    return False
+            return True
+
+        return admits
 
     def _key(self, columns: Sequence[int]) -> str:
         values = [self._value(column) for column in columns]

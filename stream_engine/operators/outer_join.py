@@ -3,9 +3,19 @@
 Left and full joins share them; what is padded is all that tells them apart.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from stream_engine.operators.band_bounds import find_band
-from stream_engine.operators.join_state import Keys, join_sides
-from stream_engine.state.indexed_relation import IndexedRelation, rows_in
+from stream_engine.operators.join_state import Keys, join_sides, put_side_index, side_indexes
+from stream_engine.state.indexed_relation import (
+    Bucket,
+    Index,
+    IndexedRelation,
+    KeyedRows,
+    index_of,
+    rows_in,
+)
 from streamsql.algebra.expressions import Expression
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row
@@ -25,15 +35,18 @@ class KeyedOuterJoin:
     """
 
     def __init__(self, keys: Keys, paddings: Paddings) -> None:
-        self._sides = tuple(IndexedRelation(tuple(pair[side] for pair in keys)) for side in (0, 1))
+        self._columns = (tuple(left for left, _ in keys), tuple(right for _, right in keys))
+        self._sides: list[KeyedRows] = [IndexedRelation(columns) for columns in self._columns]
         self._paddings = paddings
         self._pairs_differ = bool(keys)
 
     def apply(self, port: int, delta: Delta) -> Delta:
         """Take the change of one side; return the change of the join."""
-        own, other = self._sides[port], self._sides[1 - port]
+        own, find = self._sides[port], self._sides[1 - port].finder()
+        if not isinstance(own, IndexedRelation):
+            return self._apply_shared(port, delta, own, find)
         own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
-        buckets, find = own.buckets, other.buckets.get
+        buckets = own.buckets
         key_of, composite, remember = own.key_of, own.composite, own.add
         result: Delta = {}
         for row, weight in delta.items():
@@ -60,6 +73,49 @@ class KeyedOuterJoin:
                     add(result, lone, -count if not had else count)
         return result
 
+    def _apply_shared(
+        self, port: int, delta: Delta, own: KeyedRows, find: Callable[[Any], Bucket | None]
+    ) -> Delta:
+        """Do the same where all changed rows are remembered at once.
+
+        Which keys have come or gone on their own side is then known only after all pairs are made.
+        """
+        own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
+        key_of, find_own = own.key_of, own.finder()
+        had: dict[Any, bool] = {}
+        partners_of: dict[Any, Bucket] = {}
+        result: Delta = {}
+        for row, weight in delta.items():
+            key = key_of(row)
+            partners = find(key)
+            if partners is None:
+                if own_padding is not None:
+                    result[own_padding + row if port else row + own_padding] = weight
+                continue
+            if key not in partners_of:
+                partners_of[key] = partners
+                had[key] = find_own(key) is not None
+            for partner, count in rows_in(partners):
+                add(result, partner + row if port else row + partner, weight * count)
+        own.apply(delta)
+        if other_padding is None:
+            return result
+        find_own = own.finder()
+        for key, partners in partners_of.items():
+            if had[key] != (find_own(key) is not None):
+                for partner, count in rows_in(partners):
+                    lone = partner + other_padding if port else other_padding + partner
+                    add(result, lone, count if had[key] else -count)
+        return result
+
+    def indexes(self) -> list[Index]:
+        """Return both sides."""
+        return [index_of(port, self._columns[port], self._sides[port]) for port in (0, 1)]
+
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        """Use a side that holds the same rows."""
+        self._sides[number] = rows
+
     def state_rows(self) -> int:
         """Return the rows of both sides that could match."""
         return sum(map(len, self._sides))
@@ -80,9 +136,17 @@ class CountedOuterJoin:
         self._partners: tuple[Delta, Delta] = ({}, {})
         self._pairs_differ = bool(keys) or find_band(residual, left_width) is not None
 
+    def indexes(self) -> list[Index]:
+        """Return the sides that are kept by key."""
+        return side_indexes(self._sides)
+
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        """Use a side that holds the same rows."""
+        put_side_index(self._sides[number], rows)
+
     def apply(self, port: int, delta: Delta) -> Delta:
         """Take the change of one side; return the change of the join."""
-        remember, matching = self._sides[port].add, self._sides[1 - port].matching
+        remember, matching = self._sides[port].adder(delta), self._sides[1 - port].matching
         own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
         own_counts, other_counts = self._partners[port], self._partners[1 - port]
         counted, pairs_differ = other_counts.get, self._pairs_differ

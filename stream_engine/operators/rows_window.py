@@ -1,5 +1,7 @@
 """Windows by count: the last n rows, per partition, and those of them that are recent enough."""
 
+from collections.abc import Mapping
+
 from stream_engine.state.columns import picker
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.row_order import Entry, comparable
@@ -8,7 +10,7 @@ from stream_engine.state.source_relation import TimedDelta
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row
 
-_Entry = tuple[int, Entry, Row]
+WindowEntry = tuple[int, Entry, Row]
 """Event time, order of the row, row: what ROWS windows sort by."""
 
 _BEGINNING = -(2**63)
@@ -20,8 +22,8 @@ class _Partition:
     __slots__ = ("before", "inside")
 
     def __init__(self) -> None:
-        self.inside: SortedList[_Entry] = SortedList()
-        self.before: SortedList[_Entry] = SortedList()
+        self.inside: SortedList[WindowEntry] = SortedList()
+        self.before: SortedList[WindowEntry] = SortedList()
 
 
 class RowsWindow:
@@ -51,7 +53,7 @@ class RowsWindow:
         self._within = within
         self._oldest = _BEGINNING  # event times up to here are too old
         self._partitions: dict[Row, _Partition] = {}
-        self._leaving: ExpiryQueue[_Entry] = ExpiryQueue()
+        self._leaving: ExpiryQueue[WindowEntry] = ExpiryQueue()
 
     def advance(self, now: int) -> Delta:
         """Move the time; return the rows that are too old now: none without `within`."""
@@ -84,7 +86,7 @@ class RowsWindow:
             partition = partitions.get(key)
             if partition is None:
                 partition = partitions[key] = _Partition()
-            entry: _Entry = (ts, comparable(row), row)
+            entry: WindowEntry = (ts, comparable(row), row)
             for _copy in range(weight):
                 self._insert(partition, entry, result)
             for _copy in range(-weight):
@@ -92,6 +94,30 @@ class RowsWindow:
             if not len(partition.inside):
                 del partitions[key]
         return result
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether rows leave by their age as well."""
+        return self._within is not None
+
+    def contents(self) -> dict[Row, tuple[list[WindowEntry], list[WindowEntry]]]:
+        """Return the rows inside and those before them, oldest first, by partition."""
+        return {
+            key: (list(partition.inside), list(partition.before))
+            for key, partition in self._partitions.items()
+        }
+
+    def fill(self, contents: Mapping[Row, tuple[list[WindowEntry], list[WindowEntry]]]) -> None:
+        """Make it hold, without a word, what another of its kind held; it must be new.
+
+        Only for windows whose rows do not leave by their age.
+        """
+        for key, (inside, before) in contents.items():
+            partition = self._partitions[key] = _Partition()
+            for entry in inside:
+                partition.inside.add(entry)
+            for entry in before:
+                partition.before.add(entry)
 
     def next_wakeup(self) -> int | None:
         """Return when the next row is too old, or None."""
@@ -101,12 +127,12 @@ class RowsWindow:
         """Return the rows kept."""
         return sum(len(p.inside) + len(p.before) for p in self._partitions.values())
 
-    def _show(self, entry: _Entry, weight: int, result: Delta) -> None:
+    def _show(self, entry: WindowEntry, weight: int, result: Delta) -> None:
         add(result, entry[2], weight)
         if self._within is not None:
             self._leaving.add(entry[0] + self._within, entry, weight)
 
-    def _insert(self, partition: _Partition, entry: _Entry, result: Delta) -> None:
+    def _insert(self, partition: _Partition, entry: WindowEntry, result: Delta) -> None:
         inside = partition.inside
         if len(inside) < self._size:
             inside.add(entry)
@@ -124,7 +150,7 @@ class RowsWindow:
             self._drop_old(partition)
             partition.before.add(pushed_out)
 
-    def _remove(self, partition: _Partition, entry: _Entry, result: Delta) -> None:
+    def _remove(self, partition: _Partition, entry: WindowEntry, result: Delta) -> None:
         inside, before = partition.inside, partition.before
         if not inside.discard(entry):
             before.discard(entry)

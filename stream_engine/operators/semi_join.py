@@ -2,9 +2,14 @@
 
 from typing import Any
 
-from stream_engine.operators.join_state import Keys, join_sides
+from stream_engine.operators.join_state import Keys, join_sides, put_side_index, side_indexes
 from stream_engine.state.columns import key_picker
-from stream_engine.state.indexed_relation import IndexedRelation
+from stream_engine.state.indexed_relation import (
+    Index,
+    IndexedRelation,
+    KeyedRows,
+    index_of,
+)
 from streamsql.algebra.expressions import Expression
 from streamsql.data.delta import Delta, add
 
@@ -27,7 +32,8 @@ class SemiJoinOperator:
     """
 
     def __init__(self, keys: Keys, *, anti: bool) -> None:
-        self._left = IndexedRelation(tuple(left for left, _ in keys))
+        self._columns = tuple(left for left, _ in keys)
+        self._left: KeyedRows = IndexedRelation(self._columns)
         self._right_key = key_picker(tuple(right for _, right in keys))
         self._right: dict[Any, int] = {}
         self._anti = anti
@@ -44,9 +50,18 @@ class SemiJoinOperator:
         """Return the left rows that could match and the keys of the right side."""
         return len(self._left) + len(self._right)
 
+    def indexes(self) -> list[Index]:
+        """Return the left side."""
+        return [index_of(0, self._columns, self._left)]
+
+    def put_index(self, _number: int, rows: KeyedRows) -> None:
+        """Use a left side that holds the same rows."""
+        self._left = rows
+
     def _apply_left(self, delta: Delta) -> Delta:
         left, right, anti = self._left, self._right, self._anti
-        key_of, composite, remember = left.key_of, left.composite, left.add
+        key_of, composite = left.key_of, left.composite
+        remember = left.add if isinstance(left, IndexedRelation) else None
         result: Delta = {}
         for row, weight in delta.items():
             key = key_of(row)
@@ -54,9 +69,12 @@ class SemiJoinOperator:
                 if anti:
                     result[row] = weight
                 continue
-            remember(key, row, weight)
+            if remember is not None:
+                remember(key, row, weight)
             if (right.get(key, 0) > 0) != anti:
                 result[row] = weight
+        if remember is None:
+            left.apply(delta)
         return result
 
     def _apply_right(self, delta: Delta) -> Delta:
@@ -101,6 +119,14 @@ class CountedSemiJoinOperator:
         self._partners: Delta = {}
         self._anti = anti
 
+    def indexes(self) -> list[Index]:
+        """Return the sides that are kept by key."""
+        return side_indexes((self._left, self._right))
+
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        """Use a side that holds the same rows."""
+        put_side_index(self._right if number else self._left, rows)
+
     def initial(self) -> Delta:
         """Return nothing."""
         return {}
@@ -115,7 +141,7 @@ class CountedSemiJoinOperator:
 
     def _apply_left(self, delta: Delta) -> Delta:
         partners, anti = self._partners, self._anti
-        remember, matching = self._left.add, self._right.matching
+        remember, matching = self._left.adder(delta), self._right.matching
         result: Delta = {}
         for row, weight in self._left.in_order(delta):
             total = partners.get(row, 0)
@@ -131,7 +157,7 @@ class CountedSemiJoinOperator:
 
     def _apply_right(self, delta: Delta) -> Delta:
         partners, anti = self._partners, self._anti
-        remember, matching = self._right.add, self._left.matching
+        remember, matching = self._right.adder(delta), self._left.matching
         result: Delta = {}
         for row, weight in self._right.in_order(delta):
             for partner, _, count in matching(row):

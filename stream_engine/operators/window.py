@@ -1,6 +1,6 @@
 """Windows by event time: RANGE, RANGE with SLIDE, NOW."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.source_relation import TimedDelta, TimedRow
@@ -46,6 +46,23 @@ class RangeWindow:
                 del result[row]
         return result
 
+    @property
+    def now(self) -> int:
+        """The time it was last told."""
+        return self._now
+
+    def contents(self) -> Iterator[tuple[TimedRow, int]]:
+        """Yield its timed rows with their weights."""
+        for time, rows in self._leaving.items():
+            for row, weight in rows.items():
+                yield (time - self._size, row), weight
+
+    def fill(self, now: int, contents: Iterable[tuple[TimedRow, int]]) -> None:
+        """Make it hold, without a word, what it would hold at a time; it must be new."""
+        self._now = now
+        for (ts, row), weight in contents:
+            self._leaving.add(ts + self._size, row, weight)
+
     def next_wakeup(self) -> int | None:
         """Return when the next row leaves."""
         return self._leaving.next_time()
@@ -69,19 +86,43 @@ class SteppedWindow:
         self._bounds = bounds
         self._now = _BEGINNING
         self._entering: ExpiryQueue[TimedRow] = ExpiryQueue()
-        self._leaving: ExpiryQueue[Row] = ExpiryQueue()
+        self._leaving: ExpiryQueue[TimedRow] = ExpiryQueue()
 
     def advance(self, now: int) -> Delta:
         """Move the time; return the rows that leave and enter."""
         self._now = now
-        result = _retracted(self._leaving, now)
+        result: Delta = {}
+        for _time, leaving in self._leaving.due(now):
+            for (_ts, row), weight in leaving.items():
+                _add(result, row, -weight)
         for _time, waiting in self._entering.due(now):
-            for (ts, row), weight in waiting.items():
+            for timed, weight in waiting.items():
+                ts, row = timed
                 _enter, leave = self._bounds(ts)
                 if leave > now:
-                    self._leaving.add(leave, row, weight)
+                    self._leaving.add(leave, timed, weight)
                     _add(result, row, weight)
         return result
+
+    @property
+    def now(self) -> int:
+        """The time it was last told."""
+        return self._now
+
+    def contents(self) -> Iterator[tuple[TimedRow, int]]:
+        """Yield its timed rows, inside and waiting, with their weights."""
+        for _time, rows in (*self._leaving.items(), *self._entering.items()):
+            yield from rows.items()
+
+    def fill(self, now: int, contents: Iterable[tuple[TimedRow, int]]) -> None:
+        """Make it hold, without a word, what it would hold at a time; it must be new."""
+        self._now = now
+        for timed, weight in contents:
+            enter, leave = self._bounds(timed[0])
+            if enter > now:
+                self._entering.add(enter, timed, weight)
+            else:
+                self._leaving.add(leave, timed, weight)
 
     def apply_timed(self, delta: TimedDelta) -> Delta:
         """Take the change of the source; rows that come too late are ignored."""
@@ -95,7 +136,7 @@ class SteppedWindow:
             if enter > now:
                 self._entering.add(enter, timed, weight)
             else:
-                self._leaving.add(leave, row, weight)
+                self._leaving.add(leave, timed, weight)
                 _add(result, row, weight)
         return result
 

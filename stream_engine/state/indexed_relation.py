@@ -1,7 +1,7 @@
 """A relation indexed by the values of some columns: one side of a join."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from stream_engine.state.columns import key_picker
 from streamsql.data.delta import Delta
@@ -9,6 +9,72 @@ from streamsql.data.types import Row
 
 Bucket = Row | dict[Row, int]
 """The rows of one key: a row that is alone and there once, or rows with their weights."""
+
+
+class KeyedRows(Protocol):
+    """The rows of one side of a join by key, whoever keeps them.
+
+    Operators read and write an `IndexedRelation` that is their own directly, in one loop. Where a
+    side is shared with others (`stream_engine.sharing`), they look rows up by `finder` and give the
+    whole change to `apply`.
+    """
+
+    @property
+    def buckets(self) -> Mapping[Any, Bucket]:
+        """Rows by key; not to be changed unless the rows are the operator's own."""
+
+    @property
+    def key_of(self) -> Callable[[Row], Any]:
+        """The function from row to key."""
+
+    @property
+    def composite(self) -> bool:
+        """Whether keys are tuples, any part of which may be NULL."""
+
+    def finder(self) -> Callable[[Any], Bucket | None]:
+        """Return the function from key to rows; it holds until the next change."""
+
+    def rows(self, key: Any) -> Iterable[tuple[Row, int]]:
+        """Return the rows of a key with their weights; nothing for a key with NULL."""
+
+    def apply(self, delta: Delta) -> None:
+        """Add a change."""
+
+    def __len__(self) -> int:
+        """Return the number of distinct rows."""
+
+
+@runtime_checkable
+class HoldsIndexes(Protocol):
+    """An operator that keeps inputs by key, in indexes which others may keep for it."""
+
+    def indexes(self) -> "list[Index]":
+        """Return the indexes it uses now, always in the same order."""
+
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        """Use, as the index with a number in `indexes`, one of the same content."""
+
+
+class Index(NamedTuple):
+    """One index of an operator.
+
+    Attributes:
+        port: The input that it keeps.
+        columns: The columns of the key.
+        needed: The columns, in groups of equal ones, without which a row is not kept; usually
+            each column of the key by itself.
+        rows: What is kept.
+    """
+
+    port: int
+    columns: tuple[int, ...]
+    needed: frozenset[tuple[int, ...]]
+    rows: KeyedRows
+
+
+def index_of(port: int, columns: tuple[int, ...], rows: KeyedRows) -> Index:
+    """Return an index that keeps every row without NULL in its key."""
+    return Index(port, columns, frozenset((column,) for column in columns), rows)
 
 
 class IndexedRelation:
@@ -66,6 +132,10 @@ class IndexedRelation:
         if len(bucket) <= 1:
             settle(buckets, key, bucket)
         return 0
+
+    def finder(self) -> Callable[[Any], Bucket | None]:
+        """Return the function from key to rows."""
+        return self.buckets.get
 
     def rows(self, key: Any) -> Iterable[tuple[Row, int]]:
         """Return the rows of a key with their weights; nothing for a key with NULL."""

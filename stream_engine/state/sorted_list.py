@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -125,6 +126,34 @@ class SortedList(Generic[T]):
             yield from block[start:stop]
             if stop < len(block):
                 return
+
+    def from_end(self, position: int) -> T:
+        """Return an item by its position counted from the greatest one, which has 0.
+
+        Work: one step per block passed over.
+
+        Raises:
+            IndexError: There are not so many.
+        """
+        for block in reversed(self._blocks):
+            if position < len(block):
+                item: T = block[-1 - position]
+                return item
+            position -= len(block)
+        raise IndexError(position)
+
+    def newest(self, count: int) -> list[T]:
+        """Return the greatest items, not more than `count` of them, in order."""
+        result: list[T] = []
+        for block in reversed(self._blocks):
+            if len(result) >= count:
+                break
+            result[:0] = block[max(0, len(block) - count + len(result)) :]
+        return result
+
+    def __iter__(self) -> Iterator[T]:
+        """Yield all items in order."""
+        return chain.from_iterable(self._blocks)
 
     def __len__(self) -> int:
         """Return the number of items."""
