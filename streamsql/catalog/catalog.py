@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.system import SYSTEM_SOURCES, is_system, system_source
 from streamsql.errors import BindingError, Span
 
 
 class Catalog:
-    """A mutable set of definitions with unique names."""
+    """A mutable set of definitions with unique names, and the system's sources."""
 
     def __init__(self, definitions: tuple[Definition, ...] = ()) -> None:
         self._by_name: dict[str, Definition] = {}
@@ -86,16 +85,6 @@ class Catalog:
     def functions(self) -> tuple[FunctionDefinition, ...]:
         """Functions and aggregates of the user."""
         return tuple(d for d in self if isinstance(d, FunctionDefinition))
-
-    @property
-    def displays(self) -> tuple[DisplayDefinition, ...]:
-        """Places that show answers."""
-        return tuple(d for d in self if isinstance(d, DisplayDefinition))
-
-    @property
-    def alarms(self) -> tuple[AlarmDefinition, ...]:
-        """Queries whose rows are bad news."""
-        return tuple(d for d in self if isinstance(d, AlarmDefinition))
 
 
 def check_not_system(name: str, span: Span | None = None, *, code: str = "reserved_name") -> None:
