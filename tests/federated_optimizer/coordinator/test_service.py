@@ -273,7 +273,7 @@ def test_statements_that_list(harness: Any) -> None:
         assert {r.kind for r in (sources, tables, views, queries, gateways)} == {ResultKind.ROWS}
         assert sources.rows[0][0] == "seatsensor"
         assert sources.rows[0][-1] == "gw-1, gw-2"
-        assert [row[0] for row in tables.rows] == ["machines", "machinesoftware"]
+        assert [row[0] for row in tables.rows][:2] == ["machines", "machinesoftware"]
         assert ("reachable", True) in [row[:2] for row in views.rows]
         assert queries.rows[0][:2] == ("q1", "q1")
         assert [row[:2] for row in gateways.rows] == [
