@@ -17,7 +17,7 @@ from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
-from stream_engine.state.watermark import Judged, Watermark
+from stream_engine.state.watermark import HERE, Judged, Watermark
 from streamsql.algebra.operators import Scan
 from streamsql.catalog.system import is_site_source
 from streamsql.data.delta import expand
@@ -105,7 +105,7 @@ class SiteEngine:
         self._declared: dict[str, Scan] = {}
         self._relations: dict[str, dict[Scan, SourceRelation]] = {}
         self._watermarks: dict[str, dict[int | None, Watermark]] = {}
-        self._events: dict[str, list[SourceEvent]] = {}
+        self._events: dict[str, list[tuple[str, list[SourceEvent]]]] = {}
         self._pending_events = 0
         self._queries: dict[str, InstalledQuery] = {}
         self._failed: dict[str, FragmentBundle] = {}
@@ -177,8 +177,14 @@ class SiteEngine:
         self._forget(query)
         self._drop_unused()
 
-    def ingest(self, source: str, events: Sequence[SourceEvent]) -> None:
+    def ingest(self, source: str, events: Sequence[SourceEvent], origin: str = HERE) -> None:
         """Take in what happened to a source; it is worked on in the next step.
+
+        Args:
+            source: Its name.
+            events: In order of arrival.
+            origin: The gateway that had taken them in before; its readings have a watermark of
+                their own.
 
         Raises:
             DeploymentError: The source is unknown here, a row has the wrong width, or too many
@@ -203,7 +209,11 @@ class SiteEngine:
             )
         self._pending_events += len(events)
         self._taken[source] = self._taken.get(source, 0) + len(events)
-        self._events.setdefault(source, []).extend(events)
+        runs = self._events.setdefault(source, [])
+        if runs and runs[-1][0] == origin:
+            runs[-1][1].extend(events)
+        else:
+            runs.append((origin, list(events)))
 
     def receive(self, query: str, sender: str, batch: DeltaBatch) -> None:
         """Take in a batch from another site; it is worked on in the next step.
@@ -388,10 +398,12 @@ class SiteEngine:
     def next_wakeup(self) -> int | None:
         """Return when a step is needed although nothing comes in, or None.
 
-        That is the earliest expiry or window boundary; at once if changes wait between operators.
+        That is at once if changes wait between operators, else as `next_change`.
         """
-        if self._work.meter.batches:
-            return self._now
+        return self._now if self._work.meter.batches else self.next_change()
+
+    def next_change(self) -> int | None:
+        """Return when time alone changes something: the earliest expiry or window boundary."""
         times = [query.next_wakeup() for query in self._queries.values()]
         for relations in self._relations.values():
             times.extend(relation.next_expiry() for relation in relations.values())
@@ -460,19 +472,19 @@ class SiteEngine:
         deltas: dict[Scan, TimedDelta] = {}
         oldest: dict[Scan, int] = {}
         for source, relations in self._relations.items():
-            events = self._events.get(source, ())
+            runs = self._events.get(source, ())
             judged: dict[int | None, Judged] = {}
             for scan, relation in relations.items():
-                if not events and ((expiry := relation.next_expiry()) is None or expiry > now):
+                if not runs and ((expiry := relation.next_expiry()) is None or expiry > now):
                     continue
                 if not judged:
                     marks = self._watermarks[source]
-                    judged = {late: mark.judge(events) for late, mark in marks.items()}
+                    judged = {late: mark.judge(runs) for late, mark in marks.items()}
                 delta = relation.take(judged[scan.lateness], self.site, now)
                 if delta:
                     deltas[scan] = delta
-                    if events:
-                        oldest[scan] = min([event.ts for event in events])
+                    if runs:
+                        oldest[scan] = min([event.ts for _, events in runs for event in events])
         self._events = {}
         self._pending_events = 0
 
@@ -535,7 +547,7 @@ class SiteEngine:
             relation = relations[scan] = SourceRelation(scan)
             marks = self._watermarks.setdefault(scan.source, {})
             mark = marks.setdefault(scan.lateness, Watermark(scan.lateness))
-            relation.take(mark.judge(()), self.site, self._now)  # the progress so far
+            relation.take(mark.so_far(), self.site, self._now)  # the progress so far
         return relations[scan]
 
     def _drop_unused(self) -> None:

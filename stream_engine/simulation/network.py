@@ -191,7 +191,10 @@ class Network:
         chosen = self._random.choice(choices)
         if isinstance(chosen, str):
             del self._to_step[chosen]
-            self._collect(chosen, self.sites[chosen].step(self.now))
+            site = self.sites[chosen]
+            self._collect(chosen, site.step(self.now))
+            if site.queues.batches:
+                self._to_step[chosen] = None
         else:
             self._deliver(*chosen, faulty=faulty)
         return True

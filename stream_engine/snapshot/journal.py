@@ -20,10 +20,15 @@ Note = tuple[str, Any]
 
 
 class Taken(msgspec.Struct, frozen=True, tag="taken", array_like=True):
-    """Events came in, by source; all or none of them."""
+    """Events came in, by source; all or none of them.
+
+    Attributes:
+        origin: The gateway that had taken them in before, or empty: this site.
+    """
 
     events: dict[str, tuple[SourceEvent, ...]]
     note: Note | None = None
+    origin: str = ""
 
 
 class Stepped(msgspec.Struct, frozen=True, tag="stepped", array_like=True):
@@ -96,11 +101,11 @@ def replay(engine: SiteEngine, records: Iterable[bytes]) -> Lived:
 
 def _apply(engine: SiteEngine, record: Record, lived: Lived) -> None:
     match record:
-        case Taken(events=events, note=note):
+        case Taken(events=events, note=note, origin=origin):
             if note is not None:
                 lived.notes.append(note)
             for source, happened in events.items():
-                engine.ingest(source, happened)
+                engine.ingest(source, happened, origin)
         case Stepped(now=now):
             failures = engine.step(now).failures
             lived.complaints.extend(f"{query}: {failure.message}" for query, failure in failures)

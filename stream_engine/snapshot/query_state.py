@@ -11,6 +11,7 @@ from typing import Any
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
 from stream_engine.installed_query import InstalledQuery
+from stream_engine.scheduling.site_work import SiteWork
 from stream_engine.snapshot.columns import UnsavableError
 from stream_engine.snapshot.places import Place, fill, names, places_of, read
 from streamsql.algebra.operators import (
@@ -118,8 +119,12 @@ class QueryLayout:
             for name, circuit in circuits.items()
         }
 
-    def save(self, query: InstalledQuery) -> dict[str, Any]:
+    def save(self, query: InstalledQuery, batch: int) -> dict[str, Any]:
         """Return the state of the query between two steps; containers are not copied.
+
+        Args:
+            query: What waits between its operators belongs to its state.
+            batch: Number of the site's last step.
 
         Raises:
             UnsavableError: Some state has come to be where none is expected.
@@ -135,9 +140,10 @@ class QueryLayout:
                 for sender, channel in inbox.channels.items()
             },
             "sent": {to: channel.contents for to, channel in outbox.channels.items()},
+            "waiting": [] if query.waiting is None else query.waiting.save(batch),
         }
 
-    def restore(self, query: InstalledQuery, state: dict[str, Any]) -> None:
+    def restore(self, query: InstalledQuery, state: dict[str, Any], site_work: SiteWork) -> None:
         """Let a query that was just compiled from the same plan go on from a saved state.
 
         Its channels are not in step with anybody: what was sent meanwhile is not known, so the
@@ -156,6 +162,9 @@ class QueryLayout:
             channel.epoch, channel.expected, channel.contents = epoch, expected, contents
         for to, contents in state["sent"].items():
             outbox.channels[to].contents.update(contents)
+        waiting = state.get("waiting")  # a snapshot of an earlier version has none
+        if waiting:
+            query.queues(site_work).restore(waiting)
         query.resume()
 
 
@@ -178,8 +187,6 @@ def _operators(circuit: Circuit) -> list[object]:
 
 def _saved_circuit(circuit: Circuit, places: list[dict[Place, int]]) -> dict[str, Any]:
     """Return names of the places, values at them, and counts."""
-    if any(node.wiring.pending for node in circuit.nodes):
-        raise UnsavableError("a change is on its way between operators")
     operators = _operators(circuit)
     return {
         "names": [names(where) for where in places],

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from stream_engine.scheduling.site_work import Stopwatch
 from stream_engine.site import SiteEngine, StepResult
 from stream_engine.snapshot.columns import UnsavableError, pack, unpack
 from stream_engine.snapshot.journal import (
@@ -22,7 +23,7 @@ from stream_engine.snapshot.journal import (
 from stream_engine.snapshot.places import fill, names, places_of, read
 from stream_engine.snapshot.query_state import QueryLayout, has_history, memory_of
 from stream_engine.state.source_relation import SourceRelation
-from stream_engine.state.watermark import Watermark
+from stream_engine.state.watermark import HERE, Watermark
 from streamsql.algebra.operators import Scan
 from streamsql.data.events import SourceEvent
 from streamsql.errors import DeploymentError, FederationError, InternalError
@@ -104,9 +105,16 @@ class RecordedSite(SiteEngine):
         changes: Grows with everything that happens but the passing of time.
     """
 
-    def __init__(self, site: str, epoch: int, record: Callable[[bytes], None] = nowhere) -> None:
+    def __init__(
+        self,
+        site: str,
+        epoch: int,
+        record: Callable[[bytes], None] = nowhere,
+        *,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
         """Create a site; see `SiteEngine`."""
-        super().__init__(site, epoch)
+        super().__init__(site, epoch, stopwatch=stopwatch)
         self.record = record
         self.changes = 0
         self._stepping = False
@@ -142,18 +150,22 @@ class RecordedSite(SiteEngine):
         if known:
             self._say(Uninstalled(query))
 
-    def ingest(self, source: str, events: Sequence[SourceEvent]) -> None:
+    def ingest(self, source: str, events: Sequence[SourceEvent], origin: str = HERE) -> None:
         """Take events in; see `SiteEngine.ingest`."""
-        self.take_in({source: events})
+        self.take_in({source: events}, origin=origin)
 
     def take_in(
-        self, batches: Mapping[str, Sequence[SourceEvent]], note: Note | None = None
+        self,
+        batches: Mapping[str, Sequence[SourceEvent]],
+        note: Note | None = None,
+        origin: str = HERE,
     ) -> None:
         """Take in events of several sources: after a restart all of them are known, or none.
 
         Args:
             batches: By source.
             note: Given back with them by `restore`: how far a recording was read, say.
+            origin: The gateway that had taken them in before.
 
         Raises:
             DeploymentError: As `ingest`; the batches before the refused one are taken in.
@@ -161,11 +173,11 @@ class RecordedSite(SiteEngine):
         taken: dict[str, tuple[SourceEvent, ...]] = {}
         try:
             for source, events in batches.items():
-                super().ingest(source, events)
+                super().ingest(source, events, origin)
                 taken[source] = tuple(events)
         finally:
             if taken or note is not None:
-                self._say(Taken(taken, note))
+                self._say(Taken(taken, note, origin))
 
     def site_lost(self, site: str, epoch: int | None = None, query: str = "") -> None:
         """Retract what a site has sent; see `SiteEngine.site_lost`."""
@@ -174,7 +186,7 @@ class RecordedSite(SiteEngine):
 
     def step(self, now: int) -> StepResult:
         """Work on what came in; see `SiteEngine.step`."""
-        wakeup = self.next_wakeup()
+        wakeup = self.next_change()
         due = wakeup is not None and wakeup <= now
         if self._pending_events or due or now - self._recorded_at >= RECORD_TIME:
             self._recorded_at = now
@@ -202,9 +214,9 @@ class RecordedSite(SiteEngine):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether everything that came in has been worked on."""
+        """Whether everything that came in has been worked on, or waits between operators."""
         busy = self._stepping or self._pending_events
-        return not busy and not any(query.is_busy for query in self._queries.values())
+        return not busy and all(query.is_at_rest for query in self._queries.values())
 
     def with_history(self) -> list[str]:
         """Return the queries here whose state cannot be rebuilt from sources."""
@@ -264,7 +276,7 @@ class RecordedSite(SiteEngine):
         if layout is None:
             return _SavedQuery(query.bundle, since, unsaved=self._unsavable.get(name, ""))
         try:
-            return _SavedQuery(query.bundle, since, pack(layout.save(query)))
+            return _SavedQuery(query.bundle, since, pack(layout.save(query, self._work.batch)))
         except UnsavableError as error:
             return _SavedQuery(query.bundle, since, unsaved=error.message)
 
@@ -362,7 +374,7 @@ class RecordedSite(SiteEngine):
         if layout is None or not saved.state:
             return saved.unsaved or self._unsavable.get(name, "")
         try:
-            layout.restore(self._queries[name], unpack(saved.state))
+            layout.restore(self._queries[name], unpack(saved.state), self._work)
         except (FederationError, AttributeError, LookupError, TypeError, ValueError) as error:
             self.uninstall(name)
             self.install(saved.bundle)
