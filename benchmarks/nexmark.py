@@ -22,7 +22,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks._nexmark.contest import Contest, run
-from benchmarks._nexmark.pathway_peer import compare as beside_pathway
+from benchmarks._nexmark.peers import compare as beside_peers
 from benchmarks._nexmark.queries import QUERIES
 
 LINEAR = ("q1", "q2")
@@ -53,9 +53,7 @@ def main() -> None:
         )
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             found[name] = pool.submit(run, contest).result()
-        peer = beside_pathway(name, quick=options.quick)
-        if peer is not None:
-            found[name]["pathway"] = peer
+        found[name]["peers"] = beside_peers(name, quick=options.quick)
     result = {
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
         "load": [round(value, 2) for value in os.getloadavg()],
@@ -86,14 +84,17 @@ def _verdicts(found: dict[str, Any]) -> dict[str, Any]:
             judge("stateful", name, good=rate >= GOALS["stateful"])
         elif name in LINEAR:
             judge("linear", name, good=rate >= GOALS["linear"])
-        if "pathway" in figures:
-            judge("pathway", name, good=figures["pathway"]["ours_over_pathway"] >= 1)
+        for peer, beside in figures["peers"].items():
+            judge(f"as fast as {peer}", name, good=beside["least_ratio"] >= 1)
     return reached
 
 
 def show(result: dict[str, Any]) -> None:
     """Print tables."""
     console = Console()
+    peers = list(
+        dict.fromkeys(p for figures in result["queries"].values() for p in figures["peers"])
+    )
     table = Table(title="Nexmark", title_justify="left", title_style="bold")
     for column in (
         "",
@@ -106,12 +107,12 @@ def show(result: dict[str, Any]) -> None:
         "100",
         "10k",
         "MB/M",
-        "Pathway",
+        *peers,
     ):
         table.add_column(column, justify="right" if column else "left")
     for name, figures in result["queries"].items():
         rates = figures["events_per_second"]
-        peer = figures.get("pathway")
+        beside = figures["peers"]
         table.add_row(
             name,
             f"{figures['rows']:,}",
@@ -121,13 +122,13 @@ def show(result: dict[str, Any]) -> None:
             f"{figures['again_over_change']:,.0f}",
             *(f"{rates[size] / 1_000:,.0f}" for size in ("1", "100", "10000")),
             f"{figures['megabytes_per_million_events']:,.0f}",
-            f"{peer['ours_over_pathway']:.1f}" if peer else "",
+            *(f"{beside[peer]['least_ratio']:.1f}" if peer in beside else "" for peer in peers),
         )
     console.print(table)
     console.print(
         "A change alone: its p50 and p99; DuckDB computing again, and how many changes that "
         "is worth; thousand events a second in batches of 1, 100 and 10,000; megabytes per million "
-        "events; how many times faster than Pathway at the worst batch size."
+        "events; how many times faster than each peer at the worst batch size."
     )
     for goal, sides in result["goals"].items():
         missed = ", ".join(sides["missed"]) or "none"
