@@ -1,12 +1,12 @@
 """One query over the same events: the product beside DuckDB computing it again."""
 
 import gc
-import resource
 import time
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
+
+import psutil
 
 from benchmarks._nexmark.events import Event, events
 from benchmarks._nexmark.queries import DUCKDB_TABLES, QUERIES, SOURCES
@@ -108,8 +108,7 @@ def _rate(product: Product, stream: Any, size: int, count: int, history: list[Ev
 
 def _resident() -> int:
     """Return the bytes of this process in memory now; the most it had would be its parent's."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
+    return int(psutil.Process().memory_info().rss)
 
 
 @dataclass(frozen=True, slots=True)
