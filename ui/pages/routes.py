@@ -20,6 +20,12 @@ async def queries(request: Request) -> HTMLResponse:
     return templates.TemplateResponse(request, "queries.html", context)
 
 
+@router.get("/monitor", response_class=HTMLResponse)
+async def monitor(request: Request) -> HTMLResponse:
+    """A query's running plan, its numbers against time, and what may be changed about it."""
+    return templates.TemplateResponse(request, "monitor.html", {"page": "monitor"})
+
+
 @router.get("/network", response_class=HTMLResponse)
 async def network(request: Request) -> HTMLResponse:
     """The links of a source, and what breaks without one."""

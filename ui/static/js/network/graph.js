@@ -1,15 +1,8 @@
 // The links of a network as a drawing: nodes, one line per pair, zoom and drag.
+import { shape } from "../svg.js";
 import { spring } from "./layout.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const ENOUGH = 0.8; // share of nodes with a place for which the floor plan is used
-
-function shape(tag, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) if (value !== null) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
 
 export const pairKey = (src, dst) => (src < dst ? `${src}|${dst}` : `${dst}|${src}`);
 

@@ -1,0 +1,144 @@
+// A line chart over time: two axes at most, ticks that people count in, a line to read values at.
+import { fill, make } from "../api.js";
+import { shape } from "../svg.js";
+import { number } from "./reported.js";
+
+const MARGIN = { left: 46, right: 12, right2: 46, top: 20, bottom: 22 };
+const HEIGHT = 190;
+const STEPS = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600]; // seconds between marks of time
+export const COLOURS = 8;
+
+/** Marks from 0, or below, to a round number at or above the largest value. */
+export function ticks(low, high, wanted = 4) {
+  const span = high - Math.min(low, 0) || 1;
+  const power = 10 ** Math.floor(Math.log10(span / wanted));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => span / size <= wanted) || 10 * power;
+  const first = Math.floor(Math.min(low, 0) / step);
+  const last = Math.max(Math.ceil((high || step) / step - 1e-9), first + 1);
+  return Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * step).toPrecision(12)));
+}
+
+/** Units for the left and the right axis: the first two that occur; further ones go by the left. */
+export function axesOf(series) {
+  const units = [...new Set(series.map(({ unit }) => unit))];
+  const left = units.find((unit) => unit !== "ratio") ?? units[0] ?? "";
+  return { left, right: units.find((unit) => unit !== left) ?? null };
+}
+
+export class Chart {
+  /** @param place where it is drawn, and the list of its lines below */
+  constructor(place) {
+    this.svg = shape("svg", { class: "chart", role: "img" });
+    this.legend = make("ul", { class: "chart-legend" });
+    place.append(this.svg, this.legend);
+    this.pointer = null;
+    this.drawn = null;
+    this.svg.addEventListener("pointermove", (event) => {
+      this.pointer = event.clientX - this.svg.getBoundingClientRect().x;
+      if (this.drawn) this.draw(...this.drawn);
+    });
+    this.svg.addEventListener("pointerleave", () => {
+      this.pointer = null;
+      if (this.drawn) this.draw(...this.drawn);
+    });
+  }
+
+  /** Draw lines [{label, unit, points: [{t, v}]}] from `begin` to `end` (milliseconds).
+   *  @param stepped values hold until the next: steps up to the end instead of slopes */
+  draw(series, begin, end, stepped) {
+    this.drawn = [series, begin, end, stepped];
+    const width = Math.max(this.svg.clientWidth, 240);
+    const axes = axesOf(series);
+    const plot = { left: MARGIN.left, right: width - (axes.right === null ? MARGIN.right : MARGIN.right2), top: MARGIN.top, bottom: HEIGHT - MARGIN.bottom };
+    const x = (t) => plot.left + ((t - begin) / (end - begin)) * (plot.right - plot.left);
+    const visible = series.map((one) => ({ ...one, points: seen(one.points, begin) }));
+    const scales = Object.fromEntries([axes.left, axes.right].filter((unit) => unit !== null).map((unit) => [unit, this.scale(visible.filter((one) => (one.unit === axes.right ? axes.right : axes.left) === unit), plot)]));
+    const scaleOf = (one) => scales[one.unit === axes.right ? axes.right : axes.left];
+    const lines = visible.map((one, index) => shape("path", { class: `series series-${index % COLOURS}${index >= COLOURS ? " dashed" : ""}`, d: path(one.points, x, scaleOf(one).y, stepped ? end : null) }));
+    const clip = shape("svg", { x: plot.left, y: 0, width: Math.max(plot.right - plot.left, 1), height: HEIGHT, viewBox: `${plot.left} 0 ${Math.max(plot.right - plot.left, 1)} ${HEIGHT}` }, lines);
+    const at = this.pointer === null ? null : Math.min(Math.max(this.pointer, plot.left), plot.right);
+    const moment = at === null ? null : begin + ((at - plot.left) / (plot.right - plot.left)) * (end - begin);
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    this.svg.replaceChildren(
+      ...this.grid(scales[axes.left], plot), ...this.times(begin, end, x, plot), ...this.axis(scales[axes.left], axes.left, plot.left - 6, "end", plot),
+      ...(axes.right === null ? [] : this.axis(scales[axes.right], axes.right, plot.right + 6, "start", plot)), clip,
+      ...(at === null ? [] : [shape("path", { class: "cursor", d: `M${at} ${plot.top}V${plot.bottom}` }), shape("text", { class: "tick", x: at, y: plot.top - 8, "text-anchor": "middle" }, clock(moment))]),
+    );
+    this.list(visible, moment, axes, stepped);
+  }
+
+  scale(series, plot) {
+    const values = series.flatMap(({ points }) => points.map(({ v }) => v)).filter((v) => v !== null);
+    const marks = ticks(Math.min(...values, 0), values.length ? Math.max(...values, 0) : 1);
+    const [low, high] = [marks[0], marks[marks.length - 1]];
+    return { marks, y: (v) => plot.bottom - ((v - low) / (high - low)) * (plot.bottom - plot.top) };
+  }
+
+  grid({ marks, y }, plot) {
+    return marks.map((mark) => shape("path", { class: "grid", d: `M${plot.left} ${y(mark)}H${plot.right}` }));
+  }
+
+  axis({ marks, y }, unit, x, anchor, plot) {
+    const name = { ratio: "selectivity", flag: "", scheduler: "", store: "" }[unit] ?? unit;
+    return [...marks.map((mark) => shape("text", { class: "tick", x, y: y(mark) + 4, "text-anchor": anchor }, number(mark))),
+      name && shape("text", { class: "unit", x: anchor === "end" ? 4 : x + MARGIN.right2 - 10, y: plot.top - 8, "text-anchor": anchor === "end" ? "start" : "end" }, name)].filter(Boolean);
+  }
+
+  times(begin, end, x, plot) {
+    const most = Math.max(Math.floor((plot.right - plot.left) / 80), 2);
+    const step = (STEPS.find((seconds) => (end - begin) / 1000 / seconds <= most) ?? 7200) * 1000;
+    const marks = [];
+    for (let t = Math.ceil(begin / step) * step; t <= end; t += step) if (x(t) < plot.right - 18) marks.push(t);
+    return marks.flatMap((t) => [shape("path", { class: "grid", d: `M${x(t)} ${plot.top}V${plot.bottom}` }), shape("text", { class: "tick", x: x(t), y: plot.bottom + 15, "text-anchor": "middle" }, clock(t))]);
+  }
+
+  /** The lines by name with their values: the newest, or those at the pointer. */
+  list(series, moment, axes, stepped) {
+    fill(this.legend, series.map(({ label, unit, points }, index) => {
+      const value = moment === null ? points[points.length - 1]?.v : valueAt(points, moment, stepped);
+      const suffix = ["ratio", "flag", "scheduler", "store", ""].includes(unit) ? "" : ` ${unit}`;
+      return make("li", {}, make("span", { class: `swatch series-${index % COLOURS}` }), make("span", { class: "label" }, label), make("b", {}, value === null || value === undefined ? "–" : `${number(value)}${suffix}`));
+    }));
+    const said = series.map(({ label, points }) => `${label} ${number(points[points.length - 1]?.v)}`).join(", ");
+    this.svg.setAttribute("aria-label", said || "no points yet");
+  }
+}
+
+/** Points from `begin` on, and the one before. */
+function seen(points, begin) {
+  let first = points.findIndex(({ t }) => t >= begin);
+  if (first < 0) first = points.length;
+  return points.slice(Math.max(first - 1, 0));
+}
+
+function valueAt(points, moment, stepped) {
+  const after = points.findIndex(({ t }) => t > moment);
+  const before = after < 0 ? points.length - 1 : after - 1;
+  if (stepped || after < 0) return points[before]?.v;
+  const nearer = before >= 0 && moment - points[before].t < points[after].t - moment ? before : after;
+  return points[nearer]?.v;
+}
+
+/** An SVG path; a missing value is a gap. */
+function path(points, x, y, holdUntil) {
+  let d = "";
+  let last = null;
+  for (const { t, v } of points) {
+    if (v === null) {
+      if (last !== null && holdUntil !== null) d += `H${round(x(t))}`;
+      last = null;
+      continue;
+    }
+    const place = `${round(x(t))} ${round(y(v))}`;
+    if (last === null) d += `M${place}`;
+    else if (holdUntil !== null) d += `H${round(x(t))}V${round(y(v))}`;
+    else d += `L${place}`;
+    last = v;
+  }
+  if (last !== null && holdUntil !== null) d += `H${round(x(holdUntil))}`;
+  else if (points.length === 1 && last !== null) d += "h0.01"; // one point is a dot
+  return d;
+}
+
+const round = (value) => Math.round(value * 10) / 10;
+const clock = (t) => new Date(t).toTimeString().slice(0, 8);

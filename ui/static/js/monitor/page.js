@@ -1,0 +1,224 @@
+// The monitor: a query's running plan and graphs, all of it answers of queries over sys_stream.
+import { count, fill, get, make } from "../api.js";
+import { QueryRows } from "./query_rows.js";
+import { GraphDialog } from "./graph_dialog.js";
+import { Graphs, textOf } from "./graphs.js";
+import { numbersText, propertyGraph, structureText } from "./graph_texts.js";
+import { PlanDrawing } from "./plan_drawing.js";
+import { planOf } from "./plan_model.js";
+import { PropertyTable } from "./property_table.js";
+import { Reported } from "./reported.js";
+import { SessionQueries } from "./session_queries.js";
+import { SettingsForm } from "./settings_form.js";
+
+const byId = (id) => document.getElementById(id);
+const SILENT_MS = 10_000;
+const NEWS_MS = 2000;
+const NUMBERS_SECONDS = 10;
+
+const queries = new SessionQueries();
+const reported = new Reported();
+let shownQuery = null; // the query whose plan is shown
+let listed = []; // all queries
+let sites = new Map(); // by name
+let plan = { sites: [], crossings: [] };
+let structure = null; // the session query of the plan
+let numbers = null; // the session query of its numbers
+let trouble = null; // why there is none
+let since = 0;
+let pending = false;
+
+const drawing = new PlanDrawing(byId("plan"), choose);
+drawing.shown = update;
+const graphs = new Graphs(byId("graphs"), queries, counted);
+const dialog = new GraphDialog(byId("add-graph"), (offer) => graphs.add(offer));
+const table = new PropertyTable(byId("properties"), (entity, property) => addGraph(propertyGraph(entity, property)), choose);
+const settings = new SettingsForm(byId("settings"), isAway);
+
+function isAway(site) {
+  const found = sites.get(site);
+  return Boolean(found) && !found.online;
+}
+
+function addGraph(offer) {
+  if (graphs.full) return say(`At most ${graphs.most} graphs at once: remove one first.`);
+  graphs.add(offer).element.scrollIntoView({ block: "nearest", behavior: "smooth" });
+}
+
+/** Show the plan of a query. */
+function show(query) {
+  structure?.close();
+  numbers?.close();
+  structure = numbers = null;
+  reported.apply([], true);
+  plan = { sites: [], crossings: [] };
+  drawing.clear();
+  choose(null);
+  shownQuery = query;
+  trouble = null;
+  since = Date.now();
+  history.replaceState(null, "", query ? `?query=${encodeURIComponent(query.id)}` : location.pathname);
+  fill(byId("plan-text"), []);
+  if (query) {
+    const [first, second] = [structureText(query.id), numbersText(query.id, NUMBERS_SECONDS)];
+    const rows = new QueryRows();
+    structure = queries.follow(first, {
+      changed: (changes, snapshot) => {
+        rows.apply(changes, snapshot);
+        plan = planOf(rows.rows);
+        later();
+      },
+      said: heard,
+    });
+    numbers = queries.follow(second, {
+      changed: (changes, snapshot) => {
+        reported.apply(changes, snapshot);
+        later();
+      },
+      said: heard,
+    });
+    fill(byId("plan-text"), [textOf("This plan is the query", first), textOf("and its numbers are the query", second)]);
+  }
+  update();
+}
+
+function heard(query, error) {
+  trouble = error || (query?.error ? { message: query.error } : null);
+  later();
+}
+
+/** Draw soon: many changes at once are drawn once. */
+function later() {
+  if (pending) return;
+  pending = true;
+  setTimeout(() => {
+    pending = false;
+    update();
+  }, 100);
+}
+
+function choose(entity) {
+  drawing.select(entity);
+  settings.show(entity?.site ?? null);
+  update();
+}
+
+function operatorOf(entity) {
+  return plan.sites.find(({ site }) => site === entity.site)?.operators.get(entity.entity.split(/[-.]/)[0]);
+}
+
+/** What belongs to the chosen entity and can be looked at next. */
+function relatedTo(entity) {
+  if (!entity || entity.kind === "site") return [];
+  const found = [{ site: entity.site, kind: "site", entity: entity.site }];
+  if (entity.kind !== "operator") return found;
+  const own = (kind, fits) => reported.of(entity.site, kind).filter((other) => fits(other.entity)).map((other) => ({ site: entity.site, kind, entity: other.entity }));
+  return [...own("synopsis", (name) => name === entity.entity || name.startsWith(`${entity.entity}.`)), ...own("queue", (name) => name.startsWith(`${entity.entity}-`)), ...found].slice(0, 6);
+}
+
+function update() {
+  const chosen = drawing.selected;
+  const away = new Set(plan.sites.map(({ site }) => site).filter(isAway));
+  drawing.away = away;
+  if (plan.sites.length) drawing.update(plan, reported, shownQuery ? `result: ${count(shownQuery.rows, "row")}` : null);
+  const operator = chosen && ["operator", "synopsis", "queue"].includes(chosen.kind) ? operatorOf(chosen) : null;
+  const ofQuery = chosen && ["operator", "synopsis", "queue"].includes(chosen.kind) ? shownQuery?.id : "";
+  table.update(chosen, operator?.line ?? null, ofQuery, reported, relatedTo(chosen), chosen && isAway(chosen.site));
+  message(away);
+}
+
+/** Say in words why there is nothing to see, or what is missing. */
+function message(away) {
+  const box = byId("plan-message");
+  const words = said(away);
+  const drawn = plan.sites.length > 0;
+  box.hidden = !words;
+  box.className = drawn ? "over" : "instead";
+  if (words) fill(box, words);
+  byId("plan").classList.toggle("empty-plan", !drawn);
+}
+
+function said(away) {
+  if (!listed.length && !shownQuery) return ["No query runs. Start one on ", make("a", { href: "/queries" }, "Queries"), ", then come back to watch it work."];
+  if (!shownQuery) return "Choose a query above.";
+  if (!listed.some(({ id }) => id === shownQuery.id)) return `${shownQuery.name || shownQuery.id} was stopped. Choose another query above.`;
+  if (trouble) return [make("strong", {}, trouble.message), trouble.hint && ` ${trouble.hint}`];
+  if (shownQuery.status === "failed") return `${shownQuery.name || shownQuery.id} was stopped by an error: ${shownQuery.error}`;
+  if (away.size) return `${[...away].join(", ")} ${away.size > 1 ? "are" : "is"} away: the numbers there are the last that were heard.`;
+  if (plan.sites.length) return "";
+  if (Date.now() - since < SILENT_MS) return "Asking the sites what they do…";
+  const missing = [...sites.values()].filter(({ online, role }) => !online && ["gateway", "base"].includes(role)).map(({ site }) => site);
+  return `No site has reported an operator of ${shownQuery.name || shownQuery.id} yet.${missing.length ? ` Away: ${missing.join(", ")}.` : " A query that Spark answers alone has none."}`;
+}
+
+function say(text) {
+  byId("graphs-note").textContent = text;
+}
+
+function counted() {
+  byId("new-graph").disabled = graphs.full;
+  byId("no-graphs").hidden = graphs.graphs.size > 0;
+  say(graphs.full ? `${graphs.most} graphs at once are the most.` : "");
+}
+
+/** What runs, and who is there. */
+async function news() {
+  try {
+    const [all, places] = await Promise.all([get("/api/queries"), get("/api/sites")]);
+    listed = all.filter(({ origin }) => origin !== "session");
+    sites = new Map(places.map((site) => [site.site, site]));
+  } catch (error) {
+    trouble = error;
+    return update();
+  }
+  if (shownQuery) shownQuery = listed.find(({ id }) => id === shownQuery.id) || shownQuery;
+  fillChoice();
+  if (!shownQuery) begin();
+  update();
+}
+
+function fillChoice() {
+  const option = ({ id, name, text }) => make("option", { value: id }, `${name || id}: ${text.replace(/\s+/g, " ").slice(0, 90)}`);
+  const users = listed.filter(({ origin }) => origin === "user").reverse();
+  const others = listed.filter(({ origin }) => origin !== "user");
+  const gone = shownQuery && !listed.some(({ id }) => id === shownQuery.id);
+  const signature = [...users, ...others].map(({ id }) => id).join() + gone;
+  const choice = byId("query");
+  if (choice.dataset.signature === signature) return;
+  choice.dataset.signature = signature;
+  fill(choice, [
+    !shownQuery && make("option", { value: "" }, "choose a query…"),
+    gone && make("option", { value: shownQuery.id }, `${shownQuery.name || shownQuery.id} (stopped)`),
+    users.length > 0 && make("optgroup", { label: "Queries" }, users.map(option)),
+    others.length > 0 && make("optgroup", { label: "Queries of the map" }, others.map(option)),
+  ]);
+  if (shownQuery) choice.value = shownQuery.id;
+}
+
+/** The query of the address, or the newest of the user's, or the first of the map's. */
+function begin() {
+  const wanted = new URLSearchParams(location.search).get("query");
+  const found = listed.find(({ id, name }) => wanted && (id === wanted || name === wanted)) || listed.filter(({ origin }) => origin === "user").pop() || listed[0];
+  if (!found) return;
+  show(found);
+  byId("query").dataset.signature = "";
+  fillChoice();
+}
+
+byId("query").addEventListener("change", (event) => {
+  const found = listed.find(({ id }) => id === event.target.value);
+  if (found) show(found);
+});
+byId("closer").addEventListener("click", () => drawing.camera.zoom(0.75));
+byId("farther").addEventListener("click", () => drawing.camera.zoom(1 / 0.75));
+byId("whole").addEventListener("click", () => drawing.camera.fit({ all: true }));
+byId("span").addEventListener("change", (event) => {
+  graphs.seconds = Number(event.target.value);
+  graphs.draw();
+});
+byId("new-graph").addEventListener("click", () => dialog.open(shownQuery?.id ?? null, plan, drawing.selected));
+document.addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && drawing.selected && !document.querySelector("dialog[open]") && choose(null));
+
+counted();
+news();
+setInterval(news, NEWS_MS);

@@ -1,0 +1,87 @@
+// Look around in a drawing: wheel or buttons to come closer, drag to move, all of it at first.
+
+const CLOSEST = 1.6; // pixels per unit
+const FIRST_AT_LEAST = 0.55; // letters below this size cannot be read: then only a part is shown
+
+export class PanZoom {
+  constructor(svg) {
+    this.svg = svg;
+    this.whole = null;
+    this.view = null;
+    svg.addEventListener("wheel", (event) => {
+      if (!this.view) return;
+      event.preventDefault();
+      this.zoom(Math.exp(Math.sign(event.deltaY) * 0.18), event);
+    }, { passive: false });
+    svg.addEventListener("pointerdown", (event) => this.drag(event));
+    new ResizeObserver(() => this.whole && (this.moved ? this.look(this.view) : this.fit())).observe(svg);
+  }
+
+  /** Say how large the drawing is; it is shown whole unless somebody has looked elsewhere. */
+  world(box) {
+    const same = this.whole && ["x", "y", "width", "height"].every((name) => this.whole[name] === box[name]);
+    this.whole = box;
+    if (!same && !this.moved) this.fit();
+    else this.look(this.view);
+  }
+
+  reset() {
+    this.whole = this.view = null;
+    this.moved = false;
+  }
+
+  /** Show all of it, or as much from the top as can be read. */
+  fit({ all = false } = {}) {
+    this.moved = false;
+    const box = this.svg.getBoundingClientRect();
+    if (!this.whole || !box.width || !box.height) return;
+    const scale = Math.min(box.width / this.whole.width, box.height / this.whole.height, 1.15);
+    const readable = all ? scale : Math.max(scale, FIRST_AT_LEAST);
+    const [width, height] = [box.width / readable, box.height / readable];
+    const y = height >= this.whole.height ? this.whole.y - (height - this.whole.height) / 2 : this.whole.y;
+    this.look({ x: this.whole.x + (this.whole.width - width) / 2, y, width, height });
+  }
+
+  look(view) {
+    if (!view) return this.fit();
+    this.view = view;
+    this.svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+  }
+
+  /** Come closer (factor below 1) or go away, to where the pointer is or to the middle. */
+  zoom(factor, at = null) {
+    if (!this.view) return;
+    const box = this.svg.getBoundingClientRect();
+    const width = Math.min(Math.max(this.view.width * factor, box.width / CLOSEST), Math.max(this.whole.width * 2, box.width));
+    const exact = width / this.view.width;
+    const share = at ? [(at.clientX - box.x) / box.width, (at.clientY - box.y) / box.height] : [0.5, 0.5];
+    this.moved = true;
+    this.look({ x: this.view.x + this.view.width * share[0] * (1 - exact), y: this.view.y + this.view.height * share[1] * (1 - exact), width, height: this.view.height * exact });
+  }
+
+  drag(event) {
+    if (!this.view || event.button !== 0) return;
+    const begin = { x: event.clientX, y: event.clientY, view: this.view };
+    const scale = this.view.width / (this.svg.getBoundingClientRect().width || 1);
+    let dragged = false;
+    const move = (moved) => {
+      const [dx, dy] = [moved.clientX - begin.x, moved.clientY - begin.y];
+      dragged ||= Math.hypot(dx, dy) > 4;
+      if (!dragged) return;
+      this.moved = true;
+      this.look({ ...begin.view, x: begin.view.x - dx * scale, y: begin.view.y - dy * scale });
+    };
+    const end = () => {
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", end);
+      removeEventListener("pointercancel", end);
+      if (!dragged) return;
+      const swallow = (click) => click.stopPropagation(); // the end of a drag chooses nothing
+      addEventListener("click", swallow, { capture: true });
+      setTimeout(() => removeEventListener("click", swallow, { capture: true }));
+    };
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", end);
+    addEventListener("pointercancel", end);
+  }
+}

@@ -1,0 +1,257 @@
+// The plan as a live drawing: drawn anew when operators come or go, else only its numbers change.
+import { shape } from "../svg.js";
+import { keyOf, number, shown } from "./reported.js";
+import { NODE, STORE_SIZE, layout } from "./plan_layout.js";
+import { grouped, hasWindow, signOf } from "./plan_model.js";
+import { PanZoom } from "./pan_zoom.js";
+
+const LETTERS = 27; // of an operator's line that fit
+
+/** Queues, synopses and stores of an operator, as they are reported. */
+function belongings(reported, site, entity) {
+  const queues = reported.of(site, "queue").filter((found) => found.entity.startsWith(`${entity}-`));
+  const synopses = reported.of(site, "synopsis").filter((found) => found.entity === entity || found.entity.startsWith(`${entity}.`));
+  return { queues, synopses };
+}
+
+const storeOf = (synopsis) => (synopsis.values.get("shared")?.value && synopsis.values.has("store") ? `s${synopsis.values.get("store").value}` : null);
+
+const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+export class PlanDrawing {
+  /** @param svg where to draw
+   *  @param picked called with {site, kind, entity} */
+  constructor(svg, picked) {
+    this.svg = svg;
+    this.picked = picked;
+    this.selected = null;
+    this.wanted = new Set(); // sites drawn although others are like them
+    this.away = new Set();
+    this.signature = "";
+    this.live = []; // functions that write the newest numbers
+    this.marks = new Map(); // key of an entity -> element
+    this.camera = new PanZoom(svg);
+  }
+
+  /** Show a plan with what is reported now. */
+  update(plan, reported, result) {
+    const { drawn, folded } = grouped(plan.sites, this.wanted);
+    const storesOf = (found) => [...new Set([...found.operators.keys()].flatMap((entity) => belongings(reported, found.site, entity).synopses.map(storeOf)).filter(Boolean))].sort();
+    const extras = drawn.map((found) => [...found.operators.keys()].map((entity) => {
+      const { queues, synopses } = belongings(reported, found.site, entity);
+      return `${queues.map((queue) => queue.entity)};${synopses.map((synopsis) => synopsis.entity + storeOf(synopsis))}`;
+    }).join());
+    const signature = JSON.stringify([drawn.map(({ site, shape: own }) => [site, own, this.away.has(site)]), folded, extras]);
+    if (signature !== this.signature) {
+      this.signature = signature;
+      this.draw(plan, layout(drawn, folded, storesOf), reported);
+    }
+    this.reported = reported;
+    this.result = result;
+    for (const write of this.live) write(reported);
+  }
+
+  draw(plan, places, reported) {
+    this.live = [];
+    this.marks.clear();
+    const focused = document.activeElement?.dataset?.key;
+    const layers = Object.fromEntries(["boxes", "lines", "nodes"].map((name) => [name, shape("g", { class: name })]));
+    const at = new Map(); // "site entity" -> absolute place
+    for (const box of places.sites) {
+      for (const [entity, { x, y }] of box.places) at.set(`${box.found.site} ${entity}`, { x: box.x + x, y: box.y + y });
+      this.drawSite(box, layers, at, reported);
+    }
+    for (const fold of places.folded) this.drawFold(fold, layers.boxes);
+    for (const { from, to, fragment } of plan.crossings) this.drawCrossing(from, to, fragment, at, layers);
+    this.svg.replaceChildren(...Object.values(layers));
+    this.camera.world({ x: -10, y: -34, width: places.width + 20, height: places.height + 44 });
+    this.select(this.selected);
+    if (focused) this.marks.get(focused)?.focus();
+  }
+
+  drawSite({ found, x, y, width, height, stores }, layers, at, reported) {
+    const { site } = found;
+    const away = this.away.has(site);
+    const facts = shape("text", { x: x + width - 12, y: y + 20, class: "facts-line", "text-anchor": "end" });
+    const title = this.pick(shape("g", { class: "site-title" }, shape("rect", { x, y, width, height: 28, rx: 8, class: "site-head" }), shape("text", { x: x + 12, y: y + 19, class: "site-name" }, site), facts), { site, kind: "site", entity: site }, `site ${site}`);
+    layers.boxes.append(shape("rect", { x, y, width, height, rx: 8, class: away ? "site-box away" : "site-box" }), title);
+    this.live.push((now) => {
+      const waiting = now.value(site, "site", site, "queued_rows");
+      const memory = now.value(site, "site", site, "memory_mb");
+      facts.textContent = away ? "away" : width < 260 ? (waiting === null ? "" : `${number(waiting)} waiting`) : [waiting !== null && `${number(waiting)} waiting`, memory !== null && `${number(memory)} MB`].filter(Boolean).join(" · ");
+    });
+    const storeAt = new Map(stores.map((store) => [store.entity, { x: x + store.x, y: y + store.y }]));
+    for (const [entity, place] of storeAt) this.drawStore(site, entity, place, layers.nodes);
+    for (const operator of found.operators.values()) {
+      const place = at.get(`${site} ${operator.entity}`);
+      this.drawOperator(operator, place, layers.nodes, reported);
+      operator.inputs.forEach((input) => this.drawEdge(operator, operator.feeding.indexOf(input.entity), input, at, layers, reported));
+      belongings(reported, site, operator.entity).synopses.forEach((synopsis, index) => this.drawSynopsis(synopsis, place, index, storeAt, layers));
+    }
+    const top = found.rank === 0 && found.roots[0] && at.get(`${site} ${found.roots[0].entity}`);
+    if (top && found.roots[0].fragment === [...found.operators.values()].map(({ fragment }) => fragment).sort()[0]) this.drawResult(top, layers);
+  }
+
+  drawResult({ x, y }, { lines }) {
+    const middle = x + NODE.width / 2;
+    const text = shape("text", { x: middle + 10, y: y - 52, class: "result-text" });
+    lines.append(shape("path", { d: `M${middle} ${y}V${y - 62}`, class: "edge" }), shape("path", { d: `M${middle - 5} ${y - 58}l5 -9 5 9z`, class: "arrow" }), text);
+    this.live.push(() => { text.textContent = this.result ?? ""; });
+  }
+
+  drawOperator({ site, entity, line }, { x, y }, layer, reported) {
+    const numbers = shape("text", { x: x + 40, y: y + 37, class: "numbers" });
+    const holds = belongings(reported, site, entity).synopses.length;
+    const mark = shape("g", { class: "operator" },
+      shape("rect", { x, y, width: NODE.width, height: NODE.height, rx: 7 }),
+      shape("text", { x: x + 20, y: y + 33, class: "sign", "text-anchor": "middle" }, signOf(line)),
+      shape("text", { x: x + 40, y: y + 20, class: "line" }, cut(line, LETTERS - 5)),
+      hasWindow(line) && panes(x + NODE.width - 24, y + 9), numbers, shape("title", {}, line));
+    layer.append(this.pick(mark, { site, kind: "operator", entity }, line));
+    this.live.push((now) => {
+      const value = (property) => now.value(site, "operator", entity, property);
+      const selectivity = value("selectivity");
+      const busy = value("us_per_row");
+      numbers.textContent = [selectivity !== null && `sel ${number(selectivity)}`, busy !== null && holds < 2 && `${number(busy)} µs/row`].filter(Boolean).join(" · ") || `${entity}`;
+      mark.classList.toggle("busy", (value("rows_out_per_s") ?? 0) > 0);
+    });
+  }
+
+  /** From an operator up to its consumer, with what flows and what waits. */
+  drawEdge(to, port, from, at, layers, reported) {
+    const { site } = to;
+    const [below, above] = [at.get(`${site} ${from.entity}`), at.get(`${site} ${to.entity}`)];
+    const [x1, y1, y2] = [below.x + NODE.width / 2, below.y, above.y + NODE.height];
+    const x2 = above.x + NODE.width * ((port + 1) / (to.feeding.length + 1));
+    const bend = (y1 + y2) / 2;
+    const rate = shape("text", { x: x1 + 8, y: y1 - 8, class: "rate" });
+    const path = shape("path", { d: `M${x1} ${y1}C${x1} ${bend} ${x2} ${bend} ${x2} ${y2}`, class: "edge" });
+    layers.lines.append(path, rate);
+    this.live.push((now) => flow(path, rate, now.value(site, "operator", from.entity, "rows_out_per_s")));
+    const entity = `${from.entity}-${to.number}.${port}`;
+    const queue = reported.of(site, "queue").find((found) => found.entity === entity || found.entity === `${from.entity}-${to.entity}.${port}`);
+    if (queue) this.drawQueue(queue, (x1 + x2) / 2, bend, layers.nodes);
+  }
+
+  drawQueue({ site, entity }, x, y, layer) {
+    const text = shape("text", { x: x - 13, y: y + 4, class: "waiting-rows", "text-anchor": "end" });
+    const mark = shape("g", { class: "queue" }, shape("rect", { x: x - 30, y: y - 13, width: 42, height: 26, class: "hit" }), ladder(x, y), text, shape("title", {}, `Queue ${entity}`));
+    layer.append(this.pick(mark, { site, kind: "queue", entity }, `queue ${entity}`));
+    this.live.push((now) => {
+      const rows = now.value(site, "queue", entity, "rows");
+      text.textContent = rows === null ? "" : number(rows);
+      mark.classList.toggle("filled", rows > 0);
+    });
+  }
+
+  drawSynopsis(synopsis, { x, y }, index, storeAt, layers) {
+    const { site, entity } = synopsis;
+    const [left, top] = [x + NODE.width - 54 - index * 54, y + NODE.height - 9];
+    const store = storeAt.get(storeOf(synopsis));
+    const text = shape("text", { x: left + 20, y: top + 14, class: "held" });
+    const mark = shape("g", { class: store ? "synopsis stub" : "synopsis" }, shape("rect", { x: left, y: top, width: 50, height: 19, rx: 4 }), magnifier(left + 4, top + 4), text, shape("title", {}, store ? `Synopsis ${entity}, a stub of store ${storeOf(synopsis)}` : `Synopsis ${entity}`));
+    layers.nodes.append(this.pick(mark, { site, kind: "synopsis", entity }, `synopsis ${entity}`));
+    if (store) layers.lines.append(shape("path", { d: `M${left + 25} ${top + 19}C${left + 25} ${top + 70} ${store.x + STORE_SIZE.width / 2} ${store.y - 40} ${store.x + STORE_SIZE.width / 2} ${store.y}`, class: "stub-line" }));
+    this.live.push((now) => { text.textContent = number(now.value(site, "synopsis", entity, "rows")); });
+  }
+
+  drawStore(site, entity, { x, y }, layer) {
+    const text = shape("text", { x: x + 26, y: y + 22, class: "held" });
+    const mark = shape("g", { class: "store" }, shape("rect", { x, y, width: STORE_SIZE.width, height: STORE_SIZE.height, rx: 5 }), magnifier(x + 8, y + 11), text, shape("title", {}, `Store ${entity}`));
+    layer.append(this.pick(mark, { site, kind: "store", entity }, `store ${entity}`));
+    this.live.push((now) => { text.textContent = `${entity}: ${shown("rows", now.value(site, "store", entity, "rows"))}`; });
+  }
+
+  drawFold({ fold, x, y, width, height }, layer) {
+    const names = fold.sites.map((site) => ({ site }));
+    layer.append(shape("rect", { x, y, width, height, rx: 8, class: "site-box folded" }), shape("text", { x: x + 12, y: y + 20, class: "site-name" }, `${names.length} more like ${fold.like}`));
+    names.slice(0, 4).forEach(({ site }, index) => {
+      const button = shape("g", { class: "more-site", tabindex: 0, role: "button", "aria-label": `show site ${site}` }, shape("text", { x: x + 12, y: y + 44 + index * 19 }, `+ ${cut(site, 18)}`));
+      act(button, () => this.show(site));
+      layer.append(button);
+    });
+    if (names.length > 4) layer.append(shape("text", { x: x + 12, y: y + 114, class: "facts-line" }, `and ${names.length - 4} more`));
+  }
+
+  show(site) {
+    this.wanted.add(site);
+    this.signature = "";
+    this.shown?.();
+  }
+
+  /** From a fragment's last operator to the site that reads it. */
+  drawCrossing(from, to, fragment, at, layers) {
+    const above = at.get(`${to.site} ${to.entity}`);
+    if (!above) return;
+    const x2 = above.x + NODE.width / 2;
+    const y2 = above.y + NODE.height;
+    if (!from) {
+      layers.lines.append(shape("path", { d: `M${x2} ${y2}v16`, class: "edge missing" }), shape("text", { x: x2 + 8, y: y2 + 16, class: "rate" }, `${fragment}: not reported`));
+      return;
+    }
+    const below = at.get(`${from.site} ${from.entity}`);
+    if (!below) return;
+    const [x1, y1] = [below.x + NODE.width / 2, below.y];
+    const bend = y1 > y2 ? (y1 + y2) / 2 : y1 - 60;
+    const path = shape("path", { d: y1 > y2 ? `M${x1} ${y1}C${x1} ${bend} ${x2} ${bend} ${x2} ${y2}` : `M${x1} ${y1}C${x1} ${bend} ${x2} ${y2 + 60} ${x2} ${y2}`, class: "edge crossing" });
+    const rate = shape("text", { x: x1 + 8, y: y1 - 26, class: "rate" });
+    layers.lines.append(path, rate);
+    this.live.push((now) => flow(path, rate, now.value(from.site, "operator", from.entity, "rows_out_per_s")));
+    const channel = `to ${to.site}`;
+    layers.nodes.append(this.pick(shape("g", { class: "channel" }, shape("circle", { cx: x1, cy: y1 - 30, r: 5 }), shape("circle", { cx: x1, cy: y1 - 30, r: 14, class: "hit" }), shape("title", {}, `Channel from ${from.site} ${channel}`)), { site: from.site, kind: "channel", entity: channel }, `channel from ${from.site} ${channel}`));
+  }
+
+  /** Make an element something that can be chosen. */
+  pick(element, entity, label) {
+    const key = keyOf(entity.site, entity.kind, entity.entity);
+    for (const [name, value] of Object.entries({ tabindex: 0, role: "button", "aria-label": `${label} at ${entity.site}`, "data-key": key })) element.setAttribute(name, value);
+    act(element, () => this.picked(entity));
+    if (!this.marks.has(key)) this.marks.set(key, element);
+    return element;
+  }
+
+  select(entity) {
+    this.selected = entity;
+    const key = entity && keyOf(entity.site, entity.kind, entity.entity);
+    for (const [known, element] of this.marks) {
+      element.classList.toggle("chosen", known === key);
+      element.setAttribute("aria-pressed", String(known === key));
+    }
+  }
+
+  clear() {
+    this.signature = "";
+    this.live = [];
+    this.marks.clear();
+    this.svg.replaceChildren();
+    this.camera.reset();
+  }
+}
+
+/** Do something on a click, and on Enter or the space bar. */
+function act(element, action) {
+  element.addEventListener("click", action);
+  element.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    action();
+  });
+}
+
+function flow(path, text, rate) {
+  text.textContent = rate === null ? "" : `${number(rate)}/s`;
+  path.classList.toggle("flowing", rate > 0);
+}
+
+/** A ladder: a queue. */
+export const ladder = (x, y) => shape("path", { class: "ladder", d: `M${x - 5} ${y - 11}V${y + 11}M${x + 5} ${y - 11}V${y + 11}${[-7, -2, 3, 8].map((step) => `M${x - 5} ${y + step}h10`).join("")}` });
+
+/** A box with a magnifier: a synopsis. */
+export const magnifier = (x, y) => shape("g", { class: "magnifier" }, shape("circle", { cx: x + 4.5, cy: y + 4.5, r: 4 }), shape("path", { d: `M${x + 7.5} ${y + 7.5}l4.5 4.5` }));
+
+/** Window panes. */
+export const panes = (x, y) => shape("path", { class: "panes", d: `M${x} ${y}h14v12h-14zM${x + 7} ${y}v12M${x} ${y + 6}h14` });
+
+/** What an entity is, in words. */
+export const titleOf = ({ kind, entity, site }) => (kind === "site" ? `Site ${site}` : `${kind[0].toUpperCase()}${kind.slice(1)} ${entity}`);
+

@@ -1,0 +1,88 @@
+// A query's plan from the rows of sys_operators: sites, their operators, and who feeds whom.
+
+const REMOTE = /RemoteSource\[(\w+)\]/g;
+
+/** {fragment, number} of an operator's entity "f1/3". */
+function parts(entity) {
+  const [fragment, number] = entity.split("/");
+  return { fragment, number: Number(number) };
+}
+
+/** Sites in the order of the way to the result, that of the result first.
+ *  @param rows [{site, entity, operator, inputs}]
+ *  @returns [{site, rank, shape, operators: Map(entity -> operator), roots}] and `crossings` [{from, to}] */
+export function planOf(rows) {
+  const sites = new Map();
+  for (const { site, entity, operator, inputs } of rows) {
+    if (!sites.has(site)) sites.set(site, { site, operators: new Map(), roots: [], rank: 0 });
+    const feeding = (inputs || "").split(/\s+/).filter(Boolean);
+    sites.get(site).operators.set(entity, { site, entity, ...parts(entity), line: operator, feeding, consumers: [] });
+  }
+  for (const found of sites.values()) connect(found);
+  const crossings = crossed([...sites.values()]);
+  rank([...sites.values()], crossings);
+  const sorted = [...sites.values()].sort((a, b) => a.rank - b.rank || a.site.localeCompare(b.site, "en", { numeric: true }));
+  return { sites: sorted, crossings };
+}
+
+function connect(found) {
+  for (const operator of found.operators.values()) {
+    operator.inputs = operator.feeding.map((entity) => found.operators.get(entity)).filter(Boolean);
+    operator.remotes = [...operator.line.matchAll(REMOTE)].map(([, fragment]) => fragment);
+  }
+  for (const operator of found.operators.values()) for (const input of operator.inputs) input.consumers.push(operator);
+  found.roots = [...found.operators.values()].filter(({ consumers }) => !consumers.length).sort((a, b) => a.fragment.localeCompare(b.fragment) || b.number - a.number);
+  found.shape = [...found.operators.values()].map(({ entity, line }) => `${entity} ${line}`).sort().join("\n");
+}
+
+/** From the last operator of a fragment, wherever it runs, to those that read it. */
+function crossed(sites) {
+  const last = new Map(); // fragment -> operators
+  for (const { roots } of sites) for (const root of roots) last.set(root.fragment, [...(last.get(root.fragment) || []), root]);
+  const readers = sites.flatMap(({ operators }) => [...operators.values()]).filter(({ remotes }) => remotes.length);
+  return readers.flatMap((to) => to.remotes.flatMap((fragment) => {
+    const producers = (last.get(fragment) || []).filter(({ fragment: own }) => own !== to.fragment);
+    return producers.length ? producers.map((from) => ({ from, to, fragment })) : [{ from: null, to, fragment }];
+  }));
+}
+
+/** How far each site's nearest fragment is from the result; cycles end at the number of sites. */
+function rank(sites, crossings) {
+  const depth = new Map();
+  const begin = sites.flatMap(({ roots }) => roots).filter((root) => !crossings.some(({ from }) => from === root));
+  let reached = new Set(begin.map(({ fragment }) => fragment));
+  for (let level = 0; reached.size && level <= sites.length + crossings.length; level += 1) {
+    const next = new Set();
+    for (const fragment of reached) if (!depth.has(fragment)) depth.set(fragment, level);
+    for (const { from, to } of crossings) if (from && reached.has(to.fragment) && !depth.has(from.fragment)) next.add(from.fragment);
+    reached = next;
+  }
+  for (const found of sites) found.rank = Math.min(...found.roots.map(({ fragment }) => depth.get(fragment) ?? 0));
+}
+
+/** The sites to draw, and those left out because another with the same operators is drawn.
+ *  @param wanted names of sites to draw in any case */
+export function grouped(sites, wanted, most = 3) {
+  const groups = new Map();
+  for (const found of sites) groups.set(found.shape, [...(groups.get(found.shape) || []), found]);
+  const drawn = new Set();
+  const folded = [];
+  for (const group of groups.values()) {
+    const chosen = group.filter((found, index) => group.length <= most + 1 || index < most || wanted.has(found.site));
+    chosen.forEach((found) => drawn.add(found));
+    const rest = group.filter((found) => !drawn.has(found));
+    if (rest.length) folded.push({ like: group[0].site, rank: group[0].rank, sites: rest.map(({ site }) => site) });
+  }
+  return { drawn: sites.filter((found) => drawn.has(found)), folded };
+}
+
+const ICONS = [[/^(Multi|Inner|Left|Right|Full|Cross|Band|Theta|AsOf)?\w*Join/, "⋈"], [/^Filter|^Having/, "σ"], [/^Project/, "π"], [/Aggregat|^Group/, "Σ"], [/^Fixpoint|^Recurs/, "↻"], [/^Union/, "∪"], [/^Intersect/, "∩"], [/^Except/, "−"], [/^Distinct/, "δ"], [/^RemoteSource/, "⇡"], [/^Scan/, "◉"], [/^Top|^Limit|^Sort/, "⇅"], [/Stream/, "≋"]];
+
+/** The sign of an operator. */
+export const signOf = (line) => ICONS.find(([pattern]) => pattern.test(line))?.[1] ?? "○";
+
+/** Whether an operator is a join, which has a selectivity worth watching. */
+export const isJoin = (line) => /^\w*Join/.test(line);
+
+/** Whether it keeps a window. */
+export const hasWindow = (line) => /\[(RANGE|ROWS|NOW|PARTITION|SESSION)\b|^Window/i.test(line);

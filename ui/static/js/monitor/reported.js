@@ -1,0 +1,84 @@
+// What sites report of themselves: the newest value of every property, and how people read them.
+
+export const keyOf = (site, kind, entity) => `${site}|${kind}|${entity}`;
+
+/** The newest values of sys_stream by entity. */
+export class Reported {
+  constructor() {
+    this.entities = new Map(); // key -> {site, query, kind, entity, values: Map(property -> {value, ts})}
+  }
+
+  /** Take in changes of a query that selects ts, site, query, entity, kind, property, value. */
+  apply(changes, snapshot) {
+    if (snapshot) this.entities.clear();
+    for (const { diff, row } of changes) {
+      const key = keyOf(row.site, row.kind, row.entity);
+      let found = this.entities.get(key);
+      const known = found?.values.get(row.property);
+      if (diff > 0) {
+        if (!found) this.entities.set(key, (found = { site: row.site, query: row.query, kind: row.kind, entity: row.entity, values: new Map() }));
+        if (!known || row.ts >= known.ts) found.values.set(row.property, { value: row.value, ts: row.ts });
+      } else if (known && known.ts === row.ts) {
+        found.values.delete(row.property); // the newest one has left: nothing newer was reported
+        if (!found.values.size) this.entities.delete(key);
+      }
+    }
+  }
+
+  find(site, kind, entity) {
+    return this.entities.get(keyOf(site, kind, entity));
+  }
+
+  /** A value, or null if it is not reported. */
+  value(site, kind, entity, property) {
+    return this.find(site, kind, entity)?.values.get(property)?.value ?? null;
+  }
+
+  /** All of a kind at a site. */
+  of(site, kind) {
+    return [...this.entities.values()].filter((found) => found.site === site && found.kind === kind);
+  }
+}
+
+const WORDS = {
+  rows_in: ["rows in", ""], rows_out: ["rows out", ""], rows_in_per_s: ["rows in per second", "rows/s"], rows_out_per_s: ["rows out per second", "rows/s"],
+  selectivity: ["selectivity", "ratio"], retractions: ["retractions", "rows"], busy_ms: ["time worked", "ms"], us_per_row: ["time per row", "µs"], state_rows: ["rows remembered", "rows"],
+  rows: ["rows", "rows"], batches: ["batches", ""], peak_rows: ["most rows", "rows"], bytes: ["bytes", "bytes"], resyncs: ["resynchronised", "times"], stubs: ["shared by", "synopses"],
+  steps: ["steps", ""], step_ms: ["time per step", "ms"], queued_rows: ["rows waiting", "rows"], queued_rows_peak: ["most rows waiting", "rows"], pending_events: ["events waiting", "events"],
+  events_per_s: ["events per second", "events/s"], memory_mb: ["memory of the process", "MB"], slice_ms: ["slice", "ms"], queue_rows: ["rows that may wait", "rows"], sharing: ["sharing", "flag"], shared: ["shared", "flag"],
+  scheduler: ["scheduler", "scheduler"], report_seconds: ["report every", "s"], events: ["events", ""], late: ["late", "events"], watermark_lag_s: ["watermark behind by", "s"], store: ["store", "store"],
+};
+const ENDINGS = [[/_per_s$/, "per second", "rows/s"], [/_ms$/, "", "ms"], [/_us$/, "", "µs"], [/_s$|_seconds$/, "", "s"], [/_mb$/, "", "MB"], [/_rows$/, "rows", "rows"], [/_bytes$/, "bytes", "bytes"], [/^selectivity/, "selectivity", "ratio"]];
+export const SCHEDULERS = ["fifo", "greedy", "chain", "round_robin"]; // in the order of their numbers
+export const SCHEDULER_WORDS = { fifo: "FIFO", greedy: "greedy", chain: "Chain", round_robin: "round robin" };
+
+/** How a property is called. */
+export const wordsOf = (property) => WORDS[property]?.[0] ?? property.replaceAll("_", " ");
+
+/** The unit of a property, or "". */
+export const unitOf = (property) => WORDS[property]?.[1] ?? ENDINGS.find(([ending]) => ending.test(property))?.[2] ?? "";
+
+/** A number in as many digits as people read. */
+export function number(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size >= 1e9) return `${trim(value / 1e9)} G`;
+  if (size >= 1e6) return `${trim(value / 1e6)} M`;
+  if (size >= 1e5) return `${trim(value / 1e3)} k`;
+  return trim(value);
+}
+
+function trim(value) {
+  const size = Math.abs(value);
+  return String(Number(value.toFixed(size >= 100 || Number.isInteger(value) ? 0 : size >= 1 ? 1 : 3)));
+}
+
+/** A property's value with its unit. */
+export function shown(property, value) {
+  const unit = unitOf(property);
+  if (unit === "flag") return value ? "yes" : "no";
+  if (unit === "scheduler") return SCHEDULER_WORDS[SCHEDULERS[value]] ?? number(value);
+  if (unit === "store") return `s${value}`;
+  if (unit === "ratio" || unit === "") return number(value);
+  return `${number(value)} ${unit}`;
+}
