@@ -102,10 +102,13 @@ class SiteInbox:
             case ["q", query, "x", to, sender] if to == me:
                 self.batches += 1
                 host.engine.receive(query, sender, decode_packed(payload, DeltaBatch))
-            case ["gw", gateway, "obs" | "hist", stream] if host.lanes is not None:
+            case ["gw", gateway, "obs" | "hist" as lane, stream] if host.lanes is not None:
                 events, pack = self._observations.read(gateway, stream, payload)
                 if events:
-                    host.engine.take_in({stream: events}, (PACK, pack))
+                    # What was kept while the broker was away is no later than it was then: each
+                    # lane is in order, so each has a watermark of its own.
+                    origin = gateway if lane == "obs" else f"{gateway}/{lane}"
+                    host.engine.take_in({stream: events}, (PACK, pack), origin)
             case ["q", query, "frag", to] if to == me:
                 self._fragment(query, payload)
             case ["gw", site, "state"]:

@@ -67,8 +67,9 @@ class SourceRelation:
     * A bag of kind STREAM without ttl is a log: it is forwarded and not kept, so a query installed
       later starts from nothing, and a withdrawal is trusted to name a row that was sent. So are the
       late events of a source.
-    * The progress of a source is one row, this site and its watermark. With a ttl it goes when the
-      site has had no reading for so long by its clock, and comes back with the next one.
+    * The progress of a source is a row per site that has taken readings in (this one, and gateways
+      whose readings are read here): the site and its watermark. With a ttl a row goes when there
+      was no reading of that site for so long by the clock here, and comes back with the next one.
 
     State: one entry per row alive (none for a log). Work per event: O(1), O(log rows) with a ttl.
     """
@@ -77,7 +78,7 @@ class SourceRelation:
         "_alive",
         "_bag",
         "_expiry",
-        "_idle_at",
+        "_idle_times",
         "_is_keyed",
         "_key_of",
         "_keyed",
@@ -88,7 +89,7 @@ class SourceRelation:
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
         self._key_of = picker(scan.key)
-        self._idle_at: int | None = None
+        self._idle_times: dict[str, int] = {}
         self._is_keyed = bool(scan.key) or scan.part == ScanPart.PROGRESS
         self.is_log = scan.is_log
         self._keyed: dict[Row, TimedRow] = {}
@@ -96,7 +97,7 @@ class SourceRelation:
         self._expiry: ExpiryQueue[Row] = ExpiryQueue()
 
     def take(self, judged: Judged, site: str, now: int) -> TimedDelta:
-        """Take in what a site's watermark has let pass, or what it has not, or where it is."""
+        """Take in what the watermarks have let pass, or what they have not, or what they are."""
         match self.scan.part:
             case ScanPart.ROWS:
                 return self.apply(judged.accepted, now)
@@ -106,18 +107,22 @@ class SourceRelation:
                 return self._progress(judged, site, now)
 
     def _progress(self, judged: Judged, site: str, now: int) -> TimedDelta:
-        """Return how the site's row changes: it follows the watermark, and goes when idle."""
+        """Return how the sites' rows change: each follows its watermark, and goes when idle."""
         delta: TimedDelta = {}
-        watermark, idle = judged.watermark, self.scan.ttl
-        old = self._keyed.pop((site,), None)
-        heard = bool(judged.accepted or judged.late)
-        if heard and idle is not None:
-            self._idle_at = now + idle
-        if watermark is not None and (self._idle_at is None or self._idle_at > now):
-            new = self._keyed[(site,)] = (watermark, (site, watermark))
+        rows, times, idle = self._keyed, self._idle_times, self.scan.ttl
+        for origin, watermark in judged.reached.items():
+            name = origin or site
+            old = rows.pop((name,), None)
+            new = rows[(name,)] = (watermark, (name, watermark))
             _add(delta, *new, 1)
-        if old is not None:
-            _add(delta, *old, -1)
+            if old is not None:
+                _add(delta, *old, -1)
+            if idle is not None:
+                times.pop(name, None)
+                times[name] = now + idle  # the last one heard is the last one to be idle
+        while times and (name := next(iter(times))) and times[name] <= now:
+            del times[name]
+            _add(delta, *rows.pop((name,)), -1)
         return delta
 
     def apply(self, events: Sequence[SourceEvent], now: int) -> TimedDelta:
@@ -147,7 +152,7 @@ class SourceRelation:
     def next_expiry(self) -> int | None:
         """Return when the next row leaves, or None."""
         if self.scan.part == ScanPart.PROGRESS:
-            return self._idle_at if self._keyed else None
+            return next(iter(self._idle_times.values()), None)
         return self._expiry.next_time()
 
     def snapshot(self) -> TimedDelta:

@@ -1,9 +1,15 @@
-"""How far the event time of a source has come at one site, and which events come too late."""
+"""How far the event time of a source has come, and which of its events come too late."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streamsql.data.events import SourceEvent
+
+HERE = ""
+"""The origin of what a site takes in itself."""
+
+Run = tuple[str, Sequence[SourceEvent]]
+"""Events in order of arrival that one gateway has taken in, and which: its id, or `HERE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,54 +19,75 @@ class Judged:
     Attributes:
         accepted: In order of arrival.
         late: Likewise.
-        watermark: After all of them; None before the first event.
+        reached: The watermark after all of them of every gateway that was heard.
     """
 
     accepted: Sequence[SourceEvent]
     late: Sequence[SourceEvent]
-    watermark: int | None
+    reached: Mapping[str, int]
 
 
 class Watermark:
-    """The greatest event time of a source at one site, less the lateness it allows.
+    """The greatest event time of a source at each gateway, less the lateness it allows.
 
     An event that is older when it arrives is late, a withdrawal too. Events are judged one by one,
-    so it does not matter in which batches they come.
+    so it does not matter in which batches they come; and each by what the same gateway has sent
+    before, so that one whose clock or sensors are ahead makes nobody else's readings late.
 
-    State: two numbers. Work: O(1) an event.
+    State: two numbers a gateway; where the readings of others are not read, that is this site.
+    Work: O(1) an event.
 
     Attributes:
         late: How many events were late.
 
     Examples:
         >>> mark = Watermark(lateness=5)
-        >>> judged = mark.judge([SourceEvent(("a",), 10), SourceEvent(("b",), 4)])
-        >>> judged.late, judged.watermark
-        ([SourceEvent(row=('b',), ts=4, delete=False)], 5)
+        >>> judged = mark.judge([("", [SourceEvent(("a",), 10), SourceEvent(("b",), 4)])])
+        >>> judged.late, judged.reached
+        ([SourceEvent(row=('b',), ts=4, delete=False)], {'': 5})
+        >>> mark.judge([("g2", [SourceEvent(("b",), 4)])]).late
+        []
     """
 
-    __slots__ = ("_lateness", "_reached", "late")
+    __slots__ = ("_lateness", "_marks", "late")
 
     def __init__(self, lateness: int | None) -> None:
         self._lateness = lateness
-        self._reached: int | None = None
+        self._marks: dict[str, int] = {}
         self.late = 0
 
     @property
     def reached(self) -> int | None:
-        """The watermark: no event that counts will be older. None before the first event."""
-        return self._reached
+        """The least watermark of all gateways; None before the first event."""
+        return min(self._marks.values(), default=None)
 
-    def judge(self, events: Sequence[SourceEvent]) -> Judged:
+    def so_far(self) -> Judged:
+        """Return no events, and the watermarks of all gateways."""
+        return Judged((), (), dict(self._marks))
+
+    def judge(self, runs: Sequence[Run]) -> Judged:
         """Tell the events that count from those that come too late."""
-        reached, lateness = self._reached, self._lateness
         late: list[SourceEvent] = []
+        if len(runs) == 1:
+            ((origin, events),) = runs
+            accepted = self._judge(origin, events, late)
+        else:
+            accepted = [e for origin, events in runs for e in self._judge(origin, events, late)]
+        self.late += len(late)
+        marks = self._marks
+        return Judged(accepted, late, {origin: marks[origin] for origin, events in runs if events})
+
+    def _judge(
+        self, origin: str, events: Sequence[SourceEvent], late: list[SourceEvent]
+    ) -> Sequence[SourceEvent]:
+        """Return the events that count; add the others to `late`."""
+        if not events:
+            return events
+        reached, lateness = self._marks.get(origin), self._lateness
         if lateness is None:
-            for event in events:
-                if reached is None or event.ts > reached:
-                    reached = event.ts
-            self._reached = reached
-            return Judged(events, late, reached)
+            newest = max([event.ts for event in events])
+            self._marks[origin] = newest if reached is None else max(reached, newest)
+            return events
         accepted: list[SourceEvent] = []
         for event in events:
             ts = event.ts
@@ -70,6 +97,6 @@ class Watermark:
                 late.append(event)
                 continue
             accepted.append(event)
-        self._reached = reached
-        self.late += len(late)
-        return Judged(accepted, late, reached)
+        if reached is not None:
+            self._marks[origin] = reached
+        return accepted
