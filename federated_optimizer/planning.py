@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+import msgspec
+
 from federated_optimizer.placement import (
     NOTHING_KNOWN,
     Foresee,
@@ -12,7 +14,7 @@ from federated_optimizer.placement import (
 )
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.rules.driver import Observer
-from streamsql.algebra.operators import Plan
+from streamsql.algebra.operators import Plan, ToStream, transform_up
 from streamsql.errors import InternalError
 from streamsql.wire.fragments import FragmentBundle
 
@@ -37,6 +39,7 @@ def normalize(plan: Plan, topology: Topology, *, observe: Observer | None = None
     Raises:
         InternalError: A step changed the schema.
     """
+    plan = transform_up(plan, lambda node: _ready(node, topology))
     logical = run_rules(plan, LOGICAL_RULES, observe=observe)
     grouped = group_joins(logical, topology)
     if grouped.schema != plan.schema:
@@ -44,6 +47,13 @@ def normalize(plan: Plan, topology: Topology, *, observe: Observer | None = None
     if observe is not None and grouped != logical:
         observe("group_joins", grouped)
     return run_rules(grouped, WIDTH_RULES, observe=observe)
+
+
+def _ready(node: Plan, topology: Topology) -> Plan:
+    """Return a node with the query of a stream normalized, which no rule looks into."""
+    if not isinstance(node, ToStream):
+        return node
+    return msgspec.structs.replace(node, query=normalize(node.query, topology))
 
 
 def plan(  # noqa: PLR0913 - what a bundle consists of

@@ -16,6 +16,7 @@ from stream_engine.properties import Property
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
+from stream_engine.state.event_log import source_relation
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
 from stream_engine.state.watermark import HERE, Judged, Watermark
 from streamsql.algebra.operators import Scan
@@ -460,6 +461,9 @@ class SiteEngine:
             events=self._taken,
             waiting=self._pending_events,
             steps=self._steps,
+            settings=self.settings,
+            meter=self.queues,
+            queues=self.queue_measures(),
         )
 
     @property
@@ -475,7 +479,8 @@ class SiteEngine:
             runs = self._events.get(source, ())
             judged: dict[int | None, Judged] = {}
             for scan, relation in relations.items():
-                if not runs and ((expiry := relation.next_expiry()) is None or expiry > now):
+                expiry = now if relation.follows_clock else relation.next_expiry()
+                if not runs and (expiry is None or expiry > now):
                     continue
                 if not judged:
                     marks = self._watermarks[source]
@@ -544,7 +549,7 @@ class SiteEngine:
     def _relation(self, scan: Scan) -> SourceRelation:
         relations = self._relations.setdefault(scan.source, {})
         if scan not in relations:
-            relation = relations[scan] = SourceRelation(scan)
+            relation = relations[scan] = source_relation(scan)
             marks = self._watermarks.setdefault(scan.source, {})
             mark = marks.setdefault(scan.lateness, Watermark(scan.lateness))
             relation.take(mark.so_far(), self.site, self._now)  # the progress so far

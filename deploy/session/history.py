@@ -35,9 +35,10 @@ class History:
 
     def record(self, source: str, events: tuple[SourceEvent, ...]) -> None:
         """Let events happen; time moves on to the latest of them."""
+        before = self.now
         self.now = max([self.now, *(event.ts for event in events if not event.delete)])
         self.moments.append(Moment(self.now, source, events))
-        self.database.append(source, list(events))
+        self.database.append(source, list(events), clock=before)
 
     def forget(self, source: str) -> None:
         """Drop all that happened to a source; the time stays."""
@@ -45,8 +46,10 @@ class History:
             Moment(moment.now) if moment.source == source else moment for moment in self.moments
         ]
         self.database = Database()
+        before = 0
         for moment in self.moments:
-            self.database.append(moment.source, list(moment.events))
+            self.database.append(moment.source, list(moment.events), clock=before)
+            before = moment.now
 
     def without_withdrawn(self, sources: frozenset[str]) -> list[Moment]:
         """Return the moments as if rows withdrawn from these bags had never come."""

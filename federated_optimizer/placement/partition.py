@@ -71,7 +71,9 @@ from streamsql.algebra.operators import (
     SessionWindow,
     SetOperation,
     SourceKind,
+    StreamWindow,
     TopN,
+    ToStream,
     UnionAll,
     Values,
     Window,
@@ -125,6 +127,11 @@ class Cutter:
                 return self._join(plan, self.piece(plan.left), self.piece(plan.right))
             case OnClose():
                 return self._on_close(plan)
+            case ToStream():
+                return self._to_stream(plan)
+            case StreamWindow():
+                below = self.gathered(self.piece(plan.input))
+                return BasePiece(with_inputs(plan, (below.plan,)), SINGLE, below.reasons)
             case UnionAll():
                 return self._union(plan)
             case Fixpoint():
@@ -242,6 +249,17 @@ class Cutter:
         made = with_inputs(plan, (with_inputs(plan.left, (rows.plan,)), progress.plan))
         reason = f"{describe(plan)} because: a window closes when all sites have passed its end"
         return BasePiece(made, SINGLE, rows.reasons + progress.reasons + (reason,))
+
+    def _to_stream(self, plan: ToStream) -> Piece:
+        """Return a stream where the events and the progress of all sites are known.
+
+        The events are cut before the progress, as for windows that close.
+        """
+        feeds = [self.gathered(self.piece(feed)) for feed in plan.feeds]
+        progress = [self.gathered(self.piece(part)) for part in plan.progress]
+        made = with_inputs(plan, tuple(piece.plan for piece in (*feeds, *progress)))
+        reason = f"{describe(plan)} because: an instant is over when all sites have passed it"
+        return BasePiece(made, SINGLE, (reason,))
 
     def _union(self, plan: UnionAll) -> Piece:
         pieces = [self.piece(branch) for branch in plan.branches]

@@ -41,6 +41,7 @@ from streamsql.algebra.operators import (
     RecursiveReference,
     SessionWindow,
     SetOperation,
+    StreamWindow,
     TopN,
     UnionAll,
     walk_plan,
@@ -127,7 +128,7 @@ def _prune(plan: Plan, needed: frozenset[int]) -> _Pruned:
             return _prune_top(plan, needed)
         case HopWindow() | SessionWindow():
             return _prune_time_window(plan, needed)
-        case Distinct() | SetOperation() | OnClose() | Fixpoint():
+        case Distinct() | SetOperation() | OnClose() | StreamWindow() | Fixpoint():
             inputs = tuple(
                 _exactly(child, range(len(child.schema)), force=True).plan for child in plan.inputs
             )

@@ -36,7 +36,9 @@ from streamsql.algebra.operators import (
     SetKind,
     SetOperation,
     SourceKind,
+    StreamWindow,
     TopN,
+    ToStream,
     UnionAll,
     Values,
     Window,
@@ -101,7 +103,15 @@ class _Lowering:
                 return _timed_or_ordered(self.lower(plan.input), plan)
             case OnClose(left=groups, right=progress, end=end):
                 return closed(self.lower(groups), self.lower(progress), end)
-            case Scan() | Window() | RemoteSource() | RecursiveReference() | Fixpoint():
+            case (
+                Scan()
+                | Window()
+                | RemoteSource()
+                | RecursiveReference()
+                | Fixpoint()
+                | ToStream()
+                | StreamWindow()
+            ):
                 # The executor has refused these with the reason.
                 raise InternalError(f"{type(plan).__name__} cannot be lowered to Spark")
 

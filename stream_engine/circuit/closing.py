@@ -1,10 +1,31 @@
 """The node of windows that close: it waits until every site has been heard."""
 
+from typing import Protocol
+
 from stream_engine.circuit.nodes import StepInput
 from stream_engine.circuit.port_order import PortOrderNode
-from stream_engine.operators.on_close import OnCloseOperator
-from streamsql.algebra.operators import OnClose
+from stream_engine.operators.operator import Operator
+from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate
+
+
+class HeldBack(Operator, Protocol):
+    """An operator that gives what can never change any more, once nobody holds it back.
+
+    Attributes:
+        held_until: Time at which it is held no longer, or None: not held, or without end.
+    """
+
+    held_until: int | None
+
+    def hold(self, wait: int | None) -> None:
+        """Give nothing until `release`, or for so long after the next step."""
+
+    def release(self) -> None:
+        """Go on from the next step."""
+
+    def at(self, now: int) -> Delta:
+        """Take in the time; return what is given because nothing holds it back any more."""
 
 
 class ClosingNode(PortOrderNode):
@@ -17,7 +38,7 @@ class ClosingNode(PortOrderNode):
 
     is_timed = True
 
-    def __init__(self, plan: OnClose, operator: OnCloseOperator) -> None:
+    def __init__(self, plan: Plan, operator: HeldBack) -> None:
         super().__init__(plan, operator)
         self.closing = operator
 

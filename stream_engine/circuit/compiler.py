@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.instants import ChangesOperator, InstantsOperator
 from stream_engine.circuit.joins import join_operator
 from stream_engine.circuit.multiway import MultiwayWiring, multiway, shared_plans
 from stream_engine.circuit.nodes import FixpointNode, Node, OperatorNode, RemoteNode, SourceNode
+from stream_engine.circuit.stream_nodes import ChangesNode, InstantsNode, StreamWindowNode
 from stream_engine.operators.aggregate import AggregateOperator
 from stream_engine.operators.distinct import DistinctOperator
 from stream_engine.operators.filter import FilterOperator
@@ -19,6 +21,7 @@ from stream_engine.operators.rows_window import RowsWindow
 from stream_engine.operators.scan import ScanOperator
 from stream_engine.operators.session_window import SessionWindowOperator
 from stream_engine.operators.set_operation import SetOperationOperator
+from stream_engine.operators.stream_window import StreamWindowOperator
 from stream_engine.operators.top_n import TopNOperator
 from stream_engine.operators.union_all import UnionAllOperator
 from stream_engine.operators.values import ValuesOperator
@@ -40,7 +43,9 @@ from streamsql.algebra.operators import (
     SessionWindow,
     SetOperation,
     SourceKind,
+    StreamWindow,
     TopN,
+    ToStream,
     UnionAll,
     Values,
     Window,
@@ -74,8 +79,15 @@ def compile_plan(
 class _Compiler:
     """Nodes made so far, inputs before consumers, and which subplan each computes."""
 
-    def __init__(self, make_fixpoint: FixpointFactory, shared: frozenset[Plan] | None) -> None:
+    def __init__(
+        self,
+        make_fixpoint: FixpointFactory,
+        shared: frozenset[Plan] | None,
+        *,
+        instant_by_instant: bool = False,
+    ) -> None:
         self.nodes: list[Node] = []
+        self._instant_by_instant = instant_by_instant
         self._shared = shared
         self._make_fixpoint = make_fixpoint
         self._numbers: dict[Plan, int] = {}
@@ -112,6 +124,13 @@ class _Compiler:
                 return (self._on_close(plan, child), (child, progress))
             case OnClose():
                 raise InternalError("windows close over an aggregate")
+            case ToStream(query=query) if self._instant_by_instant:
+                return (ChangesNode(plan, ChangesOperator(plan.kind)), (query,))
+            case ToStream():
+                return (self._instants(plan), plan.inputs)
+            case StreamWindow(time=time):
+                window = StreamWindowOperator(time, window_operator(plan))
+                return (StreamWindowNode(plan, window), plan.inputs)
             case Join() | Filter() | Project() if (found := self._multiway(plan)) is not None:
                 return found
             case _:
@@ -126,6 +145,16 @@ class _Compiler:
         node = OperatorNode(plan, MultiJoinOperator(join))
         node.wiring = MultiwayWiring(plan, ways=len(inputs))
         return node, inputs
+
+    def _instants(self, plan: ToStream) -> Node:
+        """Return the node of a stream, with a circuit for its query inside."""
+        inner = _Compiler(
+            self._make_fixpoint,
+            None if self._shared is None else shared_plans(plan.query),
+            instant_by_instant=True,
+        )
+        output = inner.node_for(plan.query)
+        return InstantsNode(plan, InstantsOperator(plan, Circuit(inner.nodes, output)))
 
     def _on_close(self, plan: OnClose, child: Plan) -> Node:
         """Return the node of groups that close; it tells the sessions below what has closed."""
@@ -203,7 +232,7 @@ def _ordered_or_set_operator(
             return SetOperationOperator(plan)
 
 
-def window_operator(window: Window) -> TimedOperator:
+def window_operator(window: Window | StreamWindow) -> TimedOperator:
     """Return the operator of a window."""
     scan, size = window.input, window.size or 0
     match window.kind:
@@ -215,5 +244,7 @@ def window_operator(window: Window) -> TimedOperator:
             slide = window.slide
             return SteppedWindow(sliding(size, slide)) if slide else RangeWindow(size)
         case WindowKind.ROWS:
-            is_log = scan.kind == SourceKind.STREAM and not scan.key and scan.ttl is None
+            is_log = not isinstance(scan, Scan) or (
+                scan.kind == SourceKind.STREAM and not scan.key and scan.ttl is None
+            )
             return RowsWindow(size, window.partition, bounded=is_log, within=window.range)

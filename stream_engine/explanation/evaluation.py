@@ -24,6 +24,8 @@ from streamsql.algebra.operators import (
     RecursiveReference,
     RemoteSource,
     Scan,
+    StreamWindow,
+    ToStream,
     Window,
 )
 from streamsql.algebra.scalar import key_of
@@ -118,7 +120,7 @@ class Evaluation:
                 made = Relation(plan, inputs, program=program, recursion=recursion)
             case RemoteSource() | RecursiveReference():
                 raise InternalError(f"a plan to explain reads {describe(plan)}")
-            case OnClose():
+            case OnClose() | ToStream() | StreamWindow():
                 raise unexplained(plan)
             case _:
                 inputs = tuple(self._relation(child) for child in plan.inputs)

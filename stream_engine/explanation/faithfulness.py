@@ -36,7 +36,9 @@ from streamsql.algebra.operators import (
     SessionWindow,
     SetKind,
     SetOperation,
+    StreamWindow,
     TopN,
+    ToStream,
     UnionAll,
     Values,
     Window,
@@ -114,7 +116,7 @@ class _Analysis:
                 return self._of_two(plan)
             case SessionWindow():
                 return self._of_session(plan)
-            case OnClose():
+            case OnClose() | ToStream() | StreamWindow():
                 raise unexplained(plan)
             case Project():
                 return self._of_project(plan)

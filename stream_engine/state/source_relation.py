@@ -9,6 +9,7 @@ from streamsql.algebra.operators import Scan, ScanPart
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
+from streamsql.errors import InternalError
 
 TimedRow = tuple[int, Row]
 """A row with its event time in microseconds."""
@@ -72,6 +73,9 @@ class SourceRelation:
       was no reading of that site for so long by the clock here, and comes back with the next one.
 
     State: one entry per row alive (none for a log). Work per event: O(1), O(log rows) with a ttl.
+
+    Attributes:
+        follows_clock: Whether it has to be told of every step, with events or without.
     """
 
     __slots__ = (
@@ -82,6 +86,7 @@ class SourceRelation:
         "_is_keyed",
         "_key_of",
         "_keyed",
+        "follows_clock",
         "is_log",
         "scan",
     )
@@ -92,6 +97,7 @@ class SourceRelation:
         self._idle_times: dict[str, int] = {}
         self._is_keyed = bool(scan.key) or scan.part == ScanPart.PROGRESS
         self.is_log = scan.is_log
+        self.follows_clock = False
         self._keyed: dict[Row, TimedRow] = {}
         self._bag: dict[Row, dict[int, int]] = {}
         self._expiry: ExpiryQueue[Row] = ExpiryQueue()
@@ -105,6 +111,8 @@ class SourceRelation:
                 return self.apply(judged.late, now)
             case ScanPart.PROGRESS:
                 return self._progress(judged, site, now)
+            case ScanPart.EVENTS:
+                raise InternalError("the events of a source are kept by an EventLog")
 
     def _progress(self, judged: Judged, site: str, now: int) -> TimedDelta:
         """Return how the sites' rows change: each follows its watermark, and goes when idle."""

@@ -21,7 +21,9 @@ from streamsql.algebra.operators import (
     SessionWindow,
     SetOperation,
     SortKey,
+    StreamWindow,
     TopN,
+    ToStream,
     UnionAll,
     Values,
     Window,
@@ -46,7 +48,7 @@ def explain_plan(plan: Plan) -> str:
 def plan_lines(plan: Plan) -> list[str]:
     """Return the lines of `explain_plan`."""
     lines = [describe(plan)]
-    inputs = plan.inputs
+    inputs = (plan.query, *plan.inputs) if isinstance(plan, ToStream) else plan.inputs
     for number, child in enumerate(inputs):
         last = number == len(inputs) - 1
         head, rest = ("└─ ", "   ") if last else ("├─ ", "│  ")
@@ -59,6 +61,10 @@ def plan_lines(plan: Plan) -> list[str]:
 def _role(plan: Plan, number: int) -> str:
     if isinstance(plan, Fixpoint):
         return "base: " if number < len(plan.base) else "step: "
+    if isinstance(plan, ToStream):
+        if number == 0:
+            return "at each instant: "
+        return "from: " if number <= len(plan.feeds) else "until: "
     return ""
 
 
@@ -91,6 +97,10 @@ def describe(plan: Plan) -> str:
             return _time_window_text(plan)
         case OnClose(end=end):
             return f"OnClose {plan.schema.names[end]}"
+        case ToStream(kind=kind, name=name):
+            return f"{kind.capitalize()} AS {name}"
+        case StreamWindow(input=child, time=time):
+            return f"StreamWindow {child.schema.names[time]} [{window_text(plan)}]"
         case SetOperation(kind=kind, all=every):
             return f"{kind.capitalize()}{' all' if every else ''}"
         case UnionAll():
@@ -130,7 +140,9 @@ def aggregate_text(call: AggregateCall) -> str:
         distinct = "DISTINCT " if call.distinct else ""
         inner = ", ".join(map(expression_text, call.arguments))
         if call.parameter is not None:
-            inner += f", {call.parameter!r}"
+            inner += f", {call.parameter!r}{' DESC' if call.descending else ''}"
+        if call.separator:
+            inner += f", {call.separator!r}"
         text = f"{call.implementation or call.function}({distinct}{inner})"
     else:
         text = str(call.function)
@@ -154,7 +166,7 @@ def duration_text(micros: int) -> str:
     return f"{micros} us"
 
 
-def window_text(window: Window) -> str:
+def window_text(window: Window | StreamWindow) -> str:
     """Return a window as written between brackets."""
     names = window.input.schema.names
     head = ""

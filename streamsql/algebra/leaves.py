@@ -42,14 +42,28 @@ class ScanPart(enum.StrEnum):
     ROWS: its contents. LATE: the events that came after their time had passed, as a log. PROGRESS:
     one row per site with readings, (site, watermark): no accepted event will be older. There a ttl
     is for how long a site may be idle, by its clock, before its row goes and holds back nobody.
+    EVENTS: every accepted event, as a log, with when and in which order it counts (see
+    `EVENT_COLUMNS`).
+
+    Without a lateness PROGRESS and EVENTS go by the site's clock: an event counts at its event
+    time, or at the clock of the step before if that, or an earlier event's, was later already.
     """
 
     ROWS = "rows"
     LATE = "late"
     PROGRESS = "progress"
+    EVENTS = "events"
 
 
 PROGRESS_COLUMNS = Schema.of(("site", DataType.TEXT), ("watermark", DataType.TIMESTAMP))
+EVENT_COLUMNS = Schema.of(
+    ("instant", DataType.TIMESTAMP),
+    ("sequence", DataType.INTEGER),
+    ("withdrawn", DataType.BOOLEAN),
+    ("event_time", DataType.TIMESTAMP),
+)
+"""What stands before the columns of a source in its EVENTS: when an event counts, which of its site
+it is at that (0 where arrival says nothing), whether it is a withdrawal, and its event time."""
 
 
 class Scan(msgspec.Struct, frozen=True, tag="scan"):
@@ -84,14 +98,21 @@ class Scan(msgspec.Struct, frozen=True, tag="scan"):
 
     @property
     def schema(self) -> Schema:
-        """The declared columns; of the progress, a site and its watermark."""
-        return PROGRESS_COLUMNS if self.part == ScanPart.PROGRESS else self.columns
+        """The declared columns, behind those of its part."""
+        match self.part:
+            case ScanPart.PROGRESS:
+                return PROGRESS_COLUMNS
+            case ScanPart.EVENTS:
+                return EVENT_COLUMNS + self.columns
+            case _:
+                return self.columns
 
     @property
     def is_log(self) -> bool:
         """Whether what arrives is passed on and not kept."""
         bag = self.kind == SourceKind.STREAM and not self.key and self.ttl is None
-        return self.part == ScanPart.LATE or (bag and self.part == ScanPart.ROWS)
+        logged = self.part in (ScanPart.LATE, ScanPart.EVENTS)
+        return logged or (bag and self.part == ScanPart.ROWS)
 
     @property
     def inputs(self) -> tuple[()]:

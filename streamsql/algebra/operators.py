@@ -15,6 +15,7 @@ from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
 from streamsql.algebra.choices import AggregateSelection, Best, RecursionChoice
 from streamsql.algebra.expressions import Column, Expression, columns_of
 from streamsql.algebra.leaves import (
+    EVENT_COLUMNS,
     PROGRESS_COLUMNS,
     RecursiveReference,
     RemoteSource,
@@ -55,6 +56,9 @@ __all__ = [
     "SetOperation",
     "SortKey",
     "SourceKind",
+    "StreamKind",
+    "StreamWindow",
+    "ToStream",
     "TopN",
     "UnionAll",
     "Values",
@@ -65,6 +69,7 @@ __all__ = [
     "refers_to",
     "transform_up",
     "walk_plan",
+    "walk_relation",
     "with_inputs",
 ]
 
@@ -96,6 +101,14 @@ class SetKind(enum.StrEnum):
 
     INTERSECT = "INTERSECT"
     EXCEPT = "EXCEPT"
+
+
+class StreamKind(enum.StrEnum):
+    """CQL's operators from relations to streams."""
+
+    ISTREAM = "ISTREAM"
+    DSTREAM = "DSTREAM"
+    RSTREAM = "RSTREAM"
 
 
 class SortKey(msgspec.Struct, frozen=True):
@@ -373,6 +386,80 @@ class OnClose(_Binary, frozen=True, tag="on_close"):
         return self.left.schema
 
 
+class ToStream(msgspec.Struct, frozen=True, tag="to_stream"):
+    """What happens to a relation, instant by instant, as a stream that is only added to.
+
+    Let R(t) be the relation of `query` at time t over the events that count by then. At each
+    instant t that is final ISTREAM gives R(t) - R(before t), DSTREAM R(before t) - R(t), as bags,
+    and RSTREAM, if these differ, all of R(t); every row with t behind it. Instants before the least
+    watermark of all sources are final: nothing that arrives can change them. Until each source has
+    a watermark none is.
+
+    `query` is no input: it is evaluated once per instant. Stored tables in it count as they are
+    when an instant is worked on, and make no instants.
+
+    Attributes:
+        kind: Which of the three.
+        query: Closed; its sources are `scans`.
+        scans: The distinct scans in the query, of streams and tables.
+        feeds: Per scan its EVENTS; of a table its rows.
+        progress: Per stream (site, watermark) of every site that reads it.
+        name: Of the column with the instant.
+    """
+
+    kind: StreamKind
+    query: "Plan"
+    scans: tuple[Scan, ...]
+    feeds: tuple["Plan", ...]
+    progress: tuple["Plan", ...]
+    name: str = "ts"
+
+    def __post_init__(self) -> None:
+        """Refuse feeds that do not fit the scans."""
+        require(len(self.scans) == len(self.feeds), "one feed per scan")
+        for scan, feed in zip(self.scans, self.feeds, strict=True):
+            before = 0 if scan.kind == SourceKind.TABLE else len(EVENT_COLUMNS)
+            require(feed.schema.dtypes[before:] == scan.schema.dtypes, "feed columns")
+        for part in self.progress:
+            require(part.schema.dtypes == PROGRESS_COLUMNS.dtypes, "progress columns")
+
+    @property
+    def schema(self) -> Schema:
+        """The query's columns and the instant."""
+        return self.query.schema + Schema((Field(self.name, DataType.TIMESTAMP),))
+
+    @property
+    def inputs(self) -> tuple["Plan", ...]:
+        """Feeds, then progress."""
+        return self.feeds + self.progress
+
+
+class StreamWindow(_Unary, frozen=True, tag="stream_window"):
+    """A CQL window over a stream that a query gives; means what `Window` means over a scan.
+
+    Attributes:
+        input: A stream: rows are only added to it.
+        time: Position of the event time.
+        kind: RANGE, ROWS or NOW.
+    """
+
+    time: int
+    kind: WindowKind
+    size: int | None = None
+    slide: int | None = None
+    partition: tuple[int, ...] = ()
+    range: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that make no sense."""
+        width = len(self.input.schema)
+        require(all(0 <= p < width for p in (self.time, *self.partition)), "window columns")
+        require(self.range is None or (self.range > 0 and self.kind == WindowKind.ROWS), "range")
+        sized = self.kind in (WindowKind.RANGE, WindowKind.ROWS)
+        require(sized == (self.size is not None and self.size > 0), "window size")
+        require(self.slide is None or self.slide > 0, "window slide")
+
+
 class SetOperation(_Binary, frozen=True, tag="set_operation"):
     """INTERSECT and EXCEPT of inputs of equal types; NULLs are equal.
 
@@ -470,6 +557,8 @@ Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)
     HopWindow,
     SessionWindow,
     OnClose,
+    ToStream,
+    StreamWindow,
     SetOperation,
     UnionAll,
     Fixpoint,
@@ -502,6 +591,9 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
             return msgspec.structs.replace(plan, left=inputs[0], right=inputs[1])
         case UnionAll():
             return UnionAll(inputs)
+        case ToStream(feeds=feeds):
+            count = len(feeds)
+            return msgspec.structs.replace(plan, feeds=inputs[:count], progress=inputs[count:])
         case Fixpoint(base=base):
             return msgspec.structs.replace(plan, base=inputs[: len(base)], step=inputs[len(base) :])
         case _:
@@ -519,6 +611,13 @@ def walk_plan(plan: Plan) -> Iterator[Plan]:
     yield plan
     for child in plan.inputs:
         yield from walk_plan(child)
+
+
+def walk_relation(plan: Plan) -> Iterator[Plan]:
+    """Yield every node that is evaluated, parents first: of a stream its query, not its inputs."""
+    yield plan
+    for child in (plan.query,) if isinstance(plan, ToStream) else plan.inputs:
+        yield from walk_relation(child)
 
 
 def refers_to(plan: Plan, name: str) -> bool:

@@ -19,7 +19,9 @@ from streamsql.algebra.operators import (
     RecursiveReference,
     SessionWindow,
     SetOperation,
+    StreamWindow,
     TopN,
+    ToStream,
     UnionAll,
     identity_columns,
     is_open,
@@ -215,7 +217,7 @@ def _why_not_monotone(plan: Plan, name: str) -> tuple[str, str]:
                 f"{plan.kind} over the recursive relation",
                 f"apply it to the finished {name} in the query after WITH",
             )
-        case HopWindow() | SessionWindow() | OnClose():
+        case HopWindow() | SessionWindow() | OnClose() | ToStream() | StreamWindow():
             return (
                 "a window over the recursive relation",
                 "put the window on the streams that the recursion reads",

@@ -74,7 +74,7 @@ def _closing(plan: Aggregate, place: Span, catalog: Catalog) -> Plan:
 
             progress = [
                 msgspec.structs.replace(
-                    scan, part=ScanPart.PROGRESS, ttl=_idle(catalog, scan.source)
+                    scan, part=ScanPart.PROGRESS, ttl=idle_time(catalog, scan.source)
                 )
                 for scan in logs.values()
             ]
@@ -88,7 +88,8 @@ def _closing(plan: Aggregate, place: Span, catalog: Catalog) -> Plan:
     )
 
 
-def _idle(catalog: Catalog, source: str) -> int:
+def idle_time(catalog: Catalog, source: str) -> int:
+    """Return for how long a site may be without a reading of a source, in microseconds."""
     found = catalog.find(source)
     text = found.option("idle") if isinstance(found, SourceDefinition) else None
     return DEFAULT_IDLE if text is None else parse_duration(text) or DEFAULT_IDLE

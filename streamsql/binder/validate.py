@@ -11,6 +11,7 @@ from streamsql.algebra.operators import (
     Scan,
     SessionWindow,
     SourceKind,
+    ToStream,
     Window,
     WindowKind,
 )
@@ -78,6 +79,9 @@ def _finding_data(finding: Finding) -> dict[str, str]:
 def _states(plan: Plan, *, closes: bool) -> list[State]:
     if isinstance(plan, OnClose):
         return _states(plan.left, closes=True)
+    if isinstance(plan, ToStream):
+        kept = ("events until every site has passed their instant",)
+        return [*_states(plan.query, closes=False), State(describe(plan), kept, bounded=True)]
     found = []
     if isinstance(plan, STATEFUL):
         leaves = list(dict.fromkeys(leaf for child in plan.inputs for leaf in streams(child)))

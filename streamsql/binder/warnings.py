@@ -24,7 +24,10 @@ from streamsql.algebra.operators import (
     SessionWindow,
     SetOperation,
     SourceKind,
+    StreamKind,
+    StreamWindow,
     TopN,
+    ToStream,
     Values,
     Window,
     WindowKind,
@@ -42,8 +45,8 @@ class Finding:
     """Something that is probably not meant.
 
     Attributes:
-        kind: "unbounded state", "unbounded join", "unbounded groups", "windows never close",
-            "cross product", "rows between windows" or "window beyond ttl".
+        kind: "unbounded state", "unbounded join", "unbounded groups", "unbounded output",
+            "windows never close", "cross product", "rows between windows" or "window beyond ttl".
         operator: The operator as EXPLAIN shows it.
         message: What happens.
         fix: What to write instead; empty where that depends on what is meant.
@@ -77,6 +80,10 @@ def _visit(plan: Plan, *, closes: bool) -> Iterator[Finding]:
         case OnClose(left=left):
             # The right side is one row per site.
             yield from _visit(left, closes=True)
+            return
+        case ToStream(query=query):
+            yield from _repeated(plan)
+            yield from _visit(query, closes=False)
             return
         case Join():
             yield from _cross_product(plan)
@@ -142,6 +149,7 @@ def _unbounded(node: Stateful) -> Iterator[Finding]:
     ]
     scans = list(dict.fromkeys(scan for side in sides for scan in side))
     if not scans:
+        yield from _unbounded_streams(node)
         return
     names = " and ".join(dict.fromkeys(scan.source for scan in scans))
     word = operator_word(node)
@@ -172,6 +180,38 @@ def _unbounded(node: Stateful) -> Iterator[Finding]:
                 f"{word} keeps every row of {scan.source} for ever",
                 f"write {_windowed([scan])}, or create the source WITH (ttl = '90 s')",
             )
+
+
+def _unbounded_streams(node: Stateful) -> Iterator[Finding]:
+    """Return what an operator keeps of the streams that queries give."""
+    for stream in dict.fromkeys(kept_streams(node)):
+        yield Finding(
+            "unbounded state",
+            describe(node),
+            f"{operator_word(node)} keeps every row of {stream.kind}(…) for ever",
+            f"put a window behind it: ({stream.kind}(…)) [RANGE 10 MINUTES]",
+        )
+
+
+def kept_streams(node: Plan) -> Iterator[ToStream]:
+    """Yield the streams of queries whose rows reach an operator with no window between."""
+    for child in node.inputs:
+        if isinstance(child, ToStream):
+            yield child
+        elif not isinstance(child, (OnClose, StreamWindow, *STATEFUL)):
+            yield from kept_streams(child)
+
+
+def _repeated(stream: ToStream) -> Iterator[Finding]:
+    """Warn of a relation that grows for ever and is given again whenever it grows."""
+    names = [_scan_of(leaf).source for leaf in streams(stream.query) if is_unbounded(leaf)]
+    if stream.kind == StreamKind.RSTREAM and names:
+        yield Finding(
+            "unbounded output",
+            describe(stream),
+            f"RSTREAM gives every row of {names[0]} again at each change, and there are ever more",
+            f"write {names[0]} [RANGE 10 MINUTES], or ISTREAM for the new rows only",
+        )
 
 
 def _never_closes(operator: str, window: HopWindow | SessionWindow, scan: Scan) -> Finding:
@@ -244,7 +284,7 @@ def streams(plan: Plan) -> Iterator[Scan | Window]:
     match plan:
         case Scan() | Window():
             yield plan
-        case OnClose():
+        case OnClose() | ToStream() | StreamWindow():
             return
         case _ if isinstance(plan, STATEFUL):
             return

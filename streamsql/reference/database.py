@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from streamsql.algebra.operators import Scan, ScanPart, Window, WindowKind
+from streamsql.algebra.operators import Scan, ScanPart, StreamWindow, Window, WindowKind
 from streamsql.data.delta import sort_key
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS, Row
 
 TimedRow = tuple[int, Row]
+_BEGINNING = -(2**62)
 
 
 class Database:
@@ -22,14 +23,35 @@ class Database:
         1
     """
 
-    def __init__(self) -> None:
-        self._events: dict[str, list[tuple[str, SourceEvent]]] = {}
-        self._appends: list[tuple[str, list[SourceEvent], str]] = []
+    def __init__(self, known_to: int | None = None) -> None:
+        """Begin without events.
 
-    def append(self, source: str, events: list[SourceEvent], site: str = "") -> None:
-        """Record events of a source that a site has taken in."""
+        Args:
+            known_to: All events that count up to this instant will be here; None: not known.
+        """
+        self.known_to = known_to
+        self._events: dict[str, list[tuple[str, SourceEvent]]] = {}
+        self._clocks: dict[str, list[int]] = {}
+        self._appends: list[tuple[str, list[SourceEvent], str, int]] = []
+
+    def append(
+        self, source: str, events: list[SourceEvent], site: str = "", clock: int = _BEGINNING
+    ) -> None:
+        """Record events of a source that a site has taken in.
+
+        Args:
+            source: Its name.
+            events: In order of arrival.
+            site: Who has taken them in.
+            clock: The site's clock before, which only sources without a watermark look at.
+        """
         self._events.setdefault(source, []).extend((site, event) for event in events)
-        self._appends.append((source, events, site))
+        self._clocks.setdefault(source, []).extend([clock] * len(events))
+        self._appends.append((source, events, site, clock))
+
+    def clocks(self, source: str) -> list[int]:
+        """Return the clock before each event, in order of arrival."""
+        return self._clocks.get(source, [])
 
     @property
     def appends(self) -> int:
@@ -38,7 +60,7 @@ class Database:
 
     def upto(self, count: int) -> "Database":
         """Return the database after its first moments."""
-        result = Database()
+        result = Database(self.known_to)
         for append in self._appends[:count]:
             result.append(*append)
         return result
@@ -82,6 +104,10 @@ def contents(scan: Scan, database: Database, now: int) -> list[TimedRow]:
     Keyed: the newest row per key. A row with a ttl is there while ts + ttl > now.
     """
     judged = database.judged(scan)
+    if scan.part == ScanPart.EVENTS:
+        return _counted(scan, judged.accepted, database)
+    if scan.part == ScanPart.PROGRESS and scan.lateness is None:
+        return [(now, ("", now))]  # of a site's clock there is one here
     if scan.part == ScanPart.PROGRESS:
         return [(mark, (site, mark)) for site, mark in judged.watermarks.items()]
     if scan.part == ScanPart.LATE:
@@ -90,6 +116,20 @@ def contents(scan: Scan, database: Database, now: int) -> list[TimedRow]:
     if scan.ttl is None:
         return rows
     return [(ts, row) for ts, row in rows if ts + scan.ttl > now]
+
+
+def _counted(scan: Scan, events: list[SourceEvent], database: Database) -> list[TimedRow]:
+    """Return when and in which order each event counts, behind it its time and its row."""
+    if scan.lateness is not None:
+        return [(e.ts, (e.ts, 0, e.delete, e.ts, *e.row)) for e in events]
+    rows: list[TimedRow] = []
+    instant = _BEGINNING
+    for number, (clock, event) in enumerate(
+        zip(database.clocks(scan.source), events, strict=True), start=1
+    ):
+        instant = max(instant, clock, event.ts)
+        rows.append((instant, (instant, number, event.delete, event.ts, *event.row)))
+    return rows
 
 
 def _newest_per_key(scan: Scan, events: list[SourceEvent]) -> list[TimedRow]:
@@ -119,7 +159,11 @@ def _bag(events: list[SourceEvent]) -> list[TimedRow]:
 
 def windowed(window: Window, database: Database, now: int) -> list[Row]:
     """Return the rows a window holds at time `now`."""
-    rows = contents(window.input, database, now)
+    return in_window(window, contents(window.input, database, now), now)
+
+
+def in_window(window: Window | StreamWindow, rows: list[TimedRow], now: int) -> list[Row]:
+    """Return those of some rows that a window over them holds at time `now`."""
     match window.kind:
         case WindowKind.UNBOUNDED:
             return [row for _, row in rows]
@@ -134,7 +178,7 @@ def windowed(window: Window, database: Database, now: int) -> list[Row]:
             return [row for ts, row in kept if since is None or ts > since]
 
 
-def _in_range(window: Window, rows: list[TimedRow], now: int) -> list[Row]:
+def _in_range(window: Window | StreamWindow, rows: list[TimedRow], now: int) -> list[Row]:
     size = window.size or 0
     if window.slide is None:
         return [row for ts, row in rows if ts > now - size]
@@ -142,7 +186,7 @@ def _in_range(window: Window, rows: list[TimedRow], now: int) -> list[Row]:
     return [row for ts, row in rows if boundary - size < ts <= boundary]
 
 
-def _last_rows(window: Window, rows: list[TimedRow]) -> list[TimedRow]:
+def _last_rows(window: Window | StreamWindow, rows: list[TimedRow]) -> list[TimedRow]:
     partitions: dict[Row, list[TimedRow]] = {}
     for ts, row in rows:
         key = tuple(row[position] for position in window.partition)

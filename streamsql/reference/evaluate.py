@@ -21,7 +21,9 @@ from streamsql.algebra.operators import (
     Scan,
     SessionWindow,
     SetOperation,
+    StreamWindow,
     TopN,
+    ToStream,
     UnionAll,
     Values,
     Window,
@@ -30,11 +32,12 @@ from streamsql.algebra.operators import (
 )
 from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
 from streamsql.data.delta import Delta, expand, from_rows, sort_key
-from streamsql.data.types import Row
-from streamsql.errors import RecursionLimitError
+from streamsql.data.types import Row, Value
+from streamsql.errors import InternalError, RecursionLimitError
 from streamsql.reference.aggregates import aggregate
 from streamsql.reference.closing import closings
-from streamsql.reference.database import Database, contents, windowed
+from streamsql.reference.database import Database, contents, in_window, windowed
+from streamsql.reference.instants import stream_rows
 from streamsql.reference.ordering import as_of, top
 from streamsql.reference.sets import combined
 from streamsql.reference.time_windows import hops, sessions
@@ -95,6 +98,11 @@ class _Evaluation:
                 return as_of(plan, *both) if isinstance(plan, AsOfJoin) else combined(plan, *both)
             case OnClose():
                 return self._on_close(plan, recursive)
+            case ToStream():
+                return self._to_stream(plan, recursive)
+            case StreamWindow(input=child, time=time):
+                timed = [(_time(row[time]), row) for row in self.rows(child, recursive)]
+                return in_window(plan, timed, self.now)
             case TopN() | HopWindow() | SessionWindow():
                 return self._timed_or_ordered(plan, self.rows(plan.input, recursive))
             case Fixpoint():
@@ -139,6 +147,15 @@ class _Evaluation:
             for closing in closings(plan, self.database, progress)
             for row in closing.rows(plan.end, at(closing.database).rows(plan.left, recursive))
         ]
+
+    def _to_stream(self, plan: ToStream, recursive: Relations) -> list[Row]:
+        feeds = [self.rows(feed, recursive) for feed in plan.feeds]
+        known_to = self.database.known_to
+        if known_to is not None:
+            return stream_rows(plan, feeds, known_to + 1, evaluate)
+        marks = [[_time(row[1]) for row in self.rows(p, recursive)] for p in plan.progress]
+        final = min(map(min, marks)) if marks and all(marks) else None
+        return stream_rows(plan, feeds, final, evaluate)
 
     def _join(self, join: Join, recursive: Relations) -> list[Row]:
         left_key = key_of(tuple(left for left, _ in join.keys))
@@ -210,6 +227,13 @@ class _Evaluation:
             return Values(tuple(self.rows(plan, recursive)), plan.schema)
         inputs = tuple(self._folded(child, name, recursive) for child in plan.inputs)
         return with_inputs(plan, inputs)
+
+
+def _time(value: Value) -> int:
+    """Return the event time of a row of a stream, which always has one."""
+    if not isinstance(value, int):
+        raise InternalError("a row of a stream has no time")
+    return value
 
 
 def best_rows(selection: AggregateSelection, rows: set[Row]) -> set[Row]:

@@ -1,0 +1,252 @@
+"""ISTREAM, DSTREAM and RSTREAM: a query run instant by instant behind the watermark."""
+
+from heapq import heappop, heappush
+from typing import Any
+
+from stream_engine.circuit.circuit import Circuit
+from stream_engine.state.source_relation import SourceRelation, TimedDelta
+from streamsql.algebra.operators import SourceKind, StreamKind, ToStream
+from streamsql.data.delta import Delta, accumulate, sort_key
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.errors import InternalError
+
+_Feed = tuple[int, Row]
+"""The number of a scan and a row of its events."""
+
+
+class ChangesOperator:
+    """What the changes of a relation add to its stream; they come one instant after the other.
+
+    State: for RSTREAM the rows of the query. Work: O(1) a changed row, for RSTREAM O(rows).
+    """
+
+    def __init__(self, kind: StreamKind) -> None:
+        self._kind = kind
+        self._relation: Delta = {}
+
+    def initial(self) -> Delta:
+        """Return nothing."""
+        return {}
+
+    def apply(self, _port: int, _delta: Delta) -> Delta:
+        """Refuse: a change needs its instant.
+
+        Raises:
+            InternalError: Always.
+        """
+        raise InternalError("a change of a stream needs its instant")
+
+    def at(self, instant: int, changed: Delta, *, first: bool) -> Delta:
+        """Return what the change of the query at an instant adds to the stream.
+
+        Args:
+            instant: Of the change.
+            changed: The change.
+            first: Whether it is what the query holds before all instants.
+        """
+        if self._kind == StreamKind.RSTREAM:
+            accumulate(self._relation, changed)
+        if first:
+            return {}
+        match self._kind:
+            case StreamKind.ISTREAM:
+                return {(*row, instant): w for row, w in changed.items() if w > 0}
+            case StreamKind.DSTREAM:
+                return {(*row, instant): -w for row, w in changed.items() if w < 0}
+            case StreamKind.RSTREAM:
+                shown = self._relation if changed else {}
+                return {(*row, instant): w for row, w in shown.items()}
+
+    def state_rows(self) -> int:
+        """Return the rows of the query that it remembers."""
+        return len(self._relation)
+
+
+class InstantsOperator:
+    """A circuit of its own, to which events are given in the order of their instants.
+
+    Ports are the feeds, then the progress of each stream. Events wait until the least watermark of
+    all sites has passed their instant; then the circuit is stepped through every instant before
+    it: those of events, and those at which rows expire or windows move. What changes at an instant
+    is given once, with the instant, and never taken back. An event that comes for an instant that
+    is over (of a site that was away) changes nothing any more and is counted.
+
+    State: the events that wait, what the query remembers, and for RSTREAM its rows. Work: that of
+    the query per instant, and O(log instants) for each.
+
+        events     (1, a) (3, b)    watermark 2 → 5      ISTREAM(SELECT * FROM s [RANGE 3])
+        output     (a, 1)           (b, 3)
+
+    Attributes:
+        too_late: Events that came for an instant that was over.
+        held_until: Time at which it is held no longer, or None: not held, or without end.
+    """
+
+    def __init__(self, plan: ToStream, circuit: Circuit) -> None:
+        """Begin before all events.
+
+        Args:
+            plan: The operator.
+            circuit: Of its query; never stepped.
+        """
+        self._changes = ChangesOperator(plan.kind)
+        self._circuit = circuit
+        self._scans = plan.scans
+        self._relations = [SourceRelation(scan) for scan in plan.scans]
+        self._is_table = [scan.kind == SourceKind.TABLE for scan in plan.scans]
+        self._tables: dict[int, Delta] = {}
+        self._waiting: dict[int, dict[_Feed, int]] = {}
+        self._instants: list[int] = []
+        self._marks: list[Delta] = [{} for _ in plan.progress]
+        self._heard = [False for _ in plan.progress]
+        self._over: int | None = None
+        self._begun = False
+        self._held = False
+        self._wait: int | None = None
+        self.held_until: int | None = None
+        self.too_late = 0
+
+    def initial(self) -> Delta:
+        """Return nothing: an instant must be over first."""
+        return {}
+
+    def apply(self, port: int, delta: Delta) -> Delta:
+        """Take events, a table's change, or the sites' progress; return what has become final.
+
+        In a step events and tables have to come before the progress that ends their instants.
+        """
+        scans = len(self._scans)
+        if port >= scans:
+            marks = self._marks[port - scans]
+            accumulate(marks, delta)
+            self._heard[port - scans] = self._heard[port - scans] or bool(marks)
+            return {} if self._held else self._advance()
+        if self._is_table[port]:
+            accumulate(self._tables.setdefault(port, {}), delta)
+            return {}
+        self._wait_for(port, delta)
+        return {}
+
+    def state_rows(self) -> int:
+        """Return the events that wait and what the query remembers."""
+        inside = sum(node.state_rows() for node in self._circuit.nodes)
+        kept = sum(map(len, self._relations))
+        return sum(map(len, self._waiting.values())) + inside + kept + self._changes.state_rows()
+
+    # --- waiting for all sites, as windows that close do ------------------------------------------
+
+    @property
+    def closed(self) -> int | None:
+        """The watermark: instants before it are over. None before the first."""
+        return self._over
+
+    @property
+    def is_held(self) -> bool:
+        """Whether no instant ends whatever the watermark says."""
+        return self._held
+
+    def hold(self, wait: int | None) -> None:
+        """Let no instant end until `release`, or for so long after the next step.
+
+        Args:
+            wait: Microseconds, or None: until it is released.
+        """
+        self._held, self._wait, self.held_until = True, wait, None
+
+    def release(self) -> None:
+        """Let instants end again, from the next step on."""
+        self._wait, self.held_until = 0, None
+
+    def at(self, now: int) -> Delta:
+        """Take in the time; return what is final because nothing holds it back any more."""
+        if not self._held:
+            return {}
+        if self._wait is not None:
+            self.held_until, self._wait = now + self._wait, None
+        if self.held_until is None or now < self.held_until:
+            return {}
+        self._held, self.held_until = False, None
+        return self._advance()
+
+    # --- instants ---------------------------------------------------------------------------------
+
+    def _wait_for(self, port: int, delta: Delta) -> None:
+        over, waiting = self._over, self._waiting
+        for row, weight in delta.items():
+            instant: Any = row[0]
+            if over is not None and instant < over:
+                self.too_late += max(weight, 0)
+                continue
+            events = waiting.get(instant)
+            if events is None:
+                events = waiting[instant] = {}
+                heappush(self._instants, instant)
+            feed = (port, row)
+            count = events.get(feed, 0) + weight
+            if count:
+                events[feed] = count
+            else:
+                del events[feed]  # the site it came from is gone
+
+    def _advance(self) -> Delta:
+        if not all(self._heard):
+            return {}
+        marks: list[Any] = [mark for rows in self._marks for _site, mark in rows]
+        least = min(marks, default=None)
+        if least is None or (self._over is not None and least <= self._over):
+            return {}
+        self._over = least
+        result: Delta = {}
+        while (instant := self._next()) is not None and instant < least:
+            self._step(instant, result)
+        return result
+
+    def _next(self) -> int | None:
+        """Return the next instant at which something may happen."""
+        times = [relation.next_expiry() for relation in self._relations]
+        times.append(self._circuit.next_wakeup())
+        times.append(self._instants[0] if self._instants else None)
+        return min([time for time in times if time is not None], default=None)
+
+    def _step(self, instant: int, result: Delta) -> None:
+        if not self._begun:
+            self._begun = True
+            before = self._circuit.step(self._stored(), {}, instant - 1)
+            self._changes.at(instant - 1, before, first=True)
+        sources = self._stored()
+        sources.update(self._due(instant))
+        changed = self._circuit.step(sources, {}, instant)
+        result.update(self._changes.at(instant, changed, first=False))
+
+    def _stored(self) -> dict[Any, TimedDelta]:
+        """Return what has changed in stored tables."""
+        tables, self._tables = self._tables, {}
+        return {
+            self._scans[number]: {(0, row): weight for row, weight in delta.items()}
+            for number, delta in tables.items()
+        }
+
+    def _due(self, instant: int) -> dict[Any, TimedDelta]:
+        """Return how the sources change at an instant: events in order, and expiry."""
+        events: dict[int, list[Row]] = {}
+        while self._instants and self._instants[0] <= instant:
+            waiting = self._waiting.pop(heappop(self._instants))
+            for (number, row), weight in waiting.items():
+                events.setdefault(number, []).extend([row] * weight)
+        sources: dict[Any, TimedDelta] = {}
+        for number, relation in enumerate(self._relations):
+            arrived = events.get(number)
+            expiry = relation.next_expiry()
+            if arrived is None and (expiry is None or expiry > instant):
+                continue
+            taken = [_event(row) for row in sorted(arrived or (), key=sort_key)]
+            delta = relation.apply(taken, instant)
+            if delta:
+                sources[self._scans[number]] = delta
+        return sources
+
+
+def _event(row: Row) -> SourceEvent:
+    _instant, _sequence, withdrawn, ts, *values = row
+    return SourceEvent(tuple(values), int(ts or 0), delete=bool(withdrawn))

@@ -1,0 +1,75 @@
+"""Which relations are streams: rows are added to them, and none is ever taken away."""
+
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import (
+    Distinct,
+    Filter,
+    HopWindow,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    Scan,
+    ScanPart,
+    SourceKind,
+    ToStream,
+    UnionAll,
+    Window,
+    WindowKind,
+)
+
+
+def is_stream(plan: Plan) -> bool:
+    """Whether a plan gives a stream whose rows it does not remember."""
+    match plan:
+        case ToStream():
+            return True
+        case Scan(part=part):
+            return part == ScanPart.EVENTS
+        case Filter(input=child) | Project(input=child):
+            return is_stream(child)
+        case UnionAll(branches=branches):
+            return all(map(is_stream, branches))
+        case _:
+            return False
+
+
+def stream_time(plan: Plan) -> int | None:
+    """Return the position of the instant in the rows of ISTREAM, DSTREAM or RSTREAM, or None."""
+    match plan:
+        case ToStream():
+            return len(plan.schema) - 1
+        case Filter(input=child):
+            return stream_time(child)
+        case Project(input=child, expressions=expressions):
+            time = stream_time(child)
+            shown = (
+                position
+                for position, expression in enumerate(expressions)
+                if isinstance(expression, Column) and expression.position == time
+            )
+            return next(shown, None)
+        case UnionAll(branches=branches):
+            times = set(map(stream_time, branches))
+            return times.pop() if len(times) == 1 else None
+        case _:
+            return None
+
+
+def is_monotone(plan: Plan) -> bool:
+    """Whether rows only come and never leave, so that CQL takes the relation for a stream."""
+    match plan:
+        case Scan():
+            return plan.kind == SourceKind.STREAM and plan.is_log
+        case Window(kind=kind, input=scan):
+            return kind == WindowKind.UNBOUNDED and is_monotone(scan)
+        case ToStream():
+            return True
+        case Filter(input=child) | Project(input=child) | Distinct(input=child):
+            return is_monotone(child)
+        case HopWindow(input=child):
+            return is_monotone(child)
+        case Join(kind=JoinKind.INNER | JoinKind.SEMI) | UnionAll():
+            return all(map(is_monotone, plan.inputs))
+        case _:
+            return False
