@@ -73,6 +73,14 @@ def _lower_further(call: AggregateCall, arguments: list[Column]) -> LoweredAggre
         case AggregateFunction.PERCENTILE_CONT:
             fraction = 0.5 if call.parameter is None else call.parameter
             return _of_values(call, arguments[0], holistic.percentile, [fn.lit(fraction)])
+        case AggregateFunction.STRING_AGG:
+            return _of_values(call, arguments[0], holistic.joined, [fn.lit(call.separator)])
+        case AggregateFunction.PERCENTILE_DISC:
+            written = repr(0.5 if call.parameter is None else call.parameter)
+            parameters = [fn.lit(written), fn.lit(call.descending)]
+            return _of_values(call, arguments[0], holistic.discrete_percentile, parameters)
+        case AggregateFunction.MODE:
+            return _of_values(call, arguments[0], holistic.mode, [])
         case AggregateFunction.VAR_SAMP | AggregateFunction.VAR_POP:
             sample = fn.lit(call.function == AggregateFunction.VAR_SAMP)
             return _of_values(call, arguments[0], holistic.variance, [sample])

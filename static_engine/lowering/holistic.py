@@ -6,6 +6,8 @@ of one type and none is NULL.
 
 import json
 import math
+from collections import Counter
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -58,3 +60,29 @@ def array_text(values: list[Any] | None) -> str | None:
         return None
     plain = [value + 0.0 if isinstance(value, float) else value for value in values]
     return json.dumps(sorted(plain), separators=(",", ":"), ensure_ascii=False)
+
+
+def joined(values: list[str] | None, separator: str) -> str | None:
+    """Return the texts in their order with the separator between them."""
+    return separator.join(sorted(values)) if values else None
+
+
+def discrete_percentile(values: list[Any] | None, fraction: str, descending: bool) -> Any:
+    """Return the first value in order of which at least the fraction are not after it.
+
+    Args:
+        values: Of one type.
+        fraction: A decimal number from 0 to 1.
+        descending: In order from the greatest.
+    """
+    if not values:
+        return None
+    exact = Decimal(fraction) * len(values)
+    nth = max(int(exact.to_integral_value(ROUND_CEILING)), 1)
+    return sorted(values)[len(values) - nth if descending else nth - 1]
+
+
+def mode(values: list[Any] | None) -> Any:
+    """Return the value that comes most often, ties by least value."""
+    counts = Counter(values or ())
+    return min(counts, key=lambda value: (-counts[value], value)) if counts else None

@@ -14,7 +14,9 @@ from typing import Any
 from stream_engine.operators.accumulator import Accumulator, Changes
 from stream_engine.operators.array_aggregate import ArrayAggregate
 from stream_engine.operators.boolean_aggregate import BooleanAggregate
-from stream_engine.operators.percentile import Percentile
+from stream_engine.operators.mode import Mode
+from stream_engine.operators.percentile import DiscretePercentile, Percentile
+from stream_engine.operators.string_aggregate import StringAggregate
 from stream_engine.operators.user_aggregate import UserAccumulator
 from stream_engine.operators.variance import Variance
 from stream_engine.state.ranked_order import RankedOrder
@@ -263,6 +265,12 @@ def accumulator_for(call: AggregateCall, position: int) -> Accumulator:
             inner = Percentile(position, 0.5 if call.parameter is None else call.parameter)
         case F.ARRAY_AGG:
             inner = ArrayAggregate(position, call.arguments[0].dtype)
+        case F.PERCENTILE_DISC:
+            inner = DiscretePercentile(position, call)
+        case F.MODE:
+            inner = Mode(position)
+        case F.STRING_AGG:
+            inner = StringAggregate(position, call.separator)
         case F.SUM | F.AVG:
             double = call.arguments[0].dtype == DataType.DOUBLE
             inner = Sum(position, double=double, mean=function == F.AVG)

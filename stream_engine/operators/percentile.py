@@ -1,10 +1,11 @@
-"""PERCENTILE_CONT and MEDIAN over an ordered multiset with ranks."""
+"""PERCENTILE_CONT, MEDIAN and PERCENTILE_DISC over an ordered multiset with ranks."""
 
 import math
 from typing import Any
 
 from stream_engine.operators.accumulator import Changes
 from stream_engine.state.ranked_order import RankedOrder
+from streamsql.algebra.aggregates import AggregateCall, discrete_place
 from streamsql.algebra.scalar import in_range
 from streamsql.data.types import Value
 
@@ -47,3 +48,18 @@ class Percentile:
     def rows(self, slot: RankedOrder[Any]) -> int:
         """Return the number of distinct values."""
         return len(slot)
+
+
+class DiscretePercentile(Percentile):
+    """PERCENTILE_DISC(x, p): one of the values, of any type; state and work are the same."""
+
+    def __init__(self, position: int, call: AggregateCall) -> None:
+        super().__init__(position, 0.5)
+        self._call = call
+
+    def result(self, slot: RankedOrder[Any]) -> Value:
+        """Return the value at the fraction; NULL without values. A negative zero is 0.0."""
+        if not slot.total:
+            return None
+        value: Value = slot.at(discrete_place(slot.total, self._call))
+        return value + 0.0 if isinstance(value, float) else value

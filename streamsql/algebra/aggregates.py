@@ -1,6 +1,7 @@
 """Aggregate functions and their calls."""
 
 import enum
+from decimal import ROUND_CEILING, Decimal
 
 import msgspec
 
@@ -27,7 +28,10 @@ class AggregateFunction(enum.StrEnum):
     STDDEV_SAMP = "STDDEV_SAMP"
     STDDEV_POP = "STDDEV_POP"
     PERCENTILE_CONT = "PERCENTILE_CONT"
+    PERCENTILE_DISC = "PERCENTILE_DISC"
+    MODE = "MODE"
     ARRAY_AGG = "ARRAY_AGG"
+    STRING_AGG = "STRING_AGG"
     BOOL_AND = "BOOL_AND"
     BOOL_OR = "BOOL_OR"
     USER = "USER"
@@ -43,7 +47,11 @@ class AggregateCall(msgspec.Struct, frozen=True, tag="aggregate_call"):
       of the rounded variance. Sample variance and deviation of one value are NULL.
     * PERCENTILE_CONT(x, p) with n values in order lies at (n - 1) * p between its neighbours lo
       and hi: `lo + (hi - lo) * fraction` in doubles. MEDIAN(x) is p = 0.5.
+    * PERCENTILE_DISC(x, p) is the first of the n values in order of which at least p n are not
+      after it, with p as the decimal it was written; see `discrete_place`.
+    * MODE(x) is the value that comes most often, ties by least value.
     * ARRAY_AGG(x) is the JSON text of the values in row order, for want of array types.
+    * STRING_AGG(x, separator) is the texts in their order with the separator between them.
     * USER is a class of the installation, see `streamsql.algebra.user_functions`.
 
     Attributes:
@@ -51,7 +59,9 @@ class AggregateCall(msgspec.Struct, frozen=True, tag="aggregate_call"):
         arguments: Over the input row.
         name: Of the output column.
         distinct: Each value once.
-        parameter: The fraction p of PERCENTILE_CONT, from 0 to 1.
+        parameter: The fraction p of a percentile, from 0 to 1.
+        descending: Of PERCENTILE_DISC: in order from the greatest value.
+        separator: Of STRING_AGG.
         implementation: Of USER: its registered name.
         result: Of USER: the type of its result.
     """
@@ -61,6 +71,8 @@ class AggregateCall(msgspec.Struct, frozen=True, tag="aggregate_call"):
     name: str
     distinct: bool = False
     parameter: float | None = None
+    descending: bool = False
+    separator: str = ""
     implementation: str = ""
     result: DataType | None = None
 
@@ -85,3 +97,17 @@ _TYPES = {
     AggregateFunction.BOOL_AND: DataType.BOOLEAN,
     AggregateFunction.BOOL_OR: DataType.BOOLEAN,
 }
+
+
+def discrete_place(count: int, call: AggregateCall) -> int:
+    """Return where PERCENTILE_DISC lies among `count` > 0 values in ascending order, from 0.
+
+    Examples:
+        >>> percentile = AggregateCall(AggregateFunction.PERCENTILE_DISC, (), "p", parameter=0.07)
+        >>> discrete_place(100, percentile), discrete_place(1, percentile)
+        (6, 0)
+    """
+    # In doubles 0.07 * 100 is more than 7.
+    exact = Decimal(repr(0.5 if call.parameter is None else call.parameter)) * count
+    nth = max(int(exact.to_integral_value(ROUND_CEILING)), 1)
+    return count - nth if call.descending else nth - 1

@@ -17,6 +17,7 @@ from typing import Any
 
 from streamsql.algebra.expression_source import ExpressionSource, tuple_source
 from streamsql.algebra.expressions import Expression
+from streamsql.algebra.regular_expressions import regexp_like
 from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS, in_range, total
 from streamsql.algebra.scalar_text import TEXT_FUNCTIONS
 from streamsql.algebra.scalar_time import TIME_FUNCTIONS
@@ -226,6 +227,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "NOT": lambda a: not a,
     "NEGATE": lambda a: in_range(-a),
     "LIKE": _like,
+    "REGEXP_LIKE": regexp_like,
     "ABS": lambda a: in_range(abs(a)),
     "ROUND": total(_round),
     "FLOOR": lambda a: float(math.floor(a)),

@@ -1,7 +1,8 @@
 """What the aggregate calls of a query mean: which function, over what, with which conditions.
 
-The forms of PostgreSQL beside `F(x)` and `F(DISTINCT x)`: FILTER (WHERE …), PERCENTILE_CONT(p)
-WITHIN GROUP (ORDER BY x), and functions that are others by another name. Nothing is bound here.
+The forms of PostgreSQL beside `F(x)` and `F(DISTINCT x)`: FILTER (WHERE …), percentiles and MODE
+WITHIN GROUP (ORDER BY x), STRING_AGG, and functions that are others by another name. Nothing is
+bound here.
 """
 
 from dataclasses import dataclass, replace
@@ -31,12 +32,19 @@ _PLAIN: dict[type[exp.Expr], AggregateFunction] = {
     exp.ArrayAgg: AggregateFunction.ARRAY_AGG,
     exp.Median: AggregateFunction.PERCENTILE_CONT,
     exp.CountIf: AggregateFunction.COUNT,
+    exp.Mode: AggregateFunction.MODE,
 }
 _NAMED = {
     "EVERY": AggregateFunction.BOOL_AND,
     "QUANTILE_CONT": AggregateFunction.PERCENTILE_CONT,
+    "QUANTILE_DISC": AggregateFunction.PERCENTILE_DISC,
 }
-_PERCENTILE = "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), or QUANTILE_CONT(x, 0.5)"
+_ORDERED: dict[type[exp.Expr], AggregateFunction] = {
+    exp.PercentileCont: AggregateFunction.PERCENTILE_CONT,
+    exp.PercentileDisc: AggregateFunction.PERCENTILE_DISC,
+    exp.Mode: AggregateFunction.MODE,
+}
+_PERCENTILES = (AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,7 @@ class Written:
         node: The call itself, without FILTER.
         arguments: As parsed.
         distinct: Each value, or each combination of values, once.
-        parameter: The fraction of PERCENTILE_CONT, as parsed.
+        parameter: The fraction of a percentile, or the separator of STRING_AGG, as parsed.
         descending: Whether the fraction counts from the greatest value.
         condition: Of FILTER, or the argument of COUNT_IF.
         definition: Of a user-defined aggregate.
@@ -99,6 +107,8 @@ def written(node: exp.Expr, environment: Environment) -> Written | None:
             return Written(AggregateFunction.COUNT, node, (exp.Star(),), condition=node.this)
         case exp.Median():
             return _call(AggregateFunction.PERCENTILE_CONT, node, environment)
+        case exp.GroupConcat():
+            return _texts(node, environment)
         case exp.Anonymous():
             return _anonymous(node, environment)
         case _:
@@ -117,12 +127,12 @@ def _anonymous(node: exp.Anonymous, environment: Environment) -> Written | None:
     if function is None:
         return None
     distinct, arguments = _listed(list(node.expressions))
-    if function == AggregateFunction.PERCENTILE_CONT:
+    if function in _PERCENTILES:
         if len(arguments) != 2:
             raise environment.error(
                 node,
-                "QUANTILE_CONT takes a value and a fraction",
-                hint=f"write {_PERCENTILE}",
+                f"{str(node.this).upper()} takes a value and a fraction",
+                hint=f"write {_form(function)}",
                 code="wrong_arguments",
             )
         value, fraction = arguments
@@ -153,41 +163,71 @@ def _more(value: object) -> list[exp.Expr]:
 def _unordered(function: AggregateFunction, order: exp.Order, environment: Environment) -> exp.Expr:
     """Return x of `ARRAY_AGG(x ORDER BY x)`; other orders than that of the values are refused."""
     keys = order.expressions
-    same = len(keys) == 1 and keys[0].this == order.this and not keys[0].args.get("desc")
-    if function == AggregateFunction.ARRAY_AGG and same:
-        value: exp.Expr = order.this
+    value: exp.Expr = order.this
+    distinct = isinstance(value, exp.Distinct) and len(value.expressions) == 1
+    ordered = value.expressions[0] if distinct else value
+    same = len(keys) == 1 and keys[0].this == ordered and not keys[0].args.get("desc")
+    if function in (AggregateFunction.ARRAY_AGG, AggregateFunction.STRING_AGG) and same:
         return value
     raise environment.unsupported(
         order,
         f"ORDER BY inside {function.value} is not supported",
-        hint="ARRAY_AGG(x) is in ascending order of x by itself; ARG_MIN(x, by) and ARG_MAX(x, by) "
-        "pick one value",
+        hint="ARRAY_AGG(x) and STRING_AGG(x, ',') are in ascending order of x by themselves; "
+        "ARG_MIN(x, by) and ARG_MAX(x, by) pick one value",
         code="unsupported_aggregate",
     )
+
+
+def _texts(node: exp.GroupConcat, environment: Environment) -> Written:
+    """Return STRING_AGG(x, separator)."""
+    only(node, environment, "this", "separator")
+    given = node.this
+    if isinstance(given, exp.Order):
+        given = _unordered(AggregateFunction.STRING_AGG, given, environment)
+    distinct, arguments = _listed([given])
+    separator = node.args.get("separator")
+    return Written(
+        AggregateFunction.STRING_AGG, node, arguments, distinct=distinct, parameter=separator
+    )
+
+
+def _form(function: AggregateFunction) -> str:
+    short = "CONT" if function == AggregateFunction.PERCENTILE_CONT else "DISC"
+    return f"PERCENTILE_{short}(0.5) WITHIN GROUP (ORDER BY x), or QUANTILE_{short}(x, 0.5)"
 
 
 def _within_group(node: exp.WithinGroup, environment: Environment) -> Written:
     only(node, environment, "this", "expression")
     inner, order = node.this, node.expression
-    if not isinstance(inner, exp.PercentileCont) or inner.args.get("expression") is not None:
+    function = _ORDERED.get(type(inner))
+    mode = function == AggregateFunction.MODE
+    if function is None or inner.args.get("expression") is not None or (mode and inner.this):
         raise environment.unsupported(
             node,
             f"{inner.sql_name()} WITHIN GROUP is not supported",
-            hint=f"write {_PERCENTILE}",
+            hint=f"write {_form(AggregateFunction.PERCENTILE_CONT)}",
             code="unsupported_aggregate",
         )
     keys = order.expressions
     if len(keys) != 1:
         raise environment.error(
             node,
-            "PERCENTILE_CONT orders by one value",
-            hint=f"write {_PERCENTILE}",
+            f"{function.value} orders by one value",
+            hint="MODE() WITHIN GROUP (ORDER BY x)" if mode else f"write {_form(function)}",
             code="wrong_arguments",
         )
+    descending = bool(keys[0].args.get("desc"))
+    if mode and descending:
+        raise environment.unsupported(
+            node,
+            "MODE gives the least of the values that come most often",
+            hint="leave DESC out",
+            code="unsupported_aggregate",
+        )
     return Written(
-        AggregateFunction.PERCENTILE_CONT,
+        function,
         node,
         (keys[0].this,),
-        parameter=inner.this,
-        descending=bool(keys[0].args.get("desc")),
+        parameter=None if mode else inner.this,
+        descending=descending,
     )

@@ -15,10 +15,12 @@ from streamsql.data.types import DataType
 
 _NUMBERS = (DataType.INTEGER, DataType.DOUBLE, DataType.NULL)
 _TRUTH = (DataType.BOOLEAN, DataType.NULL)
+_TEXTS = (DataType.TEXT, DataType.NULL)
 _ACCEPTED = {
     AggregateFunction.SUM: (*_NUMBERS, DataType.INTERVAL),
     AggregateFunction.BOOL_AND: _TRUTH,
     AggregateFunction.BOOL_OR: _TRUTH,
+    AggregateFunction.STRING_AGG: _TEXTS,
     **dict.fromkeys(
         (
             AggregateFunction.AVG,
@@ -49,6 +51,8 @@ def check_types(
         return
     if accepted is _TRUTH:
         what, hint = "conditions", "compare it with something, for example BOOL_OR(x > 0)"
+    elif accepted is _TEXTS:
+        what, hint = "texts", "CAST(… AS TEXT)"
     else:
         what, hint = "numbers", "CAST(… AS DOUBLE), or COUNT to count rows"
         if bound[0].dtype in (DataType.TIMESTAMP, DataType.INTERVAL):
@@ -106,7 +110,7 @@ def readable(function: AggregateFunction, bound: tuple[Expression, ...]) -> tupl
 
 
 def fraction(call: Written, binder: NodeBinder) -> float:
-    """Return the fraction of a PERCENTILE_CONT, from 0 to 1.
+    """Return the fraction of a percentile, from 0 to 1.
 
     Raises:
         BindingError: It is no such constant.
@@ -122,5 +126,25 @@ def fraction(call: Written, binder: NodeBinder) -> float:
             hint="0.5 is the median, 0.95 the value that 95 % do not exceed",
             code="bad_fraction",
         )
-    # As written: 1 - 0.9 in doubles is less than 0.1.
-    return float(1 - Decimal(repr(value))) if call.descending else float(value)
+    # Of values between neighbours; as written: 1 - 0.9 in doubles is less than 0.1.
+    turned = call.descending and call.function == AggregateFunction.PERCENTILE_CONT
+    return float(1 - Decimal(repr(value))) if turned else float(value)
+
+
+def separator(call: Written, binder: NodeBinder) -> str:
+    """Return the separator of a STRING_AGG; a comma where none is written.
+
+    Raises:
+        BindingError: It is no constant text.
+    """
+    if call.parameter is None:
+        return ","
+    bound = binder.bind(call.parameter)
+    if isinstance(bound, Literal) and isinstance(bound.value, str):
+        return bound.value
+    raise binder.environment.error(
+        call.parameter,
+        "STRING_AGG needs a constant text between the values",
+        hint="STRING_AGG(name, ', ')",
+        code="wrong_arguments",
+    )

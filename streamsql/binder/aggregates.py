@@ -16,9 +16,17 @@ from streamsql.algebra.operators import (
     identity_columns,
 )
 from streamsql.binder.aggregate_calls import Written, is_aggregate, written
-from streamsql.binder.aggregate_types import check_types, combined, filtered, fraction, readable
+from streamsql.binder.aggregate_types import (
+    check_types,
+    combined,
+    filtered,
+    fraction,
+    readable,
+    separator,
+)
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.expressions import ExpressionBinder
+from streamsql.binder.grouping_sets import Bits, levels_of, united
 from streamsql.binder.scope import Scope
 from streamsql.binder.user_calls import checked_arguments, implementation_of
 from streamsql.data.types import DataType
@@ -49,6 +57,10 @@ class Aggregation:
 
     Expressions bound with `hook` read the input row extended by one column per aggregate;
     `finish` builds the operator and `rewrite` turns such expressions into ones over its output.
+
+    Attributes:
+        levels: Of GROUPING SETS, ROLLUP and CUBE: per level its places in `group`.
+        grouping: Calls that stand for GROUPING(…); see `streamsql.binder.grouping_sets`.
     """
 
     environment: Environment
@@ -56,9 +68,13 @@ class Aggregation:
     scope: Scope
     group: list[Expression] = field(default_factory=list)
     calls: list[AggregateCall] = field(default_factory=list)
+    levels: tuple[tuple[int, ...], ...] | None = None
+    grouping: Bits = field(default_factory=dict)
 
     def hook(self, node: exp.Expr) -> Expression | None:
         """Return the column that stands for an aggregate, or None for another node."""
+        if isinstance(node, exp.Grouping):
+            return self._grouping(node)
         call = written(node, self.environment)
         if call is None:
             return None
@@ -69,6 +85,23 @@ class Aggregation:
                 return Column(width + number, known.name, known.dtype)
         self.calls.append(bound)
         return Column(width + len(self.calls) - 1, bound.name, bound.dtype)
+
+    def _grouping(self, node: exp.Grouping) -> Expression:
+        """Return the column of GROUPING(a, …)."""
+        binder = ExpressionBinder(self.environment, self.scope)
+        bound = [binder.bind(argument) for argument in node.expressions]
+        if self.levels is None or not bound or any(value not in self.group for value in bound):
+            raise self.environment.error(
+                node,
+                "GROUPING takes values of the GROUP BY around it",
+                hint="SELECT a, GROUPING(a) … GROUP BY ROLLUP (a)",
+                code="wrong_arguments",
+            )
+        number = len(self.calls)
+        self.grouping[number] = tuple(map(self.group.index, bound))
+        nothing = (Literal(None, DataType.INTEGER),)
+        self.calls.append(AggregateCall(AggregateFunction.MIN, nothing, f"grouping_{number + 1}"))
+        return Column(len(self.plan.schema) + number, f"grouping_{number + 1}", DataType.INTEGER)
 
     def _call(self, call: Written) -> AggregateCall:
         function, node = call.function, call.node
@@ -108,9 +141,17 @@ class Aggregation:
         bound = (*bound[:-1], filtered(condition, bound[-1]))
         distinct = call.distinct and function not in _IDEMPOTENT
         parameter = None
-        if function == AggregateFunction.PERCENTILE_CONT:
+        if function in (AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC):
             parameter = fraction(call, binder)
-        return AggregateCall(function, bound, name, distinct, parameter)
+        return AggregateCall(
+            function,
+            bound,
+            name,
+            distinct,
+            parameter,
+            descending=call.descending and function == AggregateFunction.PERCENTILE_DISC,
+            separator=separator(call, binder) if function == AggregateFunction.STRING_AGG else "",
+        )
 
     def _count_rows(self, call: Written, condition: Expression | None, name: str) -> AggregateCall:
         if call.distinct:
@@ -172,6 +213,9 @@ class Aggregation:
                 positions.append(expression.position)
             else:
                 positions.append(len(self.plan.schema) + computed.index(expression))
+        if self.levels is not None:
+            calls = tuple(self.calls)
+            return united(plan, tuple(positions), calls, self.levels, self.grouping)
         return Aggregate(plan, tuple(positions), tuple(self.calls))
 
     def rewrite(self, expression: Expression, node: exp.Expr) -> Expression:
@@ -234,16 +278,36 @@ def group_expressions(
     """
     if clause is None:
         return
-    for node in clause.expressions:
-        meant = target(node)
-        chosen = node if meant is None else meant
-        if has_aggregate(chosen, aggregation.environment):
-            raise aggregation.environment.error(
-                node,
-                "GROUP BY cannot contain an aggregate",
-                hint="put conditions into HAVING",
-                code="misplaced_aggregate",
-            )
-        bound = ExpressionBinder(aggregation.environment, aggregation.scope).bind(chosen)
-        if bound not in aggregation.group:
-            aggregation.group.append(bound)
+    levels = levels_of(clause, aggregation.environment)
+    if levels is None:
+        for node in clause.expressions:
+            _place(aggregation, node, target)
+        return
+    if aggregation.group:
+        raise aggregation.environment.unsupported(
+            clause,
+            "GROUPING SETS, ROLLUP and CUBE are not supported in a query that reads the query "
+            "around it",
+            hint="group in a query in FROM, and compare with its columns",
+            code="unsupported_subquery",
+        )
+    aggregation.levels = tuple(
+        tuple(_place(aggregation, node, target) for node in level) for level in levels
+    )
+
+
+def _place(aggregation: Aggregation, node: exp.Expr, target: GroupTarget) -> int:
+    """Return the place of a value in the group, where it is put if it is not there yet."""
+    meant = target(node)
+    chosen = node if meant is None else meant
+    if has_aggregate(chosen, aggregation.environment):
+        raise aggregation.environment.error(
+            node,
+            "GROUP BY cannot contain an aggregate",
+            hint="put conditions into HAVING",
+            code="misplaced_aggregate",
+        )
+    bound = ExpressionBinder(aggregation.environment, aggregation.scope).bind(chosen)
+    if bound not in aggregation.group:
+        aggregation.group.append(bound)
+    return aggregation.group.index(bound)

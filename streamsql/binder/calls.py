@@ -16,11 +16,11 @@ from streamsql.syntax.cursor import nearest
 
 _QUERY = ("a query inside an expression is not supported", "put it into FROM and join with it")
 _WRITTEN: dict[type[exp.Expr], str] = {exp.GroupConcat: "STRING_AGG"}
-_LEVELS = "unite one GROUP BY per level with UNION ALL"
+_LEVELS = "GROUP BY ROLLUP (a, b), or GROUP BY GROUPING SETS ((a, b), a, ())"
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Rollup: ("ROLLUP is not supported", _LEVELS),
-    exp.Cube: ("CUBE is not supported", _LEVELS),
-    exp.GroupingSets: ("GROUPING SETS are not supported", _LEVELS),
+    exp.Rollup: ("ROLLUP stands directly behind GROUP BY", _LEVELS),
+    exp.Cube: ("CUBE stands directly behind GROUP BY", _LEVELS),
+    exp.GroupingSets: ("GROUPING SETS stand directly behind GROUP BY", _LEVELS),
     exp.Exists: ("EXISTS (…) is not supported", "join with the inner query instead"),
     exp.Query: _QUERY,
     exp.Window: (
@@ -41,7 +41,6 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Placeholder: ("there are no parameters", "write the value itself"),
     exp.Parameter: ("there are no parameters", "write the value itself"),
     exp.Bracket: ("columns hold single values, not arrays", "a window stands after a stream name"),
-    exp.RegexpLike: ("regular expressions are not supported", "use LIKE with % and _"),
 }
 
 
@@ -95,7 +94,8 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
             node,
             f"the aggregate {_WRITTEN.get(type(node), node.sql_name())} is not supported",
             hint="aggregates are COUNT, SUM, AVG, MIN, MAX, ARG_MIN, ARG_MAX, STDDEV, VARIANCE, "
-            "MEDIAN, PERCENTILE_CONT, ARRAY_AGG, BOOL_AND and BOOL_OR",
+            "MEDIAN, PERCENTILE_CONT, PERCENTILE_DISC, MODE, ARRAY_AGG, STRING_AGG, BOOL_AND, "
+            "BOOL_OR",
             code="unsupported_aggregate",
         )
     for kind, (message, hint) in _REFUSED.items():

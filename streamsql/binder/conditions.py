@@ -5,6 +5,7 @@ from sqlglot import exp
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.binder.coercion import comparable
 from streamsql.binder.node_binder import NodeBinder
+from streamsql.binder.patterns import bind_similar
 from streamsql.data.types import DataType
 
 _BOOLEAN = DataType.BOOLEAN
@@ -130,10 +131,10 @@ def bind_like(binder: NodeBinder, node: exp.Expr) -> Expression:
 def bind_escape(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind `LIKE pattern ESCAPE character`."""
     like = node.this
-    if not isinstance(like, exp.Like | exp.ILike):
+    if not isinstance(like, exp.Like | exp.ILike | exp.SimilarTo):
         raise binder.environment.unsupported(
             node,
-            "ESCAPE belongs to LIKE and ILIKE",
+            "ESCAPE belongs to LIKE, ILIKE and SIMILAR TO",
             hint="x LIKE '10!%' ESCAPE '!'",
             code="unsupported_expression",
         )
@@ -145,6 +146,8 @@ def bind_escape(binder: NodeBinder, node: exp.Expr) -> Expression:
             hint="x LIKE '10!%' ESCAPE '!'",
             code="wrong_arguments",
         )
+    if isinstance(like, exp.SimilarTo):
+        return bind_similar(binder, like, escape.name)
     return _like(binder, like, [like.this, like.expression, escape])
 
 

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Expression
-from streamsql.binder import alternatives, calls, conditions, function_forms, operators, values
+from streamsql.binder import (
+    alternatives,
+    calls,
+    conditions,
+    function_forms,
+    operators,
+    patterns,
+    values,
+)
 from streamsql.binder.coercion import converted
 from streamsql.binder.environment import Environment
 from streamsql.binder.functions import PARSED
@@ -49,7 +57,7 @@ class ExpressionBinder:
                 return found
         part = _PARTS.get(type(node))
         if isinstance(node, exp.Anonymous):
-            part = function_forms.NAMED.get(str(node.this).upper(), part)
+            part = _NAMED.get(str(node.this).upper(), part)
         if part is None:
             raise calls.refusal(self, node)
         return part(self, node)
@@ -92,6 +100,9 @@ _PARTS: dict[type[exp.Expr], Callable[[NodeBinder, exp.Expr], Expression]] = {
     exp.In: conditions.bind_in,
     exp.Like: conditions.bind_like,
     exp.ILike: conditions.bind_like,
+    exp.RegexpLike: patterns.bind_regexp,
+    exp.RegexpILike: patterns.bind_regexp_folded,
+    exp.SimilarTo: patterns.bind_similar,
     exp.Case: alternatives.bind_case,
     exp.If: alternatives.bind_if,
     exp.Coalesce: alternatives.bind_choice,
@@ -106,3 +117,6 @@ _PARTS: dict[type[exp.Expr], Callable[[NodeBinder, exp.Expr], Expression]] = {
     exp.Escape: conditions.bind_escape,
     **function_forms.FORMS,
 }
+
+_NAMED = {**function_forms.NAMED, "REGEXP_MATCHES": patterns.bind_regexp_call}
+"""By the name of a function that sqlglot does not know."""

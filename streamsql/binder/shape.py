@@ -27,12 +27,10 @@ _MESSAGES = {
     "locks": ("row locks are not supported", "leave FOR UPDATE out"),
     "connect": ("CONNECT BY is not supported", "use WITH RECURSIVE"),
     "match": ("MATCH_RECOGNIZE is not supported", "join the stream with itself"),
-    "rollup": ("ROLLUP is not supported", "unite one GROUP BY per level with UNION ALL"),
-    "cube": ("CUBE is not supported", "unite one GROUP BY per level with UNION ALL"),
-    "grouping_sets": (
-        "GROUPING SETS are not supported",
-        "unite one GROUP BY per level with UNION ALL",
-    ),
+    "rollup": ("WITH ROLLUP is not supported", "GROUP BY ROLLUP (a, b)"),
+    "cube": ("WITH CUBE is not supported", "GROUP BY CUBE (a, b)"),
+    "totals": ("WITH TOTALS is not supported", "GROUP BY GROUPING SETS ((a, b), ())"),
+    "all": ("GROUP BY ALL is not supported", "name the columns: GROUP BY 1, 2"),
 }
 
 

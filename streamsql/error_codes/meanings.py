@@ -37,9 +37,18 @@ MEANINGS = (
         "SELECT SQRT(weight) AS root FROM seat",
     ),
     ErrorCode(
+        "bad_pattern",
+        "A regular expression that cannot be used",
+        "The pattern is malformed, no constant, or uses what means different things in different "
+        "engines: back references, looking around, lazy repetition, flags, word boundaries.",
+        "Write it with . [ ] ( ) | * + ? { } ^ $ and \\d \\w \\s.",
+        "SELECT desk FROM seat WHERE desk ~ '(d+'",
+        "SELECT desk FROM seat WHERE desk ~ '(d+)'",
+    ),
+    ErrorCode(
         "bad_fraction",
         "A percentile needs a constant from 0 to 1",
-        "The fraction of PERCENTILE_CONT and QUANTILE_CONT is part of the query.",
+        "The fraction of a percentile is part of the query.",
         "0.5 is the median.",
         "SELECT QUANTILE_CONT(weight, 95) FROM seat",
         "SELECT QUANTILE_CONT(weight, 0.95) AS p95 FROM seat",

@@ -59,11 +59,11 @@ REFUSALS = (
     ErrorCode(
         "unsupported_expression",
         "An expression that StreamSQL does not have",
-        "The operator or form is known from SQL and refused: parameters, arrays, regular "
-        "expressions, functions over windows.",
+        "The operator or form is known from SQL and refused: parameters, arrays, "
+        "functions over windows.",
         "The hint says what to write instead.",
-        "SELECT desk FROM seat WHERE desk SIMILAR TO 'd%'",
-        "SELECT desk FROM seat WHERE desk LIKE 'd%'",
+        "SELECT desk, RANK() OVER (ORDER BY weight) FROM seat",
+        "SELECT desk FROM seat ORDER BY weight LIMIT 3",
     ),
     ErrorCode(
         "current_time",
@@ -86,7 +86,7 @@ REFUSALS = (
         "An aggregate that is not kept up to date",
         "The aggregate, or its form, is known from SQL and not offered.",
         "The hint lists those there are.",
-        "SELECT STRING_AGG(desk, ',') FROM seat",
+        "SELECT ANY_VALUE(desk) FROM seat",
         "SELECT ARRAY_AGG(desk) AS desks FROM seat",
     ),
     ErrorCode(

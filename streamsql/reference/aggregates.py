@@ -5,9 +5,11 @@ Sums of DOUBLE are exact rationals rounded once, so the result does not depend o
 
 import json
 import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+from streamsql.algebra.aggregates import discrete_place
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.scalar import compile_expression, in_range
 from streamsql.algebra.user_functions import INSTALLED
@@ -44,10 +46,23 @@ def aggregate(call: AggregateCall, rows: list[Row]) -> Value:
             return all(values) if values else None
         case AggregateFunction.BOOL_OR:
             return any(values) if values else None
+        case _:
+            return _holistic(call, values) if values else None
+
+
+def _holistic(call: AggregateCall, values: list[Any]) -> Value:
+    match call.function:
         case AggregateFunction.ARRAY_AGG:
-            return array_text(values) if values else None
+            return array_text(values)
         case AggregateFunction.PERCENTILE_CONT:
-            return percentile(sorted(values), call.parameter) if values else None
+            return percentile(sorted(values), call.parameter)
+        case AggregateFunction.STRING_AGG:
+            return call.separator.join(sorted(values))
+        case AggregateFunction.PERCENTILE_DISC:
+            return _plain(sorted(values)[discrete_place(len(values), call)])
+        case AggregateFunction.MODE:
+            counts = Counter(values)
+            return _plain(min(counts, key=lambda value: (-counts[value], value)))
         case _:
             return _spread(call.function, values)
 
@@ -56,6 +71,11 @@ def _by_user(call: AggregateCall, rows: list[Row]) -> Value:
     chosen = list(dict.fromkeys(rows)) if call.distinct else rows
     aggregate = INSTALLED.aggregate(call.implementation, call.dtype)
     return aggregate.over(sorted(chosen, key=sort_key))
+
+
+def _plain(value: Value) -> Value:
+    """Return a value; a negative zero, equal to zero, is 0.0."""
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def array_text(values: list[Any]) -> str:

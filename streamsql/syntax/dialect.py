@@ -48,6 +48,7 @@ class TimeWindow(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "expressions": True}
 
 
+RELATION_TO_STREAM = ("ISTREAM", "DSTREAM", "RSTREAM")
 _TIME_WINDOWS = ("TUMBLE", "HOP", "SESSION")
 
 
@@ -116,6 +117,18 @@ class StreamSqlParser(parser.Parser):
         if alias is not None:
             self._attach_window(alias)
         return alias
+
+    def _parse_subquery(self, this: Any, parse_alias: bool = True) -> Any:
+        window = None
+        if parse_alias and self._curr and self._curr.token_type == TokenType.L_BRACKET:
+            window = self._parse_stream_window()
+        if isinstance(this, exp.Table) and isinstance(this.this, exp.Anonymous):
+            if this.this.name.upper() in RELATION_TO_STREAM and not this.args.get("joins"):
+                this = this.this  # (ISTREAM(SELECT …)) is a query, not a relation in parentheses
+        subquery = super()._parse_subquery(this, parse_alias)
+        if subquery is not None and window is not None:
+            subquery.set("stream_window", window)
+        return subquery
 
     def _parse_join(self, *args: Any, **kwargs: Any) -> Any:
         comma = bool(self._curr) and self._curr.token_type == TokenType.COMMA
@@ -269,5 +282,11 @@ class StreamSql(Dialect):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"']
         # Statements such as SHOW are parsed by us; sqlglot would swallow their text unread.
         COMMANDS: ClassVar[set[TokenType]] = set()
+        # As in PostgreSQL; `!~` is NOT before it.
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            **tokens.Tokenizer.KEYWORDS,
+            "~": TokenType.RLIKE,
+            "~*": TokenType.IRLIKE,
+        }
 
     Parser = StreamSqlParser
