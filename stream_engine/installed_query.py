@@ -1,33 +1,29 @@
 """A query's fragments at one site: their circuits, and what goes in and out."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from stream_engine.circuit.circuit import Circuit, OperatorStatistics
 from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.circuit.nodes import RecursionStatistics
 from stream_engine.exchange.inbox import Arrivals, Inbox, oldest, split_port
+from stream_engine.exchange.links import Links, longest_idle, producers_first
 from stream_engine.exchange.outbox import RESULT, Outbox
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.routing import route
-from stream_engine.operators.operator import RecursiveOperator
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.query_recursions import fixpoints_at, recursion_report
 from stream_engine.recursion.program import never
-from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.query_measures import measures_of_queues
 from stream_engine.scheduling.query_work import QueryWork
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.scheduling.waiting import may_wait
 from stream_engine.state.source_relation import TimedDelta
-from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, ScanPart, walk_plan
+from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta
-from streamsql.errors import InternalError
 from streamsql.wire.channels import Reception
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport, RecursionReport
-from streamsql.wire.partitioning import HomeOwner
 
 
 @dataclass(slots=True)
@@ -91,10 +87,10 @@ class InstalledQuery:
         self.bundle = bundle
         self.epoch = epoch
         self._site = site
-        fragments = _producers_first(bundle, site)
+        fragments = producers_first(bundle, site)
         self._circuits: dict[str, Circuit] = {
             fragment.id: compile_plan(
-                fragment.plan, _fixpoints_at(site, fragment, epoch, first_life, interrupted)
+                fragment.plan, fixpoints_at(site, fragment, epoch, first_life, interrupted)
             )
             for fragment in fragments
         }
@@ -106,14 +102,16 @@ class InstalledQuery:
             for number, fixpoint in enumerate(self._circuits[fragment.id].fixpoints)
             if isinstance(fixpoint, PeeredFixpoint)
         }
-        links = _Links(bundle, site, self._recursions)
-        self._inbox = Inbox(bundle.version, links.incoming)
+        links = Links(bundle, site, self._recursions)
+        streams = bundle.streams
+        self._inbox = Inbox(bundle.version, links.incoming, streams)
         self._outbox = Outbox(
             version=bundle.version,
             epoch=epoch,
             first=first,
             ports=links.outgoing,
             recursions=self._recursions,
+            streams=streams,
         )
         self._closing = [
             node.closing
@@ -139,7 +137,7 @@ class InstalledQuery:
         self._holds = bool(self._closing) and not self._inbox.is_complete
         if self._holds:
             for closing in self._closing:
-                closing.hold(_longest_idle(self.bundle))
+                closing.hold(longest_idle(self.bundle))
 
     def _release_if_complete(self) -> None:
         if self._holds and self._inbox.is_complete:
@@ -381,7 +379,7 @@ class InstalledQuery:
         for name, circuit in self._circuits.items():
             for number, done in enumerate(circuit.recursion_statistics()):
                 peered = self._recursions.get(f"{name}/{number}")
-                yield _report(done, 1 if peered is None else peered.lives)
+                yield recursion_report(done, 1 if peered is None else peered.lives)
 
     def statistics(self) -> list[FragmentStatistics]:
         """Return what every operator has done."""
@@ -415,136 +413,3 @@ class InstalledQuery:
                 arrived.setdefault(fragment.id, Arrivals()).add(part, ts)
             else:
                 self._outbox.collect(destination, fragment.id, part, ts)
-
-
-def _fixpoints_at(
-    site: str, fragment: Fragment, epoch: int, first_life: int, interrupted: Callable[[], bool]
-) -> Callable[[Fixpoint], RecursiveOperator]:
-    """Return the factory of the recursions of a fragment at a site."""
-    sites = fragment.sites
-    options = RecursionOptions(interrupted=interrupted)
-    if fragment.homes:
-        options = replace(options, owner=HomeOwner(dict(fragment.homes)))
-
-    def make(node: Fixpoint) -> RecursiveOperator:
-        if sites == (site,):
-            return recursive_operator(node, site=site, sites=sites, epoch=epoch, options=options)
-
-        def begin(life: int) -> RecursiveOperator:
-            return recursive_operator(node, site=site, sites=sites, epoch=life, options=options)
-
-        return PeeredFixpoint(begin, site=site, sites=sites, epoch=epoch, first_life=first_life)
-
-    return make
-
-
-def _longest_idle(bundle: FragmentBundle) -> int | None:
-    """Return for how long any site may be idle, in microseconds; None without end."""
-    times = [
-        node.ttl
-        for fragment in bundle.fragments
-        for node in walk_plan(fragment.plan)
-        if isinstance(node, Scan) and node.part == ScanPart.PROGRESS
-    ]
-    bounds = [time for time in times if time is not None]
-    return max(bounds) if bounds and len(bounds) == len(times) else None
-
-
-def _report(done: RecursionStatistics, lives: int) -> RecursionReport:
-    work = done.work
-    return RecursionReport(
-        name=done.name,
-        description=done.description,
-        leaf_rows=done.leaf_rows,
-        leaf_changes=done.leaf_changes,
-        view_rows=done.view_rows,
-        view_changes=done.view_changes,
-        settles=work.settles,
-        rounds=work.rounds,
-        most_rounds=done.most_rounds,
-        derivations=work.derivations,
-        rederived=work.rederived,
-        recomputed=work.recomputed,
-        received_rows=work.received_rows,
-        sent_rows=work.sent_rows,
-        sent_kills=work.sent_kills,
-        lives=lives,
-    )
-
-
-def _producers_first(bundle: FragmentBundle, site: str) -> list[Fragment]:
-    """Return the fragments of a site, each after those that feed it.
-
-    Raises:
-        InternalError: Fragments feed each other in a circle, or read one that does not exist.
-    """
-    by_id = {fragment.id: fragment for fragment in bundle.fragments}
-    done: dict[str, Fragment] = {}
-    open_ids: list[str] = []
-
-    def visit(fragment: Fragment) -> None:
-        if fragment.id in done:
-            return
-        if fragment.id in open_ids:
-            raise InternalError(f"fragments feed each other: {' -> '.join(open_ids)}")
-        open_ids.append(fragment.id)
-        for name in _remote_inputs(fragment):
-            producer = by_id.get(name)
-            if producer is None or producer.consumer != fragment.id:
-                raise InternalError(f"fragment {fragment.id} reads {name}, which does not feed it")
-            visit(producer)
-        open_ids.pop()
-        done[fragment.id] = fragment
-
-    for fragment in bundle.fragments:
-        visit(fragment)
-    return [fragment for fragment in done.values() if site in fragment.sites]
-
-
-def _remote_inputs(fragment: Fragment) -> list[str]:
-    nodes = walk_plan(fragment.plan)
-    return list(dict.fromkeys(n.fragment for n in nodes if isinstance(n, RemoteSource)))
-
-
-class _Links:
-    """The channels of one site in a plan.
-
-    Both ends of a channel derive its ports from the same bundle in the same order.
-
-    Attributes:
-        incoming: Number of columns by (sending site, port); 0 for a recursion.
-        outgoing: Ports by destination.
-    """
-
-    def __init__(self, bundle: FragmentBundle, site: str, recursions: Iterable[str]) -> None:
-        self.incoming: dict[tuple[str, str], int] = {}
-        self.outgoing: dict[str, list[str]] = {}
-        self._site = site
-        self._recursions = tuple(recursions)
-        for fragment in bundle.fragments:
-            self._add(fragment)
-
-    def _add(self, fragment: Fragment) -> None:
-        destinations = fragment.destinations if fragment.consumer else (RESULT,)
-        if not destinations:
-            raise InternalError(f"fragment {fragment.id} feeds {fragment.consumer} at no site")
-        here = self._site in fragment.sites
-        if here:
-            self._send(fragment.id, destinations)
-        if self._site in destinations:
-            self._take(fragment.id, fragment.sites, len(fragment.plan.schema))
-        if here:
-            for port in self._recursions:
-                if port.partition("/")[0] == fragment.id:
-                    self._send(port, fragment.sites)
-                    self._take(port, fragment.sites, 0)
-
-    def _send(self, port: str, destinations: Iterable[str]) -> None:
-        for destination in destinations:
-            if destination != self._site:
-                self.outgoing.setdefault(destination, []).append(port)
-
-    def _take(self, port: str, senders: Iterable[str], width: int) -> None:
-        for sender in senders:
-            if sender != self._site:
-                self.incoming[(sender, port)] = width
