@@ -14,7 +14,8 @@ MAX_SHOWN = 400
 _WORD = re.compile(r"'(?:[^']|'')*'?|--[^\n]*|\"[^\"]*\"?|\w+|[^\w\s]")
 _STATEMENTS = (
     "SELECT,WITH,WITH RECURSIVE,CREATE SOURCE,CREATE LINK SOURCE,CREATE TABLE,CREATE VIEW,"
-    "CREATE RECURSIVE VIEW,CREATE FUNCTION,CREATE AGGREGATE,DROP,EXPLAIN,EXPLAIN (TYPE FEDERATED),"
+    "CREATE RECURSIVE VIEW,CREATE FUNCTION,CREATE AGGREGATE,CREATE DISPLAY,"
+    "CREATE ALARM,DROP,EXPLAIN,EXPLAIN (TYPE FEDERATED),EXPLAIN (FORMAT DOT),"
     "EXPLAIN (TYPE VALIDATE),EXPLAIN WHY,EXPLAIN WHAT IF DELETE,EXPLAIN CONFIDENCE,SHOW,DESCRIBE,"
     "SUBSCRIBE TO,ISTREAM(,DSTREAM(,RSTREAM(,INSERT INTO,DELETE FROM,ADVANCE TIME BY"
 )
@@ -23,14 +24,14 @@ _JOINS = (
 )
 _AFTER_FROM = (
     f"{_JOINS},ON,USING,AS,WHERE,GROUP BY,HAVING,QUALIFY,UNION,UNION ALL,INTERSECT,EXCEPT,"
-    "ORDER BY,LIMIT,EMIT ON WINDOW CLOSE,WITH"
+    "ORDER BY,LIMIT,EMIT ON WINDOW CLOSE,WITH,OUTPUT TO DISPLAY"
 )
 _VALUES = (
     "CASE WHEN,CAST(,COALESCE(,NULLIF(,GREATEST(,LEAST(,EXTRACT(,DATE_TRUNC(,INTERVAL,TRUE,FALSE,"
     "NULL,NOT,EXISTS"
 )
 _CONDITIONS = "AND,OR,NOT,IN,LIKE,BETWEEN,IS NULL,IS NOT NULL,EXISTS,IS DISTINCT FROM"
-_ENDS = "ORDER BY,LIMIT,UNION,EMIT ON WINDOW CLOSE"
+_ENDS = "ORDER BY,LIMIT,UNION,EMIT ON WINDOW CLOSE,OUTPUT TO DISPLAY,SEVERITY"
 _KEYWORDS: dict[str, str] = {
     "": _STATEMENTS,
     "SELECT": f"DISTINCT,{_VALUES},FROM,FILTER (WHERE,AS",
@@ -42,9 +43,12 @@ _KEYWORDS: dict[str, str] = {
     "HAVING": f"{_CONDITIONS},{_VALUES},{_ENDS}",
     "QUALIFY": f"ROW_NUMBER() OVER (PARTITION BY,{_ENDS}",
     "LIMIT": "OFFSET,EMIT ON WINDOW CLOSE",
-    "SHOW": "SOURCES,TABLES,VIEWS,FUNCTIONS,QUERIES,GATEWAYS",
-    "DROP": "SOURCE,TABLE,VIEW,FUNCTION,AGGREGATE,QUERY",
-    "CREATE": "TEXT,INTEGER,DOUBLE,BOOLEAN,TIMESTAMP,INTERVAL,KEY (,PRIMARY KEY,"
+    "SHOW": "SOURCES,TABLES,VIEWS,FUNCTIONS,QUERIES,GATEWAYS,ALARMS,DISPLAYS",
+    "DROP": "SOURCE,TABLE,VIEW,FUNCTION,AGGREGATE,QUERY,DISPLAY,ALARM",
+    "SUBSCRIBE": "TO,WITH (SNAPSHOT,WITH (PROGRESS,ENVELOPE UPSERT (KEY (",
+    "SEVERITY": "'info','warning','critical',FOR",
+    "DISPLAY": "floor =,x =,y =,title =,rows =",
+    "CREATE": "AS,TEXT,INTEGER,DOUBLE,BOOLEAN,TIMESTAMP,INTERVAL,KEY (,PRIMARY KEY,"
     "WATERMARK FOR,WITH (",
 }
 _WINDOW = (
@@ -63,6 +67,9 @@ _TABLE_FUNCTIONS = (
     "SESSION(relation, time, gap, key)|LATE(source)"
 )
 _RELATION_FOLLOWS = {"FROM", "JOIN", "INTO", "TO", "DESCRIBE", "TUMBLE", "HOP", "SESSION", "LATE"}
+_WITHOUT_VALUES = (
+    "FROM", "JOIN", "SHOW", "DROP", "LIMIT", "CREATE", "SUBSCRIBE", "SEVERITY", "DISPLAY",
+)  # fmt: skip
 _NO_ALIAS = {"ON", "USING", "WHERE", "GROUP", "ORDER", "JOIN", "LEFT", "RIGHT", "FULL", "CROSS"}
 _NO_ALIAS |= {
     "SEMI",
@@ -84,7 +91,7 @@ class Completion:
 
     Attributes:
         label: What is written.
-        kind: "keyword", "function", "aggregate", "window", "relation" or "column".
+        kind: "keyword", "function", "aggregate", "window", "relation", "column" or "display".
         detail: How it is called, or whose column it is.
     """
 
@@ -98,6 +105,7 @@ def complete(
     offset: int,
     relations: Mapping[str, Sequence[str]],
     functions: Iterable[str] = (),
+    displays: Iterable[str] = (),
 ) -> tuple[Completion, ...]:
     """Return what may stand at a place, the likeliest kinds first.
 
@@ -106,13 +114,20 @@ def complete(
         offset: The place, in characters; a word begun just before it is completed.
         relations: Columns of every source, table and view, by name.
         functions: Functions of the user, as they are called.
+        displays: Names of the displays.
     """
     begun = re.search(r"\w*$", text[:offset])
     prefix = begun[0] if begun is not None else ""
     before = _words(text[: offset - len(prefix)])
     if ";" in before:
         before = before[len(before) - before[::-1].index(";") :]
-    found = list(_candidates(before, _aliases(_words(text), relations), relations, functions))
+    if [word.upper() for word in before[-2:]] == ["OUTPUT", "TO"]:
+        found = [Completion("DISPLAY", "keyword")]
+    elif [word.upper() for word in before[-2:]] == ["TO", "DISPLAY"]:
+        found = [Completion(name, "display") for name in displays]
+    else:
+        aliases = _aliases(_words(text), relations)
+        found = list(_candidates(before, aliases, relations, functions))
     wanted = prefix.upper()
     fitting = dict.fromkeys(c for c in found if c.label.upper().startswith(wanted))
     return tuple(fitting)[:MAX_SHOWN]
@@ -143,7 +158,7 @@ def _candidates(
         if opened in ("FROM", "JOIN") or in_list:
             yield from _called(_TABLE_FUNCTIONS.split("|"), "function")
         return
-    if clause and clause not in ("FROM", "JOIN", "SHOW", "DROP", "LIMIT", "CREATE"):
+    if clause and clause not in _WITHOUT_VALUES:
         yield from _columns(aliases, relations)
         if clause in ("SELECT", "HAVING", "BY"):
             yield from _called(_AGGREGATES.split("|"), "aggregate")

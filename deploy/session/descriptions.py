@@ -6,13 +6,14 @@ most scripts do not need.
 
 import json
 
+from deploy.session.alarms import LocalAlarms
 from deploy.session.engines import QUERY, local_topology
 from deploy.session.result import Result
 from federated_optimizer import plan as place_plan
 from federated_optimizer.placement import explain_bundle
 from stream_engine.recursion.foreseen import foreseen
 from streamsql.algebra.explain import explain_plan
-from streamsql.binder import bind_query, define
+from streamsql.binder import Creating, bind_query, define
 from streamsql.binder.nullable import left_out
 from streamsql.binder.validate import validation_report
 from streamsql.catalog.catalog import Catalog, is_library
@@ -21,8 +22,7 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.syntax.statements import (
-    CreateFunction,
-    CreateSource,
+    CreateAlarm,
     CreateView,
     Describe,
     Explain,
@@ -31,8 +31,10 @@ from streamsql.syntax.statements import (
     Subscribe,
 )
 
+_LISTED = ("sources", "tables", "views", "functions", "alarms", "displays")
 
-def listed(statement: Show, catalog: Catalog) -> Result:
+
+def listed(statement: Show, catalog: Catalog, alarms: LocalAlarms) -> Result:
     """Return the answer to SHOW.
 
     Raises:
@@ -40,14 +42,14 @@ def listed(statement: Show, catalog: Catalog) -> Result:
     """
     from federated_optimizer.coordinator.listings import show  # noqa: PLC0415
 
-    if statement.kind not in ("sources", "tables", "views", "functions"):
+    if statement.kind not in _LISTED:
         raise UnsupportedError(
             f"a local session has no {statement.kind}",
             span=statement.span,
-            hint="SHOW SOURCES, TABLES, VIEWS or FUNCTIONS",
+            hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, ALARMS or DISPLAYS",
             code="needs_federation",
         )
-    found = show(statement.kind, catalog, (), ())
+    found = show(statement.kind, catalog, (), (), alarms.infos(catalog))
     return _rows(found.columns, found.rows)
 
 
@@ -62,9 +64,9 @@ def described(statement: Describe, catalog: Catalog) -> Result:
     definition = catalog.find(statement.name.text)
     if definition is None:
         raise BindingError(
-            f"there is no source, table or view {statement.name.text!r}",
+            f"there is nothing of the name {statement.name.text!r}",
             span=statement.name.span,
-            hint="SHOW SOURCES, SHOW TABLES or SHOW VIEWS",
+            hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, ALARMS or DISPLAYS",
             code="unknown_relation",
         )
     found = describe_definition(definition, catalog)
@@ -82,9 +84,9 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
         raise UnsupportedError(
             "EXPLAIN ANALYZE needs a federation", span=statement.span, code="needs_federation"
         )
-    if isinstance(inner, CreateView | CreateSource | CreateFunction):
+    if isinstance(inner, Creating):
         define(inner, catalog)
-        if isinstance(inner, CreateView):
+        if isinstance(inner, CreateView | CreateAlarm):
             inner = inner.query
     if isinstance(inner, Subscribe):
         inner = inner.inner

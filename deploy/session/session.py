@@ -1,7 +1,9 @@
 """A local session: a catalog, a history and an engine to ask."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from deploy.session.alarms import LocalAlarms
 from deploy.session.descriptions import described, explained, listed, views_reading
 from deploy.session.engines import Executor, executor_for
 from deploy.session.explaining import answered
@@ -10,12 +12,23 @@ from deploy.session.result import Result
 from streamsql.algebra.row_order import in_order
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.algebra.user_functions import INSTALLED
-from streamsql.binder import BoundQuery, bind_delete, bind_insert, bind_query, define
+from streamsql.binder import (
+    BoundQuery,
+    Creating,
+    bind_delete,
+    bind_insert,
+    bind_query,
+    define,
+    key_positions,
+)
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.notices import AlarmDefinition
 from streamsql.completion import complete
+from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
+from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value, timestamp_text
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.library import library_views
@@ -24,6 +37,8 @@ from streamsql.reference.evaluate import relation_rows
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import (
     AdvanceTime,
+    CreateAlarm,
+    CreateDisplay,
     CreateFunction,
     CreateSource,
     CreateView,
@@ -55,6 +70,7 @@ class LocalSession:
         self.sites = sites
         self.catalog = Catalog(library_views())
         self.history = History()
+        self.alarms = LocalAlarms()
         self._executor: Executor = executor_for(engine, sites)
 
     def close(self) -> None:
@@ -76,35 +92,28 @@ class LocalSession:
             FederationError: It is wrong, or the engine refuses it.
         """
         match statement:
-            case CreateSource() | CreateView() | CreateFunction():
-                definition = define(statement, self.catalog)
-                if isinstance(definition, FunctionDefinition):
-                    INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
-                rows = _stored_rows(definition)
-                self.catalog.define(definition)
-                if rows:
-                    events = tuple(SourceEvent(row, self.history.now) for row in rows)
-                    self.history.record(definition.name, events)
-                return Result(message=f"{kind_of(definition)} {definition.name} created")
+            case CreateSource() | CreateView() | CreateFunction() | CreateDisplay() | CreateAlarm():
+                return self._create(statement)
             case Drop():
                 return self._drop(statement)
             case Insert():
-                return self._insert(statement)
+                return self._changed(self._insert(statement))
             case Delete():
-                return self._delete(statement)
+                return self._changed(self._delete(statement))
             case AdvanceTime(to=to, by=by):
                 self.history.advance(to if to is not None else self.history.now + (by or 0))
+                self._look_at_alarms()
                 return Result(message=f"time is {timestamp_text(self.history.now)}")
             case Query():
                 return self._select(bind_query(statement, self.catalog))
-            case Subscribe(inner=inner):
-                return self._select(bind_query(inner, self.catalog))
+            case Subscribe():
+                return self._subscribe(statement)
             case Explain():
                 return explained(statement, self.catalog, self.sites)
             case ExplainWhy() | ExplainWhatIf() | ExplainConfidence():
                 return answered(statement, self.catalog, self.history)
             case Show():
-                return listed(statement, self.catalog)
+                return listed(statement, self.catalog, self.alarms)
             case Describe():
                 return described(statement, self.catalog)
             case _:
@@ -112,6 +121,20 @@ class LocalSession:
                 raise UnsupportedError(
                     f"{kind} needs a federation", span=statement.span, code="needs_federation"
                 )
+
+    def _create(self, statement: Creating) -> Result:
+        definition = define(statement, self.catalog)
+        if isinstance(definition, FunctionDefinition):
+            INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
+        rows = _stored_rows(definition)
+        self.catalog.define(definition)
+        if rows:
+            events = tuple(SourceEvent(row, self.history.now) for row in rows)
+            self.history.record(definition.name, events)
+        if isinstance(definition, AlarmDefinition):
+            self.alarms.follow(definition)
+            self._look_at_alarms()
+        return Result(message=f"{kind_of(definition)} {definition.name} created")
 
     def suggest(self, text: str, place: int) -> list[str]:
         """Return what may stand at a place of a text that is being typed."""
@@ -122,9 +145,10 @@ class LocalSession:
                 functions.append(found.usage)
             elif isinstance(found, ViewDefinition):
                 relations[found.name] = found.columns or ()
-            else:
+            elif isinstance(found, SourceDefinition):
                 relations[found.name] = found.schema.names
-        return [found.label for found in complete(text, place, relations, functions)]
+        displays = [display.name for display in self.catalog.displays]
+        return [found.label for found in complete(text, place, relations, functions, displays)]
 
     def _select(self, bound: BoundQuery) -> Result:
         relation = self._executor.answer(bound, self.history, self.catalog)
@@ -133,6 +157,34 @@ class LocalSession:
             rows=in_order(relation_rows(relation), bound.order),
             warnings=bound.warnings,
         )
+
+    def _subscribe(self, statement: Subscribe) -> Result:
+        bound = bind_query(statement.inner, self.catalog)
+        key = key_positions(statement.key, bound.schema)
+        if not statement.snapshot:
+            raise UnsupportedError(
+                "a script reads the rows there are and waits for no changes, so without SNAPSHOT "
+                "there is nothing to read",
+                span=statement.span,
+                hint="WITH (SNAPSHOT), or run it on a federation",
+                code="needs_federation",
+            )
+        result = self._select(bound)
+        if key:
+            _check_unique(result, bound.schema, key)
+        if statement.progress:
+            result = replace(result, message=f"complete up to {timestamp_text(self.history.now)}")
+        return result
+
+    def _changed(self, result: Result) -> Result:
+        self._look_at_alarms()
+        return result
+
+    def _look_at_alarms(self) -> None:
+        def answer(bound: BoundQuery) -> Delta:
+            return self._executor.answer(bound, self.history, self.catalog)
+
+        self.alarms.look(self.catalog, answer, self.history.now)
 
     def _drop(self, statement: Drop) -> Result:
         if statement.kind == "query":
@@ -152,7 +204,7 @@ class LocalSession:
                 span=statement.name.span,
                 hint=f"it is {_with_article(kind_of(found))}"
                 if found
-                else "SHOW SOURCES, TABLES or VIEWS",
+                else "SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, ALARMS or DISPLAYS",
                 code="unknown_relation",
             )
         check_not_system(name, statement.name.span, code="in_use")
@@ -162,15 +214,18 @@ class LocalSession:
                 span=statement.name.span,
                 code="in_use",
             )
-        readers = views_reading(found, self.catalog)
+        readers = [f"view {view}" for view in views_reading(found, self.catalog)]
+        readers += [f"alarm {alarm}" for alarm in self.alarms.uses(found.name, self.catalog)]
         if readers:
+            kind, _, reader = readers[0].partition(" ")
             raise BindingError(
-                f"{kind_of(found)} {found.name} is used by view {', '.join(readers)}",
+                f"{kind_of(found)} {found.name} is used by {', '.join(readers)}",
                 span=statement.name.span,
-                hint=f"DROP VIEW {readers[0]} first",
+                hint=f"DROP {kind.upper()} {reader} first",
                 code="in_use",
             )
         self.catalog.drop(name)
+        self.alarms.forget(found.name)
         self.history.forget(found.name)
         for view in library_views():
             if view.name == found.name:
@@ -200,6 +255,21 @@ class LocalSession:
         )
         self.history.record(definition.name, events)
         return Result(message=f"{len(events)} deleted")
+
+
+def _check_unique(result: Result, schema: Schema, key: tuple[int, ...]) -> None:
+    """Check that an answer has one row per key.
+
+    Raises:
+        FederationError: It has more.
+    """
+    # Imported here because the coordinator loads a database library, which scripts do not need.
+    from federated_optimizer.coordinator.model import Change  # noqa: PLC0415
+    from federated_optimizer.coordinator.upserts import UpsertEnvelope  # noqa: PLC0415
+
+    envelope = UpsertEnvelope(schema, key)
+    envelope.take([Change(0, 1, row) for row in result.rows], snapshot=True)
+    envelope.check()
 
 
 def _with_article(kind: str) -> str:

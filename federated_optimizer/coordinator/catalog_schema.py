@@ -39,11 +39,23 @@ queries = sa.Table(
     sa.Column("bundle", sa.LargeBinary, nullable=False),
 )
 
+alarm_rows = sa.Table(
+    "pando_alarm_rows",
+    metadata,
+    sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("alarm", sa.String(200), nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
 
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
     connection.execute(coordinator.insert().values(id=1, epoch=0, next_query=1))
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create,)
+def _add_alarm_rows(connection: sa.Connection) -> None:
+    alarm_rows.create(connection, checkfirst=True)
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create, _add_alarm_rows)
 """Step i brings a database of version i to version i + 1; never change one, only append."""

@@ -1,4 +1,4 @@
-"""The catalog on disk: definitions, running queries, and who the coordinator is.
+"""The catalog on disk: definitions, running queries, alarms, and who the coordinator is.
 
 SQLite (write-ahead log, so readers never block it) or PostgreSQL by URL. One coordinator owns a
 catalog at a time: the newest one that opened it. Opening claims a new epoch; every later write of
@@ -6,16 +6,18 @@ an older owner finds its epoch gone and is refused, so two of them cannot mix th
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
+from federated_optimizer.alarm_book import AlarmRow
 from federated_optimizer.coordinator import catalog_schema as tables
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -25,6 +27,8 @@ _KINDS: dict[str, type[Definition]] = {
     "source": SourceDefinition,
     "view": ViewDefinition,
     "function": FunctionDefinition,
+    "display": DisplayDefinition,
+    "alarm": AlarmDefinition,
 }
 
 
@@ -151,6 +155,45 @@ class CatalogStore:
             connection.execute(row.update().values(next_query=number + 1))
         return number
 
+    def alarm_rows(self) -> dict[str, tuple[AlarmRow, ...]]:
+        """Return the rows that alarms have had, by alarm.
+
+        Raises:
+            DeploymentError: One cannot be read.
+        """
+        table = tables.alarm_rows
+        with self._lock, self._errors("read"), self._engine.connect() as connection:
+            stored = connection.execute(sa.select(table).order_by(table.c.id)).all()
+        found: dict[str, tuple[AlarmRow, ...]] = {}
+        for row in stored:
+            try:
+                entry = decode_packed(row.body, AlarmRow)
+            except WireError as error:
+                raise self._unreadable(f"row {row.id} of alarm {row.alarm!r}", error) from error
+            found[row.alarm] = (*found.get(row.alarm, ()), entry)
+        return found
+
+    def put_alarm_rows(self, changed: Mapping[int, AlarmRow | None]) -> None:
+        """Store rows of alarms by number; None removes one."""
+        table = tables.alarm_rows
+        kept = [
+            {"id": number, "alarm": entry.alarm, "body": encode_packed(entry)}
+            for number, entry in changed.items()
+            if entry is not None
+        ]
+        numbers = list(changed)
+        with self._writing() as connection:
+            for begin in range(0, len(numbers), 500):
+                part = numbers[begin : begin + 500]
+                connection.execute(table.delete().where(table.c.id.in_(part)))
+            if kept:
+                connection.execute(table.insert(), kept)
+
+    def drop_alarm(self, name: str) -> None:
+        """Remove the rows of an alarm."""
+        with self._writing() as connection:
+            connection.execute(tables.alarm_rows.delete().where(tables.alarm_rows.c.alarm == name))
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
@@ -180,19 +223,19 @@ class CatalogStore:
         try:
             return decode_json(body, _KINDS[kind])
         except (KeyError, WireError) as error:
-            raise DeploymentError(
-                f"definition {name!r} in the catalog {self.url} cannot be read: {error}",
-                hint="it was written by another release; restore a backup or drop the row",
-            ) from error
+            raise self._unreadable(f"definition {name!r}", error) from error
 
     def _bundle(self, query_id: str, packed: bytes) -> FragmentBundle:
         try:
             return decode_packed(packed, FragmentBundle)
         except WireError as error:
-            raise DeploymentError(
-                f"query {query_id!r} in the catalog {self.url} cannot be read: {error}",
-                hint="it was written by another release; restore a backup or drop the row",
-            ) from error
+            raise self._unreadable(f"query {query_id!r}", error) from error
+
+    def _unreadable(self, what: str, error: Exception) -> DeploymentError:
+        return DeploymentError(
+            f"{what} in the catalog {self.url} cannot be read: {error}",
+            hint="it was written by another release; restore a backup or drop the row",
+        )
 
 
 def _engine(url: str) -> sa.Engine:

@@ -13,12 +13,12 @@ from federated_optimizer.coordinator.work import running_recursions, traffic_lin
 from federated_optimizer.placement import explain_bundle
 from federated_optimizer.placement.explain import bundle_data, fragment_lines, recursion_lines
 from streamsql.algebra.explain import explain_plan
-from streamsql.binder import define
+from streamsql.binder import Creating, define
 from streamsql.binder.nullable import left_out
 from streamsql.binder.validate import validation_report
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
-from streamsql.syntax import CreateFunction, CreateSource, CreateView, Explain, Query, Subscribe
+from streamsql.syntax import CreateAlarm, CreateView, Explain, Query, Subscribe
 from streamsql.syntax.statements import Statement
 
 
@@ -39,9 +39,9 @@ def explained(
     if statement.analyze:
         return _analyzed(statement, running)
     inner = statement.inner
-    if isinstance(inner, CreateView | CreateSource | CreateFunction):
+    if isinstance(inner, Creating):
         define(inner, catalog)  # it must be right by itself before its query is explained
-        if isinstance(inner, CreateView):
+        if isinstance(inner, CreateView | CreateAlarm):
             inner = inner.query
     if not isinstance(inner, Query | Subscribe):
         return _without_plan(statement, inner)

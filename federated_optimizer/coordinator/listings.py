@@ -1,13 +1,21 @@
 """SHOW and DESCRIBE: what there is, as rows."""
 
-from federated_optimizer.coordinator.model import QueryInfo, ResultKind, SiteInfo, StatementResult
+from federated_optimizer.coordinator.model import (
+    AlarmInfo,
+    QueryInfo,
+    ResultKind,
+    SiteInfo,
+    StatementResult,
+)
 from federated_optimizer.coordinator.planner import query_of
 from streamsql.algebra.explain import duration_text
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.system import is_system
+from streamsql.data.types import timestamp_text
 from streamsql.errors import UnsupportedError
 from streamsql.syntax import parse_statement
 
@@ -15,7 +23,11 @@ Row = tuple[str | int | bool | None, ...]
 
 
 def show(
-    kind: str, catalog: Catalog, queries: tuple[QueryInfo, ...], sites: tuple[SiteInfo, ...]
+    kind: str,
+    catalog: Catalog,
+    queries: tuple[QueryInfo, ...],
+    sites: tuple[SiteInfo, ...],
+    alarms: tuple[AlarmInfo, ...] = (),
 ) -> StatementResult:
     """Return the answer to SHOW.
 
@@ -62,10 +74,20 @@ def show(
                     for s in sites
                 ],
             )
+        case "alarms":
+            return _rows(
+                ("alarm", "severity", "state", "rows", "since", "for", "query"),
+                [_alarm_row(info) for info in alarms],
+            )
+        case "displays":
+            return _rows(
+                ("display", "floor", "x", "y", "title", "queries"),
+                [_display_row(display, queries) for display in catalog.displays],
+            )
         case _:
             raise UnsupportedError(
                 f"SHOW {kind.upper()} is not known",
-                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES or GATEWAYS",
+                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS or DISPLAYS",
             )
 
 
@@ -81,15 +103,28 @@ def describe_definition(definition: Definition, catalog: Catalog) -> StatementRe
             for i, f in enumerate(definition.schema.fields)
         ]
         return _rows(("column", "type", "note"), rows)
+    if isinstance(definition, DisplayDefinition):
+        facts: list[Row] = [
+            ("floor", "INTEGER", str(definition.floor)),
+            ("x", "DOUBLE", f"{definition.x} m"),
+            ("y", "DOUBLE", f"{definition.y} m"),
+            ("title", "TEXT", definition.title or definition.name),
+            ("rows", "INTEGER", f"at most {definition.rows} of each answer"),
+        ]
+        return _rows(("column", "type", "note"), facts)
     if isinstance(definition, FunctionDefinition):
         parameters: list[Row] = [
             (f.name, str(f.dtype), "parameter") for f in definition.parameters.fields
         ]
         result: Row = ("", str(definition.result), f"result of {definition.implementation}")
         return _rows(("column", "type", "note"), [*parameters, result])
-    statement = parse_statement(f"SUBSCRIBE TO {_quoted(definition.name)}")
-    bound = bind_query(query_of(statement), catalog)
+    is_alarm = isinstance(definition, AlarmDefinition)
+    text = definition.query if is_alarm else f"SUBSCRIBE TO {_quoted(definition.name)}"
+    bound = bind_query(query_of(parse_statement(text)), catalog)
     view_rows: list[Row] = [(f.name, str(f.dtype), "") for f in bound.schema.fields]
+    if isinstance(definition, AlarmDefinition):
+        held = f", for {duration_text(definition.hold)}" if definition.hold else ""
+        view_rows.append(("", "", f"alarm: {definition.severity}{held}"))
     return _rows(("column", "type", "note"), view_rows)
 
 
@@ -108,6 +143,21 @@ def _source_row(source: SourceDefinition, sites: tuple[SiteInfo, ...]) -> Row:
         owners = [s.site for s in sites if s.role in ("gateway", "base")]
     ttl = duration_text(source.ttl) if source.ttl is not None else ""
     return (source.name, str(source.kind), str(source.schema), ttl, ", ".join(owners))
+
+
+def _alarm_row(info: AlarmInfo) -> Row:
+    definition = info.definition
+    state = "raised" if info.raised else "waiting" if info.waiting else "clear"
+    since = timestamp_text(info.since) if info.since is not None else ""
+    hold = duration_text(definition.hold) if definition.hold else ""
+    text = " ".join(definition.query.split())
+    return (definition.name, str(definition.severity), state, info.raised, since, hold, text)
+
+
+def _display_row(display: DisplayDefinition, queries: tuple[QueryInfo, ...]) -> Row:
+    shown = ", ".join(q.name for q in queries if q.display == display.name)
+    place = (str(display.floor), str(display.x), str(display.y))
+    return (display.name, *place, display.title, shown)
 
 
 def _origin(table: SourceDefinition) -> str:

@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from federated_optimizer.alarm_book import AlarmRow
 from streamsql.catalog.definitions import Definition
+from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value
 from streamsql.wire.messages import SiteState, WrapperState
@@ -26,9 +28,14 @@ class QueryInfo:
     """A query as lists show it.
 
     Attributes:
-        origin: "user", "map" (the console's own layers) or "session" (gone with its reader).
+        origin: "user", "map" (the console's own layers), "alarm" or "session" (gone with its
+            reader).
         waiting_for: Sites whose first snapshot is missing, or that are offline.
         settled: Every site has sent and received everything there is.
+        display: Where its answer is shown, or empty.
+        snapshot: Whether readers that do not say otherwise begin with the rows there are.
+        progress: Whether they are told up to when the answer is complete.
+        key: Positions of the columns by which they get upserts; empty for signed rows.
     """
 
     id: str
@@ -47,6 +54,10 @@ class QueryInfo:
     waiting_for: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     settled: bool = False
+    display: str = ""
+    snapshot: bool = True
+    progress: bool = False
+    key: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,7 @@ class ChangeBatch:
 
     Attributes:
         snapshot: The changes are the whole relation so far; everything after it is a delta.
+        progress: The answer is complete up to here: all that had happened by then is in it.
     """
 
     query: str
@@ -75,6 +87,7 @@ class ChangeBatch:
     snapshot: bool = False
     status: QueryStatus | None = None
     error: str = ""
+    progress: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +111,30 @@ class SiteInfo:
     sensors: int = 0
     wrappers: tuple[WrapperState, ...] = ()
     state: SiteState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmInfo:
+    """An alarm as lists show it.
+
+    Attributes:
+        query: Id of its running query.
+        status: Where that query stands.
+        raised: Rows that have raised it and are still there, acknowledged ones too.
+        waiting: Rows that have not been there for long enough.
+        unlisted: Rows beyond what is followed.
+        since: When the oldest of the raised ones was raised, or None.
+    """
+
+    definition: AlarmDefinition
+    query: str
+    status: str
+    schema: Schema
+    rows: tuple[AlarmRow, ...]
+    raised: int
+    waiting: int
+    unlisted: int
+    since: int | None
 
 
 class ResultKind(enum.StrEnum):
@@ -281,8 +318,15 @@ class CoordinatorApi(Protocol):
         """
         ...
 
-    def subscribe(self, query_id: str, *, snapshot: bool = True) -> Subscription:
+    def subscribe(
+        self, query_id: str, *, snapshot: bool = True, progress: bool = False
+    ) -> Subscription:
         """Start reading a query's changes.
+
+        Args:
+            query_id: Id or name.
+            snapshot: Begin with the rows there are.
+            progress: Tell up to when the answer is complete, now and then.
 
         Raises:
             KeyError: There is none.
@@ -295,6 +339,18 @@ class CoordinatorApi(Protocol):
 
     def definitions(self) -> tuple[Definition, ...]:
         """Return all sources, tables and views."""
+        ...
+
+    def alarms(self) -> tuple[AlarmInfo, ...]:
+        """Return all alarms with their rows, in the order they were made."""
+        ...
+
+    def acknowledge(self, number: int) -> AlarmRow:
+        """Take note that somebody has seen a raised row of an alarm.
+
+        Raises:
+            KeyError: No row of this number is raised.
+        """
         ...
 
     def links(self) -> tuple[tuple[str, str, float], ...]:

@@ -10,6 +10,7 @@ from federated_optimizer.coordinator.flows import sites_of
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
 from federated_optimizer.coordinator.planner import Planned, Planner
+from federated_optimizer.coordinator.presentation import presentation_of_text
 from federated_optimizer.coordinator.results import QueryResult
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
@@ -110,6 +111,7 @@ class Queries:
             warnings=planned.warnings,
             order=planned.order,
             unread_since=elapsed() if origin == "session" else None,
+            presentation=presentation_of_text(bundle.text, bundle.schema),
         )
         if deploy:
             self._deployment.publish(bundle)
@@ -234,6 +236,8 @@ class Queries:
         if status != query.status:
             query.status = status
             query.result.announce(status, query.error)
+        if query.result.wants_progress and query.is_settled(self._membership):
+            query.result.tell_progress()
 
     def refresh_all(self) -> None:
         """Refresh every query, after something happened to a site or time has passed."""
@@ -254,7 +258,9 @@ class Queries:
 
     # --- session queries ---------------------------------------------------------------------
 
-    def subscribe(self, query: RunningQuery, *, snapshot: bool) -> ResultSubscription:
+    def subscribe(
+        self, query: RunningQuery, *, snapshot: bool, progress: bool = False
+    ) -> ResultSubscription:
         """Add a reader."""
         query.unread_since, query.ever_read = None, True
 
@@ -263,7 +269,7 @@ class Queries:
             if not query.result.readers and query.origin == "session":
                 query.unread_since = elapsed()
 
-        return query.result.subscribe(closed, snapshot=snapshot)
+        return query.result.subscribe(closed, snapshot=snapshot, progress=progress)
 
     def abandoned(self) -> list[RunningQuery]:
         """Return the session queries that nobody reads any more."""

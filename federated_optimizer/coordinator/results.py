@@ -12,6 +12,8 @@ from streamsql.wire.channels import ReceivingChannel, Reception
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 
+PROGRESS_MICROSECONDS = 500_000
+"""Between two messages that the answer is complete so far."""
 RECENT_ROWS = 1_000
 """Rows of a stream (ISTREAM, DSTREAM, RSTREAM) that late readers still get."""
 
@@ -29,6 +31,9 @@ class QueryResult:
 
     Args:
         recovered: The query ran before: what its first snapshot holds is nothing new.
+
+    Attributes:
+        on_change: Called with every change of the relation in view, after it is there.
     """
 
     def __init__(
@@ -51,6 +56,8 @@ class QueryResult:
         self.changes = 0
         self.last_change: int | None = None
         self.readers: set[ResultSubscription] = set()
+        self._told_progress = 0
+        self.on_change: Callable[[Delta], None] | None = None
 
     @property
     def is_synchronised(self) -> bool:
@@ -117,13 +124,32 @@ class QueryResult:
             changes = tuple(self._recent)
         return ChangeBatch(self._bundle.query, changes, snapshot=True)
 
+    @property
+    def wants_progress(self) -> bool:
+        """Whether some reader is to be told by now up to when the answer is complete."""
+        waited = elapsed() - self._told_progress >= PROGRESS_MICROSECONDS
+        return waited and any(reader.progress for reader in self.readers)
+
+    def tell_progress(self) -> None:
+        """Tell those readers that it is complete as it stands."""
+        self._told_progress = elapsed()
+        batch = ChangeBatch(self._bundle.query, (), progress=self._clock())
+        for reader in tuple(self.readers):
+            if reader.progress:
+                reader.deliver(batch)
+
     def subscribe(
-        self, closed: Callable[[ResultSubscription], None], *, snapshot: bool
+        self,
+        closed: Callable[[ResultSubscription], None],
+        *,
+        snapshot: bool,
+        progress: bool = False,
     ) -> ResultSubscription:
         """Add a reader."""
         reader = ResultSubscription(
             self.snapshot, closed, max_behind=self._max_behind, begin_with_snapshot=snapshot
         )
+        reader.progress = progress
         self.readers.add(reader)
         return reader
 
@@ -144,6 +170,8 @@ class QueryResult:
         if not delta:
             return
         accumulate(self.view, delta)
+        if self.on_change is not None:
+            self.on_change(delta)
         # All that was there before the restart has been emitted before the restart.
         changes = () if self._silent else self._emitted(delta, reading_ts)
         if not changes:

@@ -6,6 +6,7 @@ from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
+from federated_optimizer.coordinator.presentation import Presentation
 from federated_optimizer.coordinator.results import QueryResult
 from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
 from streamsql.wire.fragments import Engine, FragmentBundle
@@ -28,6 +29,7 @@ class RunningQuery:
             None while read.
         status: As last announced to readers.
         deployed: When this version was, as `elapsed` tells.
+        presentation: How its answer is given to readers.
     """
 
     id: str
@@ -46,6 +48,7 @@ class RunningQuery:
     ever_read: bool = False
     status: QueryStatus = QueryStatus.STARTING
     deployed: int = field(default_factory=elapsed)
+    presentation: Presentation = field(default_factory=Presentation)
 
     def is_settled(self, membership: Membership) -> bool:
         """Whether nothing is on its way, neither here nor into view."""
@@ -123,6 +126,10 @@ class RunningQuery:
             waiting_for=self.waiting_for(membership),
             warnings=self.warnings + missing_sources(self.bundle) + left_out(self.bundle),
             settled=self.is_settled(membership),
+            display=self.presentation.display,
+            snapshot=self.presentation.snapshot,
+            progress=self.presentation.progress,
+            key=self.presentation.key,
         )
 
 

@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from federated_optimizer.alarm_book import AlarmRow
+from federated_optimizer.coordinator.alarms import Alarms
 from federated_optimizer.coordinator.base_rows import BaseRowReader
 from federated_optimizer.coordinator.catalog_store import CatalogStore
 from federated_optimizer.coordinator.deployment import Deployment
@@ -22,6 +24,7 @@ from federated_optimizer.coordinator.leftovers import Leftovers
 from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import (
+    AlarmInfo,
     QueryInfo,
     SiteInfo,
     StatementResult,
@@ -108,6 +111,7 @@ class Coordinator:
             self.epoch = await asyncio.to_thread(self._store.claim, self._clock())
             stored = await asyncio.to_thread(self._store.queries)
             definitions = await asyncio.to_thread(self._store.definitions)
+            alarm_rows = await asyncio.to_thread(self._store.alarm_rows)
         except DeploymentError:
             self._store.close()
             raise
@@ -132,6 +136,7 @@ class Coordinator:
             self._settings, self._deployment, self._planner, self._membership, self._clock
         )
         self._repairs = Repairs(self._deployment, self._membership)
+        self._alarms = Alarms(self._queries, self._store, self._clock)
         self._statements = StatementRunner(
             self._catalog,
             self._store,
@@ -141,6 +146,7 @@ class Coordinator:
             library={view.name: view for view in library},
             publish_tables=self._publish_tables,
             sites=self.sites,
+            alarms=self._alarms,
         )
         reader = BaseRowReader(
             self._start_helper, self._stop_helper, self._membership, self._settings
@@ -158,6 +164,7 @@ class Coordinator:
                 recovered=True,
                 deploy=False,
             )
+        self._alarms.begin(self._catalog.alarms, alarm_rows)
         self._leftovers = Leftovers(self._client, self._topics, self._deployment, self._queries)
         self._receiver = Receiver(
             self._client,
@@ -247,9 +254,21 @@ class Coordinator:
         rows = query.result.rows()
         return in_order(rows, query.order) if query.order else rows
 
-    def subscribe(self, query_id: str, *, snapshot: bool = True) -> Subscription:
+    def subscribe(
+        self, query_id: str, *, snapshot: bool = True, progress: bool = False
+    ) -> Subscription:
         """Start reading a query's changes."""
-        return self._queries.subscribe(self._find(query_id), snapshot=snapshot)
+        query = self._find(query_id)
+        return self._queries.subscribe(query, snapshot=snapshot, progress=progress)
+
+    def alarms(self) -> tuple[AlarmInfo, ...]:
+        """Return all alarms with their rows."""
+        return self._alarms.infos()
+
+    def acknowledge(self, number: int) -> AlarmRow:
+        """Take note that somebody has seen a raised row of an alarm."""
+        self._check_in_charge()
+        return self._alarms.acknowledge(number)
 
     def sites(self) -> tuple[SiteInfo, ...]:
         """Return gateways, base sites and the static engine, also those not heard of yet."""
@@ -386,7 +405,7 @@ class Coordinator:
             await asyncio.sleep(HOUSEKEEPING_SECONDS)
             if self._taken_over:
                 continue
-            for work in (self._regroup, self._stop_abandoned, self._keep_up):
+            for work in (self._regroup, self._stop_abandoned, self._keep_up, self._alarms.keep):
                 try:
                     await work()
                 except FederationError as error:

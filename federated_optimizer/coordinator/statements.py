@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Callable
 
+from federated_optimizer.coordinator.alarms import ORIGIN as ALARM
+from federated_optimizer.coordinator.alarms import Alarms
 from federated_optimizer.coordinator.catalog_store import CatalogStore, StoredQuery
 from federated_optimizer.coordinator.explaining import explained
 from federated_optimizer.coordinator.listings import describe_definition, show
 from federated_optimizer.coordinator.model import ResultKind, SiteInfo, StatementResult
 from federated_optimizer.coordinator.planner import Planned, Planner
+from federated_optimizer.coordinator.presentation import check_room_on, presentation_of
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.references import names_used
 from federated_optimizer.coordinator.running import RunningQuery
@@ -16,9 +19,12 @@ from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.errors import BindingError, FederationError, UnsupportedError
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.errors import BindingError, FederationError, InternalError, UnsupportedError
 from streamsql.syntax import (
     AdvanceTime,
+    CreateAlarm,
+    CreateDisplay,
     CreateFunction,
     CreateSource,
     CreateView,
@@ -56,6 +62,7 @@ class StatementRunner:
         library: dict[str, ViewDefinition],
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
+        alarms: Alarms,
     ) -> None:
         self._catalog = catalog
         self._store = store
@@ -65,6 +72,7 @@ class StatementRunner:
         self._library = library
         self._publish_tables = publish_tables
         self._sites = sites
+        self._alarms = alarms
 
     async def run(self, statement: Statement, *, name: str, origin: str) -> StatementResult:
         """Execute one statement.
@@ -75,7 +83,9 @@ class StatementRunner:
         match statement:
             case Query() | Subscribe():
                 return await self.start(statement, name=name, origin=origin)
-            case CreateSource() | CreateView() | CreateFunction():
+            case CreateAlarm():
+                return await self._create_alarm(statement)
+            case CreateSource() | CreateView() | CreateFunction() | CreateDisplay():
                 return await self._create(statement)
             case Drop():
                 return await self._drop(statement)
@@ -83,7 +93,7 @@ class StatementRunner:
                 return explained(statement, self._catalog, self._planner, self._queries.all())
             case Show(kind=kind):
                 infos = tuple(self._queries.info(query) for query in self._queries.all())
-                return show(kind, self._catalog, infos, self._sites())
+                return show(kind, self._catalog, infos, self._sites(), self._alarms.infos())
             case Describe():
                 return self._describe(statement)
             case Insert() | Delete() | AdvanceTime():
@@ -112,7 +122,13 @@ class StatementRunner:
         running = self._of_same_name(statement, name)
         if running is not None:
             return self._query_result(running, f"query {running.name} runs already")
+        running = await self._start(statement, name, origin)
+        return self._query_result(running, f"query {running.name} started")
+
+    async def _start(self, statement: Statement, name: str, origin: str) -> RunningQuery:
         bound = self._planner.bind(statement)
+        presentation = presentation_of(statement, bound.schema)
+        check_room_on(statement, len(self._shown_on(presentation.display)))
         self._queries.check_room()
         number = await asyncio.to_thread(self._store.next_query_number)
         query_id = f"q{number}"
@@ -132,10 +148,28 @@ class StatementRunner:
         except FederationError:
             await asyncio.to_thread(self._store.drop_query, query_id)
             raise
-        return self._query_result(running, f"query {running.name} started")
+        return running
+
+    def _shown_on(self, display: str) -> list[RunningQuery]:
+        """Return the queries whose answers a display shows, oldest first."""
+        return [q for q in self._queries.all() if display and q.presentation.display == display]
 
     async def stop(self, query: RunningQuery) -> StatementResult:
-        """Stop and forget a query."""
+        """Stop and forget a query.
+
+        Raises:
+            BindingError: It is an alarm's.
+        """
+        if query.origin == ALARM:
+            alarm = query.name.partition(" ")[2]
+            raise BindingError(
+                f"query {query.id} is that of alarm {alarm}",
+                hint=f'DROP ALARM "{alarm}"',
+                code="in_use",
+            )
+        return await self._stop(query)
+
+    async def _stop(self, query: RunningQuery) -> StatementResult:
         if query.origin != "session":
             await asyncio.to_thread(self._store.drop_query, query.id)
         info = self._queries.stop(query)
@@ -171,7 +205,7 @@ class StatementRunner:
     # --- definitions -------------------------------------------------------------------------
 
     async def _create(
-        self, statement: CreateSource | CreateView | CreateFunction
+        self, statement: CreateSource | CreateView | CreateFunction | CreateDisplay
     ) -> StatementResult:
         definition = define(statement, self._catalog)
         if isinstance(definition, FunctionDefinition):
@@ -185,6 +219,21 @@ class StatementRunner:
         return StatementResult(
             ResultKind.DONE, message, warnings=self._creation_warnings(definition)
         )
+
+    async def _create_alarm(self, statement: CreateAlarm) -> StatementResult:
+        definition = define(statement, self._catalog)
+        if not isinstance(definition, AlarmDefinition):
+            raise InternalError("CREATE ALARM has made something else")
+        query = await self._start(statement.query, definition.query_name, ALARM)
+        try:
+            await asyncio.to_thread(self._store.put_definition, definition)
+        except FederationError:
+            await self._stop(query)
+            raise
+        self._catalog.define(definition, replace=True)
+        self._alarms.follow(definition, query)
+        message = f"alarm {definition.name} created"
+        return StatementResult(ResultKind.DONE, message, warnings=query.warnings)
 
     def _creation_warnings(self, definition: Definition) -> tuple[str, ...]:
         if not isinstance(definition, SourceDefinition):
@@ -227,6 +276,11 @@ class StatementRunner:
         self._refuse_if_used(statement, definition)
         await asyncio.to_thread(self._store.drop_definition, definition.name)
         self._catalog.drop(name)
+        if isinstance(definition, AlarmDefinition):
+            query = self._queries.find(definition.query_name)
+            if query is not None:
+                await self._stop(query)
+            await self._alarms.forget(definition)
         if definition.name in self._library:
             self._catalog.define(self._library[definition.name])
         if _is_table(definition):
@@ -254,7 +308,9 @@ class StatementRunner:
             BindingError: A query or a view uses it.
         """
         name = definition.name.lower()
-        queries = [q.name for q in self._queries.all() if name in names_used(q.text, self._catalog)]
+        reading = [q for q in self._queries.all() if name in names_used(q.text, self._catalog)]
+        if isinstance(definition, DisplayDefinition):
+            reading = self._shown_on(definition.name)
         views = [
             view.name
             for view in self._catalog.views
@@ -262,11 +318,18 @@ class StatementRunner:
             and not is_library(view)
             and name in names_used(view.query, self._catalog)
         ]
-        if not queries and not views:
+        alarms = [q.name.partition(" ")[2] for q in reading if q.origin == ALARM]
+        queries = [q.name for q in reading if q.origin != ALARM]
+        users = [
+            *(f"query {q}" for q in queries),
+            *(f"alarm {a}" for a in alarms),
+            *(f"view {v}" for v in views),
+        ]
+        if not users:
             return
-        users = [f"query {q}" for q in queries] + [f"view {v}" for v in views]
         # Quoted, because names may hold dashes and capitals.
-        first = f'DROP QUERY "{queries[0]}"' if queries else f'DROP VIEW "{views[0]}"'
+        kind, _, user = users[0].partition(" ")
+        first = f'DROP {kind.upper()} "{user}"'
         raise BindingError(
             f"{kind_of(definition)} {definition.name!r} is used by {', '.join(users)}",
             span=statement.name.span,
@@ -284,9 +347,9 @@ class StatementRunner:
                     ResultKind.ROWS, columns=("column", "type", "note"), rows=rows
                 )
             raise BindingError(
-                f"there is no source, table, view or query {statement.name.text!r}",
+                f"there is nothing of the name {statement.name.text!r}",
                 span=statement.name.span,
-                hint="SHOW SOURCES, SHOW TABLES, SHOW VIEWS or SHOW QUERIES",
+                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS or DISPLAYS",
                 code="unknown_relation",
             )
         return describe_definition(definition, self._catalog)

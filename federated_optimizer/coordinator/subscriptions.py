@@ -19,6 +19,9 @@ class ResultSubscription:
         closed: Called once when the reader has gone.
         max_behind: Changes that may wait.
         begin_with_snapshot: Whether the first batch is a snapshot.
+
+    Attributes:
+        progress: Whether it wants to know up to when the answer is complete.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class ResultSubscription:
         self._changes = 0
         self._owes_snapshot = begin_with_snapshot
         self._ended = False
+        self.progress = False
         self._wake = asyncio.Event()
         if begin_with_snapshot:
             self._wake.set()
@@ -45,6 +49,10 @@ class ResultSubscription:
         if self._ended:
             return
         if self._owes_snapshot and batch.status is None:
+            return
+        last = self._waiting[-1] if self._waiting else None
+        if batch.progress is not None and last is not None and last.progress is not None:
+            self._waiting[-1] = batch
             return
         self._waiting.append(batch)
         # A batch without changes takes room as well.

@@ -2,6 +2,7 @@
 
 from federated_optimizer.coordinator.model import Diagnosis, Validation
 from federated_optimizer.coordinator.planner import query_of
+from federated_optimizer.coordinator.presentation import presentation_of
 from streamsql.binder import (
     bind_confidence,
     bind_deletions,
@@ -13,6 +14,8 @@ from streamsql.binder import (
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import (
+    CreateAlarm,
+    CreateDisplay,
     CreateFunction,
     CreateSource,
     CreateView,
@@ -55,6 +58,7 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple
             return _check(inner, catalog, warnings)
         case Query() | Subscribe():
             bound = bind_query(query_of(statement), catalog)
+            presentation_of(statement, bound.schema)
             warnings.extend(bound.warnings)
             return bound.schema.names
         case ExplainWhy():
@@ -66,7 +70,7 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple
                 bind_what_if(statement, catalog)  # else it may be a running query's name
         case ExplainConfidence():
             bind_confidence(statement, catalog)
-        case CreateSource() | CreateView() | CreateFunction():
+        case CreateSource() | CreateView() | CreateFunction() | CreateDisplay() | CreateAlarm():
             catalog.define(define(statement, catalog), replace=True)
         case _:
             pass  # nothing to bind

@@ -2,7 +2,7 @@
 
 from streamsql.binder.bind import bind_query
 from streamsql.binder.changes import BoundDelete, BoundInsert, bind_delete, bind_insert
-from streamsql.binder.definitions import define
+from streamsql.binder.definitions import Creating, define
 from streamsql.binder.environment import BoundQuery
 from streamsql.binder.explanations import (
     BoundConfidence,
@@ -16,6 +16,7 @@ from streamsql.binder.explanations import (
     bind_what_if,
     bind_why,
 )
+from streamsql.binder.notices import key_positions
 from streamsql.binder.termination import NonTerminatingError
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "BoundQuery",
     "BoundWhatIf",
     "BoundWhy",
+    "Creating",
     "Deletion",
     "NonTerminatingError",
     "SourceColumn",
@@ -37,4 +39,5 @@ __all__ = [
     "bind_what_if",
     "bind_why",
     "define",
+    "key_positions",
 ]

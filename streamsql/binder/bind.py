@@ -19,6 +19,7 @@ from streamsql.binder.environment import (
     identifier_text,
 )
 from streamsql.binder.mutual import bind_mutual
+from streamsql.binder.notices import check_display
 from streamsql.binder.options import with_choice
 from streamsql.binder.outer import without_outer
 from streamsql.binder.pushing import push_selections
@@ -44,6 +45,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
         BindingError: A name, a type or a shape is wrong, or a recursion does not end.
         UnsupportedError: A construct is refused, with what to write instead.
     """
+    check_display(query, catalog)
     binding = Binding(catalog)
     environment = Environment(binding, query.script)
     plan = bind_relation_query(_unordered(query.tree), environment)

@@ -1,10 +1,11 @@
 """CREATE statements to definitions of the catalog."""
 
 from streamsql.algebra.operators import SourceKind
-from streamsql.binder.bind import bind_view
+from streamsql.binder.bind import bind_query, bind_view
 from streamsql.binder.dependences import refers_to_name
 from streamsql.binder.environment import Binding, Environment
 from streamsql.binder.function_definitions import define_function
+from streamsql.binder.notices import define_alarm, define_display
 from streamsql.binder.source_options import check_table_options, stream_ttl
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
@@ -12,10 +13,20 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import nearest
-from streamsql.syntax.statements import CreateFunction, CreateSource, CreateView, Name
+from streamsql.syntax.statements import (
+    CreateAlarm,
+    CreateDisplay,
+    CreateFunction,
+    CreateSource,
+    CreateView,
+    Name,
+)
+
+Creating = CreateSource | CreateView | CreateFunction | CreateDisplay | CreateAlarm
+"""Statements that put something into the catalog."""
 
 
-def define(statement: CreateSource | CreateView | CreateFunction, catalog: Catalog) -> Definition:
+def define(statement: Creating, catalog: Catalog) -> Definition:
     """Check a CREATE statement and return what to put into the catalog.
 
     A definition may take the name of a library view.
@@ -39,6 +50,11 @@ def define(statement: CreateSource | CreateView | CreateFunction, catalog: Catal
         )
     if isinstance(statement, CreateFunction):
         return define_function(statement)
+    if isinstance(statement, CreateDisplay):
+        return define_display(statement)
+    if isinstance(statement, CreateAlarm):
+        bind_query(statement.query, catalog)
+        return define_alarm(statement)
     if isinstance(statement, CreateView):
         return _view(statement, catalog)
     return _source(statement)

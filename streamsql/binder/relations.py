@@ -22,6 +22,7 @@ from streamsql.binder.table_functions import bind_time_window
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.errors import BindingError, QueryError
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.dialect import StreamWindow, TimeWindow
@@ -217,6 +218,17 @@ def _named(name: str, node: exp.Table, environment: Environment, bind_view: View
                 node,
                 f"{definition.name!r} is a {kind_of(definition)}: it does not stand in FROM",
                 hint=f"call it in the select list: {definition.usage}",
+                code="not_a_relation",
+            )
+        case DisplayDefinition() | AlarmDefinition():
+            is_display = isinstance(definition, DisplayDefinition)
+            raise environment.error(
+                node,
+                f"{definition.name!r} is {'a display' if is_display else 'an alarm'}: "
+                "it does not stand in FROM",
+                hint="OUTPUT TO DISPLAY shows an answer there"
+                if is_display
+                else "sys_alarms has the rows of all alarms",
                 code="not_a_relation",
             )
         case None:

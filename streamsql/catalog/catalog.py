@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.system import SYSTEM_SOURCES, is_system, system_source
 from streamsql.errors import BindingError, Span
 
@@ -86,6 +87,16 @@ class Catalog:
         """Functions and aggregates of the user."""
         return tuple(d for d in self if isinstance(d, FunctionDefinition))
 
+    @property
+    def displays(self) -> tuple[DisplayDefinition, ...]:
+        """Places that show answers."""
+        return tuple(d for d in self if isinstance(d, DisplayDefinition))
+
+    @property
+    def alarms(self) -> tuple[AlarmDefinition, ...]:
+        """Queries whose rows are bad news."""
+        return tuple(d for d in self if isinstance(d, AlarmDefinition))
+
 
 def check_not_system(name: str, span: Span | None = None, *, code: str = "reserved_name") -> None:
     """Refuse to define or to drop a system source.
@@ -104,7 +115,11 @@ def check_not_system(name: str, span: Span | None = None, *, code: str = "reserv
 
 
 def kind_of(definition: Definition) -> str:
-    """Return `source`, `table`, `view`, `function` or `aggregate`, the word used in DROP."""
+    """Return `source`, `table`, `view`, `function`, …: the word used in DROP."""
+    if isinstance(definition, DisplayDefinition):
+        return "display"
+    if isinstance(definition, AlarmDefinition):
+        return "alarm"
     if isinstance(definition, ViewDefinition):
         return "view"
     if isinstance(definition, FunctionDefinition):

@@ -4,6 +4,7 @@ import msgspec
 
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.data.schema import Schema
 
 
@@ -67,4 +68,6 @@ class ViewDefinition(msgspec.Struct, frozen=True):
     library: bool = False
 
 
-Definition = SourceDefinition | ViewDefinition | FunctionDefinition
+Definition = (
+    SourceDefinition | ViewDefinition | FunctionDefinition | DisplayDefinition | AlarmDefinition
+)

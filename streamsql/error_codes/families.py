@@ -34,6 +34,11 @@ RUNNING = (
         "Aggregate or filter more; write ISTREAM if only changes are wanted.",
     ),
     _outside(
+        "key_not_unique",
+        "ENVELOPE UPSERT: more than one row of a key",
+        "Name a key that is unique in the answer, or leave ENVELOPE out.",
+    ),
+    _outside(
         "explanation_limit",
         "An explanation grew past its bound",
         "Ask about fewer rows, or with a smaller limit.",

@@ -87,6 +87,25 @@ SYNTAX = (
         "ISTREAM(SELECT desk FROM heavy)",
     ),
     ErrorCode(
+        "misplaced_output",
+        "OUTPUT TO DISPLAY is not about this query",
+        "A display shows the answer of a running query: not of a view, an alarm, a subscription or "
+        "a query inside another one.",
+        "Write it behind a query of its own.",
+        "CREATE VIEW v AS SELECT desk FROM seat OUTPUT TO DISPLAY lobby",
+        "CREATE VIEW v AS SELECT desk FROM seat",
+    ),
+    ErrorCode(
+        "misplaced_envelope",
+        "A stream has no upserts",
+        "ENVELOPE UPSERT gives the changes of a relation by key: a row replaces the one of the "
+        "same key. What ISTREAM, DSTREAM and RSTREAM give is never replaced.",
+        "Leave one of the two out.",
+        "SUBSCRIBE TO (ISTREAM(SELECT desk, weight FROM seat)) ENVELOPE UPSERT (KEY (desk))",
+        "SUBSCRIBE TO (SELECT desk, MAX(weight) AS w FROM seat GROUP BY desk) "
+        "ENVELOPE UPSERT (KEY (desk))",
+    ),
+    ErrorCode(
         "misplaced_explain",
         "There is nothing here to explain",
         "EXPLAIN explains queries and views, not itself, and ANALYZE is about plans, not rows.",

@@ -3,6 +3,8 @@
 from streamsql.syntax.parse import parse_script, parse_statement
 from streamsql.syntax.statements import (
     AdvanceTime,
+    CreateAlarm,
+    CreateDisplay,
     CreateFunction,
     CreateSource,
     CreateView,
@@ -22,6 +24,8 @@ from streamsql.syntax.statements import (
 
 __all__ = [
     "AdvanceTime",
+    "CreateAlarm",
+    "CreateDisplay",
     "CreateFunction",
     "CreateSource",
     "CreateView",

@@ -9,25 +9,24 @@ from streamsql.data.types import DataType, coerce
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.durations import parse_duration
-from streamsql.syntax.options import parse_option
 from streamsql.syntax.queries import parse_expression
-from streamsql.syntax.query_statements import query_of, with_options
+from streamsql.syntax.query_statements import query_of, without_output
 from streamsql.syntax.statements import (
     AdvanceTime,
     Delete,
     Describe,
     Drop,
     Insert,
-    Option,
     Query,
     Show,
-    Subscribe,
 )
 
 MAX_INSERTED = 10_000
-_SUBSCRIPTION = ("SNAPSHOT", "PROGRESS")
-_DROPPED = ("SOURCE", "LINK", "TABLE", "VIEW", "QUERY", "FUNCTION", "AGGREGATE")
-_SHOWN = ("SOURCES", "TABLES", "VIEWS", "FUNCTIONS", "QUERIES", "GATEWAYS")
+_DROPPED = (
+    "SOURCE", "LINK", "TABLE", "VIEW", "MATERIALIZED", "QUERY", "FUNCTION", "AGGREGATE", "DISPLAY",
+    "ALARM",
+)  # fmt: skip
+_SHOWN = ("SOURCES", "TABLES", "VIEWS", "FUNCTIONS", "QUERIES", "GATEWAYS", "ALARMS", "DISPLAYS")
 
 
 def parse_drop(cursor: Cursor, common: dict[str, Any]) -> Drop:
@@ -36,6 +35,9 @@ def parse_drop(cursor: Cursor, common: dict[str, Any]) -> Drop:
     if kind == "LINK":
         cursor.expect("SOURCE")
         kind = "SOURCE"
+    elif kind == "MATERIALIZED":
+        cursor.expect("VIEW")
+        kind = "VIEW"
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.name(f"the name of a {kind.lower()}")
     cursor.end()
@@ -95,47 +97,6 @@ def parse_delete(cursor: Cursor, common: dict[str, Any]) -> Delete:
     return Delete(**common, source=source, predicate=predicate)
 
 
-def parse_subscribe(cursor: Cursor, common: dict[str, Any]) -> Subscribe:
-    """Parse what follows SUBSCRIBE."""
-    cursor.accept("TO")
-    inner = _subscribed(cursor)
-    words: set[str] = set()
-    if cursor.accept("WITH"):
-        words, options = _subscription_options(cursor)
-        inner = with_options(inner, options)
-    if cursor.at("ENVELOPE"):
-        cursor.refuse(
-            "ENVELOPE is not supported",
-            hint="changes come as signed rows",
-            code="unsupported_statement",
-        )
-    cursor.end()
-    return Subscribe(
-        **common, inner=inner, snapshot="SNAPSHOT" in words, progress="PROGRESS" in words
-    )
-
-
-def _subscription_options(cursor: Cursor) -> tuple[set[str], tuple[Option, ...]]:
-    """Parse `(SNAPSHOT, PROGRESS, name = 'value', …)`."""
-    cursor.expect("(", hint="WITH (SNAPSHOT, PROGRESS)")
-    words: set[str] = set()
-    options: list[Option] = []
-    while True:
-        if cursor.word(1) == "=":
-            options.append(parse_option(cursor, options))
-        else:
-            words.add(cursor.choice(_SUBSCRIPTION, "SNAPSHOT or PROGRESS, or name = 'value'"))
-        if not cursor.accept(","):
-            cursor.expect(")")
-            return words, tuple(options)
-
-
-def _subscribed(cursor: Cursor) -> Query:
-    if cursor.word() in ("SELECT", "ISTREAM", "DSTREAM", "RSTREAM"):
-        return query_of(cursor.script, cursor.until_words("WITH", "("))
-    return subject(cursor)
-
-
 def subject(cursor: Cursor) -> Query:
     """Parse a query in parentheses, or the name of a view as `SELECT * FROM view`.
 
@@ -147,7 +108,7 @@ def subject(cursor: Cursor) -> Query:
         tokens = cursor.inside()
         if not tokens:
             cursor.fail("expected a query between the parentheses")
-        return query_of(script, tokens)
+        return without_output(query_of(script, tokens), "parentheses")
     token = cursor.token
     name = cursor.name("a view or a query in parentheses")
     if token is None:
@@ -174,7 +135,7 @@ def parse_show(cursor: Cursor, common: dict[str, Any]) -> Show:
 
 def parse_describe(cursor: Cursor, common: dict[str, Any]) -> Describe:
     """Parse what follows DESCRIBE."""
-    name = cursor.name("the name of a source, table or view")
+    name = cursor.name("the name of what SHOW lists")
     cursor.end()
     return Describe(**common, name=name)
 
@@ -207,7 +168,7 @@ def parse_explain_options(cursor: Cursor) -> tuple[bool, str, str]:
             if cursor.choice(("TYPE", "FORMAT"), "TYPE or FORMAT") == "TYPE":
                 kind = cursor.choice(("LOGICAL", "FEDERATED", "VALIDATE"), "a type").lower()
             else:
-                fmt = cursor.choice(("TEXT", "JSON"), "a format").lower()
+                fmt = cursor.choice(("TEXT", "JSON", "DOT"), "a format").lower()
             if not cursor.accept(","):
                 break
         cursor.expect(")")

@@ -154,8 +154,12 @@ class Cursor:
 
     def until_words(self, *words: str) -> Sequence[Token]:
         """Step over and return everything up to these words outside parentheses, or to the end."""
+        return self.until_any(words)
+
+    def until_any(self, *runs: tuple[str, ...]) -> Sequence[Token]:
+        """Step over and return everything up to any of these runs of words, or to the end."""
         begin, depth = self._position, 0
-        while self.token is not None and (depth > 0 or not self.at(*words)):
+        while self.token is not None and (depth > 0 or not any(self.at(*run) for run in runs)):
             kind = self.advance().token_type
             depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
         return self._tokens[begin : self._position]

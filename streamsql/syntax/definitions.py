@@ -7,10 +7,13 @@ from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor, nearest, shown
 from streamsql.syntax.durations import parse_duration
 from streamsql.syntax.function_definitions import parse_function
+from streamsql.syntax.notices import parse_alarm, parse_display
 from streamsql.syntax.options import parse_options
-from streamsql.syntax.query_statements import query_statement
+from streamsql.syntax.query_statements import query_statement, without_output
 from streamsql.syntax.statements import (
     ColumnDefinition,
+    CreateAlarm,
+    CreateDisplay,
     CreateFunction,
     CreateSource,
     CreateView,
@@ -29,13 +32,9 @@ _TYPES = {
 }
 _CREATABLE = (
     "SOURCE", "LINK", "STREAM", "TABLE", "RECURSIVE", "MATERIALIZED", "VIEW", "FUNCTION",
-    "AGGREGATE",
+    "AGGREGATE", "DISPLAY", "ALARM",
 )  # fmt: skip
-_PLANNED = {
-    "DISPLAY": "displays are not available in this release",
-    "ALARM": "alarms are not available in this release",
-    "INDEX": "sources and tables have no indexes to create",
-}
+_PLANNED = {"INDEX": "sources and tables have no indexes to create"}
 MAX_COLUMNS = 256
 
 
@@ -51,7 +50,7 @@ def type_named(word: str) -> DataType | None:
 
 def parse_create(
     cursor: Cursor, common: dict[str, Any]
-) -> CreateSource | CreateView | CreateFunction:
+) -> CreateSource | CreateView | CreateFunction | CreateDisplay | CreateAlarm:
     """Parse what follows CREATE.
 
     Args:
@@ -73,11 +72,15 @@ def parse_create(
             f"CREATE {cursor.word()} is refused: {_PLANNED[cursor.word()]}",
             code="unsupported_statement",
         )
-    word = cursor.choice(_CREATABLE, "SOURCE, LINK SOURCE, TABLE or VIEW after CREATE")
+    word = cursor.choice(_CREATABLE, "SOURCE, TABLE, VIEW or another kind of thing after CREATE")
     if word in ("FUNCTION", "AGGREGATE"):
         return parse_function(cursor, common, _TYPES, aggregate=word == "AGGREGATE")
     if word in ("RECURSIVE", "MATERIALIZED", "VIEW"):
         return _view(cursor, common, word)
+    if word == "DISPLAY":
+        return parse_display(cursor, common)
+    if word == "ALARM":
+        return parse_alarm(cursor, common)
     if word == "LINK":
         cursor.expect("SOURCE", hint="CREATE LINK SOURCE name (…)")
     if cursor.at("IF", "NOT", "EXISTS"):
@@ -240,7 +243,7 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
             code="unsupported_statement",
         )
     cursor.expect("AS", hint=f"CREATE VIEW {name.text} AS SELECT …")
-    query = query_statement(cursor)
+    query = without_output(query_statement(cursor), "a view")
     if query.emit != "relation":
         raise QuerySyntaxError(
             f"{query.emit.upper()} cannot be part of a view: a view is a relation",

@@ -20,6 +20,7 @@ from streamsql.syntax.statements import (
     ExplainWhy,
     Statement,
 )
+from streamsql.syntax.subscriptions import parse_subscribe
 
 _QUERY_WORDS = ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM")
 _ELSEWHERE = {
@@ -131,7 +132,7 @@ _PARSERS: dict[str, Callable[[Cursor, dict[str, Any]], Statement]] = {
     "DROP": commands.parse_drop,
     "INSERT": commands.parse_insert,
     "DELETE": commands.parse_delete,
-    "SUBSCRIBE": commands.parse_subscribe,
+    "SUBSCRIBE": parse_subscribe,
     "SHOW": commands.parse_show,
     "DESCRIBE": commands.parse_describe,
     "ADVANCE": commands.parse_advance,

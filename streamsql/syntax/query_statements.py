@@ -10,7 +10,7 @@ from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.options import refuse_inside, split_options
 from streamsql.syntax.places import Script
 from streamsql.syntax.queries import parse_query
-from streamsql.syntax.statements import Option, Query
+from streamsql.syntax.statements import Name, Option, Query
 
 _CLOSE = ("EMIT", "ON", "WINDOW", "CLOSE")
 _EMITS = ("ISTREAM", "DSTREAM", "RSTREAM")
@@ -36,6 +36,7 @@ def query_of(script: Script, tokens: Sequence[Token]) -> Query:
     """
     first, last = tokens[0], tokens[-1]
     text = script.text[first.start : last.end + 1]
+    tokens, display = _split_output(script, tokens)
     tokens, options = split_options(script, tokens)
     tokens, on_close = _split_close(script, tokens)
     cursor = Cursor(script, tokens)
@@ -64,7 +65,45 @@ def query_of(script: Script, tokens: Sequence[Token]) -> Query:
         emit=kind,
         options=options,
         on_close=on_close,
+        display=display,
     )
+
+
+def without_output(query: Query, where: str) -> Query:
+    """Return a query that is no statement of its own, and so is shown nowhere.
+
+    Raises:
+        QuerySyntaxError: It has OUTPUT TO DISPLAY.
+    """
+    if query.display is not None:
+        raise QuerySyntaxError(
+            f"OUTPUT TO DISPLAY cannot stand in {where}",
+            span=query.display.span,
+            hint=f"write it behind a query of its own: SELECT … OUTPUT TO DISPLAY "
+            f"{query.display.text}",
+            code="misplaced_output",
+        )
+    return query
+
+
+def _split_output(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Token], Name | None]:
+    """Take OUTPUT TO DISPLAY name off the end of a query's tokens.
+
+    Raises:
+        QuerySyntaxError: OUTPUT TO is followed by something else.
+    """
+    depth = 0
+    for number, token in enumerate(tokens):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        cursor = Cursor(script, tokens[number:])
+        if depth or not number or token.text.upper() != "OUTPUT" or not cursor.at("OUTPUT", "TO"):
+            continue
+        hint = "OUTPUT TO DISPLAY name is the last part of a statement"
+        cursor.expect("OUTPUT", "TO", "DISPLAY", hint=hint)
+        name = cursor.name("the name of a display")
+        cursor.end(hint=hint)
+        return tokens[:number], name
+    return tokens, None
 
 
 def _split_close(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Token], Span | None]:

@@ -90,12 +90,14 @@ class Query(Statement):
         emit: "relation", "istream", "dstream" or "rstream".
         options: `WITH (name = 'value', …)` behind it: how its recursions are maintained.
         on_close: Where EMIT ON WINDOW CLOSE stands behind it, or None.
+        display: The display of OUTPUT TO DISPLAY, or None.
     """
 
     tree: exp.Expr = field(compare=False)
     emit: str = "relation"
     options: tuple[Option, ...] = ()
     on_close: Span | None = None
+    display: Name | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,31 @@ class CreateView(Statement):
     recursive: bool
     materialized: bool
     query: Query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDisplay(Statement):
+    """CREATE DISPLAY name WITH (floor = 1, x = 3.5, y = 8.0): a place that shows answers."""
+
+    name: Name
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateAlarm(Statement):
+    """CREATE ALARM name AS query SEVERITY 'critical' [FOR '30 s'].
+
+    Attributes:
+        severity: As written.
+        place: Where the severity was written.
+        hold: How long a row must have been there, in microseconds.
+    """
+
+    name: Name
+    query: Query
+    severity: str
+    place: Span
+    hold: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +156,7 @@ class CreateFunction(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop(Statement):
-    """DROP SOURCE | TABLE | VIEW | QUERY | FUNCTION | AGGREGATE; kind in lower case."""
+    """DROP kind name: of a definition, or of a running query; kind in lower case."""
 
     kind: str
     name: Name
@@ -155,11 +182,18 @@ class Delete(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribe(Statement):
-    """SUBSCRIBE [TO] (view | (query)) [WITH (SNAPSHOT, PROGRESS)]."""
+    """SUBSCRIBE [TO] (view | (query)) [WITH (SNAPSHOT, PROGRESS)] [ENVELOPE UPSERT (KEY (cols))].
+
+    Attributes:
+        snapshot: Whether readers begin with the rows there are, not with the next change.
+        progress: Whether they are told up to when the answer is complete.
+        key: Columns by which changes come as upserts and deletes; empty for signed rows.
+    """
 
     inner: Query
-    snapshot: bool
-    progress: bool
+    snapshot: bool = True
+    progress: bool = False
+    key: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +202,7 @@ class Explain(Statement):
 
     Attributes:
         type: "logical", "federated" or "validate".
-        format: "text" or "json".
+        format: "text", "json" or "dot".
     """
 
     type: str
@@ -245,7 +279,7 @@ class ExplainConfidence(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show(Statement):
-    """SHOW SOURCES | TABLES | VIEWS | QUERIES | GATEWAYS; kind in lower case."""
+    """SHOW SOURCES | TABLES | VIEWS | … | ALARMS | DISPLAYS; kind in lower case."""
 
     kind: str
 

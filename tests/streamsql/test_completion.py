@@ -25,12 +25,22 @@ CASES = [
     ("SELECT rid FROM seat GROUP BY r|", "rid", "column"),
     ("SELECT rid FROM seat GROUP BY rid em|", "EMIT ON WINDOW CLOSE", "keyword"),
     ("SHOW v|", "VIEWS", "keyword"),
+    ("SHOW al|", "ALARMS", "keyword"),
+    ("cre|", "CREATE DISPLAY", "keyword"),
+    ("CREATE ALARM a AS SELECT rid FROM seat WHERE weight > 5 sev|", "SEVERITY", "keyword"),
+    ("CREATE ALARM a AS SELECT rid FROM seat SEVERITY |", "'critical'", "keyword"),
+    ("SELECT rid FROM seat out|", "OUTPUT TO DISPLAY", "keyword"),
+    ("SELECT rid FROM seat OUTPUT TO |", "DISPLAY", "keyword"),
+    ("SELECT rid FROM seat OUTPUT TO DISPLAY l|", "lobby", "display"),
+    ("SUBSCRIBE TO hot env|", "ENVELOPE UPSERT (KEY (", "keyword"),
+    ("SUBSCRIBE TO |", "hot", "relation"),
     ("SHOW VIEWS; sel|", "SELECT", "keyword"),
 ]
 
 
 def _at(marked: str) -> tuple[Completion, ...]:
-    return complete(marked.replace("|", ""), marked.index("|"), RELATIONS, ["dew_point(t, h)"])
+    text, place = marked.replace("|", ""), marked.index("|")
+    return complete(text, place, RELATIONS, ["dew_point(t, h)"], ["lobby"])
 
 
 @pytest.mark.parametrize(("marked", "label", "kind"), CASES)

@@ -12,8 +12,9 @@ from federated_optimizer.coordinator.model import (
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.data.schema import Schema
-from streamsql.data.types import Row, timestamp_text
+from streamsql.data.types import MICROSECONDS, Row, timestamp_text
 from streamsql.errors import FederationError, QueryError
 from streamsql.wire.codec import encode_json
 
@@ -40,6 +41,12 @@ def query_object(query: QueryInfo) -> Object:
         "waiting_for": list(query.waiting_for),
         "warnings": list(query.warnings),
         "settled": query.settled,
+        "display": query.display,
+        "subscription": {
+            "snapshot": query.snapshot,
+            "progress": query.progress,
+            "key": [query.schema.names[p] for p in query.key],
+        },
     }
 
 
@@ -116,6 +123,14 @@ def definition_object(definition: Definition) -> Object:
         shown["result"] = str(definition.result)
         shown["implementation"] = definition.implementation
         return shown
+    if isinstance(definition, DisplayDefinition):
+        shown["columns"] = []
+        place = ("floor", "x", "y", "title", "rows")
+        return shown | {name: getattr(definition, name) for name in place}
+    if isinstance(definition, AlarmDefinition):
+        shown["columns"] = []
+        hold = definition.hold / MICROSECONDS
+        return shown | {"severity": str(definition.severity), "for_seconds": hold}
     shown["columns"] = schema_object(definition.schema)
     shown["key"] = [definition.schema.names[k] for k in definition.key]
     shown["stream"] = str(definition.kind)

@@ -15,6 +15,7 @@ from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.completion import complete
 from ui.api.changes import change_events
 from ui.api.objects import (
@@ -172,21 +173,23 @@ async def links(coordinator: Coordinator) -> list[dict[str, Any]]:
 @router.post("/complete")
 async def completions(body: Place, coordinator: Coordinator) -> list[dict[str, str]]:
     """Return what may stand at a place of a text."""
-    relations, functions = {}, []
+    relations, functions, displays = {}, [], []
     for found in coordinator.definitions():
         if isinstance(found, FunctionDefinition):
             functions.append(found.usage)
-        else:
+        elif isinstance(found, DisplayDefinition):
+            displays.append(found.name)
+        elif not isinstance(found, AlarmDefinition):
             columns = _described(found, coordinator)["columns"]
             relations[found.name] = [column["name"] for column in columns]
-    found_here = complete(body.text, body.offset, relations, functions)
+    found_here = complete(body.text, body.offset, relations, functions, displays)
     return [{"label": c.label, "kind": c.kind, "detail": c.detail} for c in found_here]
 
 
 @router.get("/definitions")
 async def definitions(
     coordinator: Coordinator,
-    kind: Annotated[str | None, Query(pattern="^(source|table|view|function|aggregate)$")] = None,
+    kind: Annotated[str | None, Query(pattern="^(source|table|view|function|aggregate|display|alarm)$")] = None,
 ) -> list[dict[str, Any]]:
     """List sources, tables and views."""
     return [

@@ -140,7 +140,7 @@ def test_show_and_describe(session: LocalSession) -> None:
     assert described == (("k", "TEXT", ""), ("v", "INTEGER", ""), ("ts", "TIMESTAMP", "event time"))
     assert last(session, "DESCRIBE t").rows == (("k", "TEXT", "key"),)
     assert "SHOW SOURCES, TABLES" in refusal(session, "SHOW QUERIES")
-    assert "no source, table or view 'x'" in refusal(session, "DESCRIBE x")
+    assert "nothing of the name 'x'" in refusal(session, "DESCRIBE x")
 
 
 def test_explain(session: LocalSession) -> None:
@@ -176,7 +176,7 @@ def test_drop_refuses(session: LocalSession) -> None:
     assert "there is no source nothing" in refusal(session, "DROP SOURCE nothing")
     assert "it is a source" in refusal(session, "DROP TABLE r")
     used = refusal(session, "DROP SOURCE r")
-    assert "used by view w, x" in used
+    assert "used by view w, view x" in used
     assert "DROP VIEW w first" in used
     assert "belongs to the library" in refusal(session, "DROP VIEW reachable")
     assert "continuous queries" in refusal(session, "DROP QUERY q1")

@@ -284,7 +284,7 @@ def test_statements_that_list(harness: Any) -> None:
         ]
         (described,) = await coordinator.execute("DESCRIBE Machines")
         assert described.rows == (("mid", "TEXT", "key"), ("rid", "TEXT", ""))
-        with pytest.raises(BindingError, match="no source, table, view or query 'nothing'"):
+        with pytest.raises(BindingError, match="nothing of the name 'nothing'"):
             await coordinator.execute("DESCRIBE nothing")
 
     harness.run(scenario)

@@ -121,10 +121,16 @@ def test_delete() -> None:
 @pytest.mark.parametrize(
     ("text", "snapshot", "progress", "query"),
     [
-        ("SUBSCRIBE v", False, False, 'SELECT * FROM "v"'),
+        ("SUBSCRIBE v", True, False, 'SELECT * FROM "v"'),
         ("SUBSCRIBE TO v WITH (SNAPSHOT)", True, False, 'SELECT * FROM "v"'),
         ("SUBSCRIBE TO (SELECT 1) WITH (PROGRESS, SNAPSHOT)", True, True, "SELECT 1"),
-        ("SUBSCRIBE (ISTREAM(SELECT 1))", False, False, "ISTREAM(SELECT 1)"),
+        (
+            "SUBSCRIBE TO v WITH (SNAPSHOT = false, PROGRESS = true)",
+            False,
+            True,
+            'SELECT * FROM "v"',
+        ),
+        ("SUBSCRIBE (ISTREAM(SELECT 1))", True, False, "ISTREAM(SELECT 1)"),
     ],
 )
 def test_subscribe(text: str, *, snapshot: bool, progress: bool, query: str) -> None:

@@ -1,0 +1,142 @@
+"""The alarms of a federation: their running queries, the rows that raised them, and the catalog.
+
+An alarm is a running query of origin "alarm". Its rows are followed change by change, so that one
+that comes and goes at once is not missed; until the query has heard of all its sites after a
+restart of the coordinator, what was raised before stays raised.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+from federated_optimizer.alarm_book import AlarmBook, AlarmRow, AlarmState
+from federated_optimizer.coordinator.catalog_store import CatalogStore
+from federated_optimizer.coordinator.model import AlarmInfo
+from federated_optimizer.coordinator.queries import Queries
+from federated_optimizer.coordinator.running import RunningQuery
+from streamsql.catalog.notices import AlarmDefinition
+from streamsql.data.delta import Delta
+
+ORIGIN = "alarm"
+
+
+class _Followed:
+    """One alarm: its query and its book."""
+
+    def __init__(self, query: RunningQuery, book: AlarmBook, clock: Callable[[], int]) -> None:
+        self.query = query
+        self.book = book
+        self.is_met = False
+        self._clock = clock
+        query.result.on_change = self._changed
+
+    def look(self) -> None:
+        """Meet the answer once it is there, and raise what is due."""
+        result = self.query.result
+        if not self.is_met:
+            if not self.query.started or result.held or not result.is_synchronised:
+                return
+            self.is_met = True
+            self.book.meet(result.view, self._clock())
+        elif self.book.has_room_again:
+            self.book.meet(result.view, self._clock())
+        self.book.look(self._clock())
+
+    def _changed(self, delta: Delta) -> None:
+        if self.is_met:
+            self.book.follow(delta, self.query.result.view, self._clock())
+
+
+class Alarms:
+    """All alarms. Everything but writing to the catalog is done at once.
+
+    Args:
+        queries: Where their queries run.
+        store: Keeps their rows.
+        clock: Wall-clock microseconds.
+    """
+
+    def __init__(self, queries: Queries, store: CatalogStore, clock: Callable[[], int]) -> None:
+        self._queries = queries
+        self._store = store
+        self._clock = clock
+        self._followed: dict[str, _Followed] = {}
+        self._next = 1
+        self._unwritten: dict[int, AlarmRow | None] = {}
+
+    def begin(
+        self, definitions: Iterable[AlarmDefinition], stored: Mapping[str, tuple[AlarmRow, ...]]
+    ) -> None:
+        """Follow what ran before, with what was known of it."""
+        self._next = 1 + max((row.id for rows in stored.values() for row in rows), default=0)
+        for definition in definitions:
+            query = self._queries.find(definition.query_name)
+            if query is not None:
+                self.follow(definition, query, stored.get(definition.name, ()))
+
+    def follow(
+        self, definition: AlarmDefinition, query: RunningQuery, known: Iterable[AlarmRow] = ()
+    ) -> None:
+        """Follow an alarm whose query has been started."""
+        book = AlarmBook(definition, self._number, known)
+        self._followed[definition.name] = _Followed(query, book, self._clock)
+
+    async def forget(self, definition: AlarmDefinition) -> None:
+        """Forget an alarm and all its rows."""
+        self._followed.pop(definition.name, None)
+        self._unwritten = {
+            number: row
+            for number, row in self._unwritten.items()
+            if row is not None and row.alarm != definition.name
+        }
+        await asyncio.to_thread(self._store.drop_alarm, definition.name)
+
+    async def keep(self) -> None:
+        """Raise what is due, and write what has changed to the catalog.
+
+        Raises:
+            DeploymentError: It cannot be written; it is tried again with the next call.
+        """
+        for followed in self._followed.values():
+            followed.look()
+            self._unwritten |= followed.book.take_changes()
+        if self._unwritten:
+            written = dict(self._unwritten)
+            await asyncio.to_thread(self._store.put_alarm_rows, written)
+            self._unwritten = {}
+
+    def infos(self) -> tuple[AlarmInfo, ...]:
+        """Return all alarms, in the order they were made."""
+        return tuple(self._info(followed) for followed in self._followed.values())
+
+    def acknowledge(self, number: int) -> AlarmRow:
+        """Take note that somebody has seen a raised row.
+
+        Raises:
+            KeyError: No row of this number is raised.
+        """
+        for followed in self._followed.values():
+            try:
+                return followed.book.acknowledge(number, self._clock())
+            except KeyError:
+                continue
+        raise KeyError(number)
+
+    def _number(self) -> int:
+        number, self._next = self._next, self._next + 1
+        return number
+
+    def _info(self, followed: _Followed) -> AlarmInfo:
+        book, query = followed.book, followed.query
+        rows = book.rows
+        opened = [row for row in rows if row.state in (AlarmState.RAISED, AlarmState.ACKNOWLEDGED)]
+        return AlarmInfo(
+            definition=book.definition,
+            query=query.id,
+            status=str(query.status),
+            schema=query.bundle.schema,
+            rows=rows,
+            raised=len(opened),
+            waiting=sum(row.state == AlarmState.WAITING for row in rows),
+            unlisted=book.unlisted,
+            since=min((row.raised for row in opened if row.raised is not None), default=None),
+        )

@@ -1,0 +1,122 @@
+"""An alarm's rows: raised after their time, cleared when they go, never lost and never doubled."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from federated_optimizer import alarm_book
+from federated_optimizer.alarm_book import AlarmBook, AlarmRow, AlarmState
+from streamsql.catalog.notices import AlarmDefinition, Severity
+from streamsql.data.types import Row
+
+HOLD = 30
+
+
+def book_of(hold: int = HOLD, known: tuple[AlarmRow, ...] = ()) -> AlarmBook:
+    numbers = iter(range(1 + max((k.id for k in known), default=0), 100_000))
+    definition = AlarmDefinition("hot", "SELECT rid FROM t", Severity.CRITICAL, hold)
+    return AlarmBook(definition, lambda: next(numbers), known)
+
+
+def states(book: AlarmBook) -> list[tuple[Row, AlarmState]]:
+    return [(entry.row, entry.state) for entry in book.rows]
+
+
+def test_a_row_is_raised_after_its_time_and_cleared_when_it_goes() -> None:
+    book = book_of()
+    book.meet({("r1",): 1}, 100)
+    assert states(book) == [(("r1",), AlarmState.WAITING)]
+    book.look(129)
+    assert book.raised == 0
+    book.look(135)
+    (entry,) = book.rows
+    assert (entry.state, entry.since, entry.raised) == (AlarmState.RAISED, 100, 130)
+    book.follow([("r1",)], {}, 150)
+    (entry,) = book.rows
+    assert (entry.state, entry.cleared) == (AlarmState.CLEARED, 150)
+    book.follow([("r1",)], {("r1",): 1}, 160)  # again: that is another one
+    assert [row.state for row in book.rows] == [AlarmState.WAITING, AlarmState.CLEARED]
+
+
+def test_a_row_that_goes_in_time_has_raised_nothing() -> None:
+    book = book_of()
+    book.meet({("r1",): 1}, 100)
+    book.follow([("r1",)], {}, 120)
+    assert book.rows == ()
+    assert book.take_changes() == {1: None}
+
+
+def test_a_row_that_went_after_its_time_was_raised_even_if_nobody_looked() -> None:
+    book = book_of()
+    book.meet({("r1",): 1}, 100)
+    book.follow([("r1",)], {}, 200)
+    (entry,) = book.rows
+    assert (entry.raised, entry.cleared) == (130, 200)
+
+
+def test_a_second_copy_of_a_row_changes_nothing() -> None:
+    book = book_of(0)
+    book.meet({("r1",): 1}, 100)
+    book.follow([("r1",)], {("r1",): 2}, 110)
+    book.follow([("r1",)], {("r1",): 1}, 120)
+    assert states(book) == [(("r1",), AlarmState.RAISED)]
+
+
+def test_acknowledged_is_remembered_and_ends_with_the_row() -> None:
+    book = book_of(0)
+    book.meet({("r1",): 1}, 100)
+    assert book.acknowledge(1, 105).acknowledged == 105
+    assert book.acknowledge(1, 109).acknowledged == 105
+    book.follow([("r1",)], {}, 110)
+    (entry,) = book.rows
+    assert (entry.state, entry.acknowledged) == (AlarmState.CLEARED, 105)
+    try:
+        book.acknowledge(1, 111)
+    except KeyError:
+        return
+    raise AssertionError("a cleared row cannot be acknowledged")
+
+
+def test_bounds_hold_and_rows_left_out_follow_when_there_is_room() -> None:
+    book = book_of(0)
+    many = {(f"r{n}",): 1 for n in range(alarm_book.MAX_OPEN + 3)}
+    book.meet(many, 1)
+    assert (book.raised, book.unlisted) == (alarm_book.MAX_OPEN, 3)
+    few = dict(list(many.items())[-5:])
+    book.follow(many, few, 2)
+    assert book.has_room_again
+    book.meet(few, 3)
+    assert {row for row, state in states(book) if state == AlarmState.RAISED} == set(few)
+    assert book.unlisted == 0
+    cleared = [row for row, state in states(book) if state == AlarmState.CLEARED]
+    assert len(cleared) == alarm_book.MAX_HISTORY
+
+
+RELATIONS = st.lists(
+    st.tuples(st.sets(st.integers(0, 4)), st.integers(0, 40)), min_size=1, max_size=12
+)
+
+
+@given(RELATIONS, st.sampled_from([0, HOLD]))
+def test_change_by_change_a_restart_anywhere_and_from_scratch_agree(
+    moments: list[tuple[set[int], int]], hold: int
+) -> None:
+    whole, stored = book_of(hold), {}
+    restarted = book_of(hold)
+    now, before = 0, {}
+    seen: dict[int, int] = {}  # row to since
+    for rows, passed in moments:
+        now += passed
+        relation = {(str(n),): 1 for n in rows}
+        whole.follow({*before, *relation}, relation, now)
+        restarted.meet(relation, now)
+        stored |= restarted.take_changes()
+        known = tuple(entry for entry in stored.values() if entry is not None)
+        restarted = book_of(hold, known)
+        seen = {n: seen.get(n, now) for n in rows}
+        assert sorted(states(whole)) == sorted(states(restarted))
+        open_rows = {r: s for r, s in states(whole) if s != AlarmState.CLEARED}
+        assert open_rows == {
+            (str(n),): AlarmState.RAISED if now - since >= hold else AlarmState.WAITING
+            for n, since in seen.items()
+        }
+        before = relation

@@ -1,0 +1,132 @@
+"""CREATE DISPLAY and ALARM, OUTPUT TO, SUBSCRIBE's clauses, SHOW and DROP of them."""
+
+import pytest
+
+from streamsql.errors import QuerySyntaxError
+from streamsql.syntax import (
+    CreateAlarm,
+    CreateDisplay,
+    Drop,
+    Explain,
+    Query,
+    Show,
+    Subscribe,
+    parse_statement,
+)
+
+
+def test_display() -> None:
+    statement = parse_statement("CREATE DISPLAY Lobby WITH (floor = 1, x = 3.5, y = -8.0)")
+    assert isinstance(statement, CreateDisplay)
+    assert statement.name.text == "lobby"
+    assert {o.name: o.value for o in statement.options} == {"floor": "1", "x": "3.5", "y": "-8.0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "hold", "query"),
+    [
+        ("CREATE ALARM a AS SELECT x FROM t SEVERITY 'info'", 0, "SELECT x FROM t"),
+        (
+            "CREATE ALARM a AS SELECT severity FROM t WHERE severity > 2 "
+            "SEVERITY 'info' FOR '2 min'",
+            120_000_000,
+            "SELECT severity FROM t WHERE severity > 2",
+        ),
+        ("CREATE ALARM a AS (SELECT severity FROM t) SEVERITY 'x'", 0, "(SELECT severity FROM t)"),
+    ],
+)
+def test_alarm(text: str, hold: int, query: str) -> None:
+    statement = parse_statement(text)
+    assert isinstance(statement, CreateAlarm)
+    assert (statement.hold, statement.query.text) == (hold, query)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a FROM s OUTPUT TO DISPLAY Lobby",
+        "SELECT a AS output FROM s OUTPUT TO DISPLAY lobby",
+        "WITH q AS (SELECT a FROM s) SELECT a FROM q WITH (strategy = 'set') "
+        "OUTPUT TO DISPLAY lobby",
+        "ISTREAM(SELECT a FROM s) OUTPUT TO DISPLAY lobby",
+        "SELECT window_end FROM TUMBLE(s, ts, INTERVAL '1 minute') GROUP BY window_end "
+        "EMIT ON WINDOW CLOSE OUTPUT TO DISPLAY lobby",
+    ],
+)
+def test_output_to_display(text: str) -> None:
+    statement = parse_statement(text)
+    assert isinstance(statement, Query)
+    assert statement.display is not None
+    assert statement.display.text == "lobby"
+    assert statement.text == text
+
+
+def test_a_column_may_be_called_output() -> None:
+    statement = parse_statement("SELECT output FROM s WHERE output > 1")
+    assert isinstance(statement, Query)
+    assert statement.display is None
+
+
+@pytest.mark.parametrize("kind", ["DISPLAY", "ALARM"])
+def test_show_and_drop(kind: str) -> None:
+    shown, dropped = parse_statement(f"SHOW {kind}S"), parse_statement(f"DROP {kind} IF EXISTS x")
+    assert isinstance(shown, Show)
+    assert shown.kind == f"{kind.lower()}s"
+    assert isinstance(dropped, Drop)
+    assert (dropped.kind, dropped.if_exists) == (kind.lower(), True)
+
+
+def test_drop_materialized_view_is_drop_view() -> None:
+    dropped = parse_statement("DROP MATERIALIZED VIEW v")
+    assert isinstance(dropped, Drop)
+    assert dropped.kind == "view"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("SUBSCRIBE TO v ENVELOPE UPSERT (KEY (a, b))", ("a", "b")),
+        ("SUBSCRIBE SELECT a FROM s ENVELOPE UPSERT (KEY (a))", ("a",)),
+        ("SUBSCRIBE SELECT a FROM s WITH (PROGRESS) ENVELOPE UPSERT (KEY (a))", ("a",)),
+        ("SUBSCRIBE TO v WITH (SNAPSHOT, strategy = 'set')", ()),
+    ],
+)
+def test_envelope(text: str, key: tuple[str, ...]) -> None:
+    statement = parse_statement(text)
+    assert isinstance(statement, Subscribe)
+    assert tuple(name.text for name in statement.key) == key
+
+
+def test_explain_as_a_graph() -> None:
+    statement = parse_statement("EXPLAIN (TYPE FEDERATED, FORMAT DOT) SELECT a FROM s")
+    assert isinstance(statement, Explain)
+    assert (statement.type, statement.format) == ("federated", "dot")
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "found"),
+    [
+        ("CREATE DISPLAY lobby", 21, "expected WITH"),
+        ("CREATE DISPLAY WITH (x = 1)", 16, "a name for the display"),
+        ("CREATE ALARM a AS SELECT 1", 27, "expected SEVERITY"),
+        ("CREATE ALARM a AS SEVERITY 'info'", 19, "expected a query"),
+        ("CREATE ALARM a AS SELECT 1 SEVERITY 'info' FOR 'ever'", 48, "duration"),
+        ("CREATE ALARM a AS ISTREAM(SELECT 1) SEVERITY 'info'", 19, "only moments"),
+        ("CREATE ALARM a AS SELECT 1 SEVERITY 'info' FOR '30 s' x", 55, "should end here"),
+        ("CREATE ALARM a AS SELECT 1 OUTPUT TO DISPLAY d SEVERITY 'info'", 46, "in an alarm"),
+        ("CREATE VIEW v AS SELECT 1 OUTPUT TO DISPLAY d", 45, "in a view"),
+        ("SUBSCRIBE TO (SELECT 1 OUTPUT TO DISPLAY d)", 42, "in parentheses"),
+        ("SELECT a FROM s OUTPUT TO lobby", 27, "expected DISPLAY"),
+        ("SELECT a FROM s OUTPUT TO DISPLAY lobby WITH (strategy = 'set')", 41, "should end"),
+        ("SUBSCRIBE TO v WITH (SNAPSHOT, SNAPSHOT)", 32, "given twice"),
+        ("SUBSCRIBE TO v WITH (SNAPSHOT = 3)", 33, "true or false"),
+        ("SUBSCRIBE TO v ENVELOPE DEBEZIUM", 25, "expected UPSERT"),
+        ("SUBSCRIBE TO v ENVELOPE UPSERT (KEY (a, a))", 41, "named twice"),
+        ("SUBSCRIBE TO (ISTREAM(SELECT 1 AS a)) ENVELOPE UPSERT (KEY (a))", 61, "never replaced"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_place(text: str, column: int, found: str) -> None:
+    with pytest.raises(QuerySyntaxError, match=found) as refusal:
+        parse_statement(text)
+    assert refusal.value.span is not None
+    assert refusal.value.span.column == column
