@@ -55,7 +55,7 @@ def place(  # noqa: PLR0913 - what a bundle consists of
         query: Id of the query.
         version: Of the bundle, greater than that of any earlier bundle of the query.
         text: The statement, for people.
-        emit: What the reader gets: "relation", "istream" or "dstream".
+        emit: What the reader gets: "relation" or "stream".
         statistics: What is known, for the prices of recursions.
         foresee: Tells how the engine will maintain a recursion.
 

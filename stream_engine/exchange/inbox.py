@@ -1,6 +1,6 @@
 """The receiving ends of a query's channels at one site."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -61,19 +61,27 @@ class Inbox:
     of a site a retraction), and the pending changes, which are no larger.
     """
 
-    def __init__(self, version: int, widths: Mapping[tuple[str, str], int]) -> None:
+    def __init__(
+        self,
+        version: int,
+        widths: Mapping[tuple[str, str], int],
+        streams: Collection[str] = (),
+    ) -> None:
         """Open the channels.
 
         Args:
             version: Of the fragment bundle.
             widths: Number of columns by (sending site, port), in the sender's order of ports;
                 0 for the port of a recursion.
+            streams: The ports that give streams.
         """
         self._widths = widths
         self.channels: dict[str, ReceivingChannel] = {}
         for sender, port in widths:
             if sender not in self.channels:
-                self.channels[sender] = ReceivingChannel(version=version, first_port=port)
+                self.channels[sender] = ReceivingChannel(
+                    version=version, first_port=port, streams=streams
+                )
         self._pending: dict[str, Arrivals] = {}
         self._given_up: set[str] = set()
 

@@ -1,10 +1,10 @@
 """The sending ends of a query's channels at one site."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from stream_engine.exchange.inbox import Arrivals
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint, PeerMessage, address
-from streamsql.data.delta import Delta, accumulate
+from streamsql.data.delta import Delta
 from streamsql.wire.channels import SendingChannel
 from streamsql.wire.messages import DeltaBatch
 
@@ -22,7 +22,7 @@ class Outbox:
         repeated: Destinations to which the last `flush` has sent a snapshot.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what every channel is told)
         self,
         *,
         version: int,
@@ -30,6 +30,7 @@ class Outbox:
         first: int,
         ports: Mapping[str, Iterable[str]],
         recursions: Mapping[str, PeeredFixpoint],
+        streams: Collection[str] = (),
     ) -> None:
         """Open the channels; each begins with a snapshot.
 
@@ -40,12 +41,13 @@ class Outbox:
                 receivers would take the new batches for duplicates.
             ports: Fragments and recursions that send, by destination.
             recursions: By port; asked for replays.
+            streams: The ports that give streams.
         """
         self._recursions = recursions
         self._messages: dict[str, list[tuple[str, PeerMessage]]] = {}
         self.channels: dict[str, SendingChannel] = {}
         for destination, names in ports.items():
-            channel = SendingChannel(version=version, epoch=epoch, ports=names)
+            channel = SendingChannel(version=version, epoch=epoch, ports=names, streams=streams)
             channel.sequence = first
             self.channels[destination] = channel
         self._snapshots = dict.fromkeys(ports)
@@ -91,7 +93,7 @@ class Outbox:
             changes = pending.get(destination, {})
             if destination in snapshots:
                 for port, change in changes.items():
-                    accumulate(channel.contents.setdefault(port, {}), change.delta)
+                    channel.note(port, change.delta)
                 for batch in channel.snapshot(now=now):
                     yield (destination, batch)
                 for number, message in self._replays(destination):

@@ -15,6 +15,8 @@ from streamsql.data.delta import Delta, accumulate, difference, negated
 from streamsql.data.types import Row
 from streamsql.wire.messages import MAX_PAYLOAD_BYTES, MAX_ROWS_PER_BATCH, DeltaBatch, WeightedRow
 
+STREAM_ROWS = 10_000
+"""Latest rows of a stream that can surely be sent again; a receiver that missed more loses them."""
 CHUNK_ROWS = 20_000
 CHUNK_BYTES = MAX_PAYLOAD_BYTES // 2
 _FEW_ROWS = 1_000
@@ -25,10 +27,27 @@ assert CHUNK_ROWS <= MAX_ROWS_PER_BATCH  # noqa: S101  (a constant of this file)
 class SendingChannel:
     """The sending end of one channel (query, from, to).
 
-    State: the integrated contents of every port, as large as what the receiver holds.
+    State: the integrated contents of every port, as large as what the receiver holds; of a stream,
+    to which rows are only added, its latest rows.
     """
 
-    def __init__(self, *, version: int, epoch: int, ports: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        version: int,
+        epoch: int,
+        ports: Iterable[str] = (),
+        streams: Collection[str] = (),
+    ) -> None:
+        """Open the channel.
+
+        Args:
+            version: Of the fragment bundle.
+            epoch: Of the sender.
+            ports: In the order in which they are sent.
+            streams: The ports that give streams.
+        """
+        self._streams = frozenset(streams)
         self.version = version
         self.epoch = epoch
         self.sequence = 0
@@ -47,9 +66,16 @@ class SendingChannel:
         """
         if not delta:
             return
-        accumulate(self.contents.setdefault(port, {}), delta)
+        self.note(port, delta)
         for chunk, more in _chunks(delta):
             yield self._batch(port, chunk, more=more, now=now, ts=ts)
+
+    def note(self, port: str, delta: Delta) -> None:
+        """Add a change to what a snapshot of the channel will hold."""
+        contents = self.contents.setdefault(port, {})
+        accumulate(contents, delta)
+        if port in self._streams:
+            _forget_oldest(contents, STREAM_ROWS)
 
     def snapshot(self, *, now: int) -> Iterator[DeltaBatch]:
         """Yield batches that replace everything the receiver has of this channel."""
@@ -112,9 +138,22 @@ class ReceivingChannel:
     A snapshot of several ports is several batches. Out of sequence only its beginning may be taken
     in, or the loss of the beginning would go unnoticed: the receiver of such a channel names the
     port that the sender opened first.
+
+    What a stream has given stays given, whatever becomes of the sender; of a snapshot of it only
+    what is new counts.
     """
 
-    def __init__(self, *, version: int, first_port: str | None = None) -> None:
+    def __init__(
+        self, *, version: int, first_port: str | None = None, streams: Collection[str] = ()
+    ) -> None:
+        """Open the channel.
+
+        Args:
+            version: Of the fragment bundle.
+            first_port: The sender's first port.
+            streams: The ports that give streams.
+        """
+        self._streams = frozenset(streams)
         self.version = version
         self.first_port = first_port
         self.epoch: int | None = None
@@ -153,8 +192,13 @@ class ReceivingChannel:
 
     def lose_sender(self) -> dict[str, Delta]:
         """Forget the sender; return per port the delta that retracts all it had sent."""
-        retractions = {port: negated(rows) for port, rows in self.contents.items() if rows}
-        self.contents = {}
+        streams = {port: rows for port, rows in self.contents.items() if port in self._streams}
+        retractions = {
+            port: negated(rows)
+            for port, rows in self.contents.items()
+            if rows and port not in streams
+        }
+        self.contents = streams
         self.synchronised = False
         self._unfinished = None
         return retractions
@@ -178,12 +222,32 @@ class ReceivingChannel:
         if batch.more:
             return {}
         self._unfinished = None
+        if batch.port in self._streams:
+            return self._added(change)
         if change.reset:
             delta = difference(change.rows, self.contents.get(batch.port, {}))
             self.contents[batch.port] = change.rows
             return delta
         accumulate(self.contents.setdefault(batch.port, {}), change.rows)
         return change.rows
+
+    def _added(self, change: _Unfinished) -> Delta:
+        """Add to a stream what is new, and keep twice of what its sender keeps."""
+        contents = self.contents.setdefault(change.port, {})
+        delta = change.rows
+        if change.reset:
+            known = {row: contents[row] for row in delta if row in contents}
+            delta = {row: w for row, w in difference(delta, known).items() if w > 0}
+        accumulate(contents, delta)
+        _forget_oldest(contents, 2 * STREAM_ROWS)
+        return delta
+
+
+def _forget_oldest(contents: Delta, least: int) -> None:
+    """Keep the rows added last: `least` to twice as many."""
+    if len(contents) > 2 * least:
+        for row in list(islice(contents, len(contents) - least)):
+            del contents[row]
 
 
 def row_bytes(row: Row) -> int:

@@ -5,6 +5,7 @@ import enum
 import msgspec
 
 from streamsql.algebra.operators import Plan
+from streamsql.algebra.streams import is_stream
 from streamsql.data.schema import Schema
 
 
@@ -96,7 +97,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     Attributes:
         version: Grows with every redeployment; a site drops batches of older versions.
         schema: Columns of the query's result.
-        emit: "relation" for signed changes, "istream" or "dstream" for inserts or deletes only.
+        emit: "relation" for signed changes, "stream" for rows that are only added.
         recursions: How each recursion is computed; sites do not read it.
     """
 
@@ -107,6 +108,11 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     text: str = ""
     emit: str = "relation"
     recursions: tuple[RecursionPlan, ...] = ()
+
+    @property
+    def streams(self) -> frozenset[str]:
+        """The fragments that give streams: rows are only added, and channels forget old ones."""
+        return frozenset(f.id for f in self.fragments if is_stream(f.plan))
 
     def fragment(self, fragment_id: str) -> Fragment:
         """Return a fragment by id.
