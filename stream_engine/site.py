@@ -16,6 +16,7 @@ from stream_engine.properties import Property
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
+from stream_engine.sharing.synopses import Synopses
 from stream_engine.state.event_log import source_relation
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
 from stream_engine.state.watermark import HERE, Judged, Watermark
@@ -88,6 +89,9 @@ class SiteEngine:
     the last one and runs every affected query to local quiescence, so that a channel carries at
     most one change per port and step. With settings that bound a step's time, or another scheduler
     than FIFO, operators run one by one instead, and what is left waits for the next step.
+
+    Attributes:
+        synopses: Windows and join sides, and which of them are kept together.
     """
 
     def __init__(self, site: str, epoch: int, *, stopwatch: Stopwatch | None = None) -> None:
@@ -100,6 +104,8 @@ class SiteEngine:
                 operator counts one millisecond.
         """
         self._work = SiteWork(stopwatch)
+        self.synopses = Synopses()
+        self._newcomers: list[str] = []
         self.site = site
         self.epoch = epoch
         self._now = 0
@@ -158,6 +164,7 @@ class SiteEngine:
         self._forget(bundle.query)
         if bundle.at(self.site):
             self._queries[bundle.query] = query
+            self._newcomers.append(bundle.query)
             for scan in query.scans:
                 self._relation(scan)
             for sender in query.senders:
@@ -273,6 +280,7 @@ class SiteEngine:
     def configure(self, settings: SiteSettings) -> None:
         """Use other settings from the next step on; what waits between operators waits on."""
         self._work.configure(settings)
+        self.synopses.switch(on=settings.sharing)
 
     @property
     def settings(self) -> SiteSettings:
@@ -311,14 +319,25 @@ class SiteEngine:
         now = self._now = max(now, self._now)
         self._steps += 1
         result = StepResult()
+        if self._newcomers:
+            self._share_newcomers()
         sources = self._advance_sources(now)
         if self._work.is_straight:
             self._run_through(list(self._queries), sources, now, result)
         else:
             self._run_scheduled(sources, now, result)
+        self.synopses.settle()
         result.resyncs.extend(self._resyncs)
         self._resyncs = {}
         return result
+
+    def _share_newcomers(self) -> None:
+        """Let the synopses of queries that are about to start be shared; saved state is in them."""
+        for name in dict.fromkeys(self._newcomers):
+            if name in self._queries:
+                circuits, _inbox, _outbox = self._queries[name].parts
+                self.synopses.add(name, circuits)
+        self._newcomers = []
 
     def _run_through(
         self,
@@ -380,8 +399,11 @@ class SiteEngine:
         result: StepResult,
     ) -> None:
         """Add what a query gives to the result of the step."""
-        again = query.repeated
-        result.outgoing.extend([Outgoing(name, to, batch, to in again) for to, batch in batches])
+        if batches:
+            again = query.repeated
+            result.outgoing.extend(
+                [Outgoing(name, to, batch, to in again) for to, batch in batches]
+            )
         for sender in query.take_replays_wanted():
             self._resyncs[(name, sender)] = None
 
@@ -513,6 +535,7 @@ class SiteEngine:
         stopped = self._queries.pop(name, None)
         if stopped is not None:
             self._work.drop(name)
+            self.synopses.release(name)
             self._floor = max(self._floor, stopped.last_sequence())
             self._remember_life(stopped)
         self._resyncs = {key: None for key in self._resyncs if key[0] != name}

@@ -96,6 +96,16 @@ class RowsWindow:
         return result
 
     @property
+    def size(self) -> int:
+        """Rows of a full window."""
+        return self._size
+
+    @property
+    def bounded(self) -> bool:
+        """Whether rows that have been pushed out are forgotten."""
+        return self._bounded
+
+    @property
     def is_timed(self) -> bool:
         """Whether rows leave by their age as well."""
         return self._within is not None

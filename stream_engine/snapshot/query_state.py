@@ -12,6 +12,7 @@ from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
 from stream_engine.installed_query import InstalledQuery
 from stream_engine.scheduling.site_work import SiteWork
+from stream_engine.sharing.slots import as_private
 from stream_engine.snapshot.columns import UnsavableError
 from stream_engine.snapshot.places import Place, fill, names, places_of, read
 from streamsql.algebra.operators import (
@@ -169,7 +170,7 @@ class QueryLayout:
 
 
 def _operators(circuit: Circuit) -> list[object]:
-    """Return the operators of a circuit in order.
+    """Return the operators of a circuit in order, as if none of them shared its rows.
 
     Raises:
         UnsavableError: One of them cannot be saved.
@@ -177,7 +178,7 @@ def _operators(circuit: Circuit) -> list[object]:
     operators: list[object] = []
     for node in circuit.nodes:
         if isinstance(node, OperatorNode | SourceNode):
-            operators.append(node.operator)
+            operators.append(as_private(node.operator))
         elif isinstance(node, RemoteNode):
             operators.append(node.wiring.plan)  # nothing: the channel remembers
         else:

@@ -29,7 +29,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.errors import DeploymentError, FederationError, InternalError
 from streamsql.wire.fragments import FragmentBundle
 
-FORMAT = 1
+FORMAT = 2
 """Grows whenever saved state of the same shape begins to mean something else."""
 
 RECORD_TIME = 1_000_000

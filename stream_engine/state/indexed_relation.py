@@ -133,6 +133,12 @@ class IndexedRelation:
             settle(buckets, key, bucket)
         return 0
 
+    def empty(self) -> "IndexedRelation":
+        """Return one of the same key without rows."""
+        other = IndexedRelation(())
+        other.key_of, other.composite = self.key_of, self.composite
+        return other
+
     def finder(self) -> Callable[[Any], Bucket | None]:
         """Return the function from key to rows."""
         return self.buckets.get

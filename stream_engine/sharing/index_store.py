@@ -1,0 +1,162 @@
+"""Join sides that several joins keep together: one index by key."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from stream_engine.sharing.versions import Change, Changes, Item, SharedStore, Stub
+from stream_engine.state.indexed_relation import Bucket, IndexedRelation, KeyedRows, rows_in
+from streamsql.data.types import Row
+
+
+class IndexStore(SharedStore):
+    """The rows of one subplan by some of its columns.
+
+    State and work: as `SharedStore`; a stub that is behind looks a key up in what it has not seen
+    as well, and copies the rows of the key if it has to take some away.
+    """
+
+    def __init__(self, number: int, relation: IndexedRelation) -> None:
+        """Take a relation over; it belongs to the store from now on."""
+        super().__init__(number)
+        self.head = relation
+
+    def items(self, delta: Change) -> Iterator[Item]:
+        """Yield the rows whose key has no NULL."""
+        key_of, composite = self.head.key_of, self.head.composite
+        for row, weight in delta.items():
+            key = key_of(row)
+            if key is not None and not (composite and None in key):
+                yield key, row, weight
+
+    def change(self, delta: Change) -> None:
+        """Add a change to the index."""
+        self.head.apply(delta)
+
+    def subtract(self, lag: Changes) -> None:
+        """Take rows away."""
+        add = self.head.add
+        for key, row, weight in lag.items():
+            add(key, row, -weight)
+
+    def head_rows(self) -> int:
+        """Return the rows of the index."""
+        return len(self.head)
+
+    def has(self, key: Any, row: Row) -> bool:
+        """Whether the index has a row."""
+        return any(row == other for other, _ in self.head.rows(key))
+
+    def admit(self, relation: KeyedRows) -> "IndexStub | None":
+        """Return a stub that sees what a relation holds, or None if too much of it is different.
+
+        A lag takes as much memory as rows of one's own, so it may be half of them at most.
+        """
+        ours, theirs = self.head_rows(), len(relation)
+        most = max(ours, theirs) // 3
+        if abs(ours - theirs) > most:
+            return None
+        lag = Changes()
+        buckets = relation.buckets
+        for key, bucket in self.head.buckets.items():
+            other = buckets.get(key)
+            if bucket != other:
+                lag.add((key, row, weight) for row, weight in rows_in(bucket))
+                lag.add(((key, row, weight) for row, weight in rows_in(other)), -1)
+                if lag.rows > most:
+                    return None
+        for key, bucket in buckets.items():
+            if key not in self.head.buckets:
+                lag.add(((key, row, weight) for row, weight in rows_in(bucket)), -1)
+                if lag.rows > most:
+                    return None
+        return IndexStub(self, lag)
+
+
+class IndexStub(Stub):
+    """A join side whose rows are in a store; see `KeyedRows`."""
+
+    store: IndexStore
+
+    @property
+    def key_of(self) -> Callable[[Row], Any]:
+        """The function from row to key."""
+        return self.store.head.key_of
+
+    @property
+    def composite(self) -> bool:
+        """Whether keys are tuples."""
+        return self.store.head.composite
+
+    @property
+    def buckets(self) -> dict[Any, Bucket]:
+        """Its view: the store's own rows if there is no difference, else a copy."""
+        return self.store.head.buckets if self.sees_head else self.content().buckets
+
+    def finder(self) -> Callable[[Any], Bucket | None]:
+        """Return the function from key to rows; until the next change of any stub."""
+        find = self.store.head.buckets.get
+        if self.position == self.store.end and self.lag is None:
+            return find
+        parts = [part.by_key for part in self.behind()]
+        first, others = parts[0].get, parts[1:]
+
+        def find_behind(key: Any) -> Bucket | None:
+            bucket = find(key)
+            change = first(key)
+            if change is not None:
+                bucket = _without(bucket, change)
+            for part in others:
+                change = part.get(key)
+                if change is not None:
+                    bucket = _without(bucket, change)
+            return bucket
+
+        return find_behind
+
+    def rows(self, key: Any) -> Iterable[tuple[Row, int]]:
+        """Return the rows of a key with their weights."""
+        if self.position == self.store.end and self.lag is None:
+            return rows_in(self.store.head.buckets.get(key))
+        return rows_in(self.finder()(key))
+
+    def apply(self, delta: Change) -> None:
+        """Add a change."""
+        if delta:
+            self.make(delta)
+
+    def content(self) -> IndexedRelation:
+        """Return a copy of its view."""
+        head = self.store.head
+        copy = head.empty()
+        for key, bucket in head.buckets.items():
+            copy.buckets[key] = dict(bucket) if isinstance(bucket, dict) else bucket
+        for part in self.behind():
+            for key, row, weight in part.items():
+                copy.add(key, row, -weight)
+        return copy
+
+    def __len__(self) -> int:
+        """Return the number of distinct rows it sees."""
+        head = self.store.head
+        count = len(head)
+        if not self.sees_head:
+            find = self.finder()
+            for key in {key for part in self.behind() for key in part.by_key}:
+                count += len(list(rows_in(find(key)))) - len(list(head.rows(key)))
+        return count
+
+
+def _without(bucket: Bucket | None, change: dict[Row, int]) -> Bucket | None:
+    """Return the rows of a key as they are without a change."""
+    rows = dict(rows_in(bucket))
+    for row, weight in change.items():
+        new = rows.get(row, 0) - weight
+        if new:
+            rows[row] = new
+        else:
+            rows.pop(row, None)
+    if len(rows) > 1:
+        return rows
+    for row, weight in rows.items():
+        return row if weight == 1 else rows
+    return None

@@ -1,0 +1,248 @@
+"""All synopses of a site that could be shared, and the stores that keep those which are."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from stream_engine.circuit.circuit import Circuit
+from stream_engine.sharing.slots import Slot, Store, release, slots_of
+
+LONGEST_WAIT = 1_024
+"""Steps after which a synopsis that differs from all stores is compared with them again."""
+
+MOST_COMPARED = 8
+"""Stores and private synopses that one is compared with at a time."""
+
+_ROUND = 64
+"""Steps between two looks at whether a stub wants to go."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreReport:
+    """A store.
+
+    Attributes:
+        number: Unique at the site; numbers are not used again.
+        kind: "time" (windows by time), "rows" (windows by count) or "index" (join sides).
+        holds: What its rows are, as EXPLAIN writes it.
+        rows: Rows it keeps: the union of what the stubs see.
+        stubs: Synopses that it stands for.
+    """
+
+    number: int
+    kind: str
+    holds: str
+    rows: int
+    stubs: int
+
+
+@dataclass(frozen=True, slots=True)
+class SynopsisReport:
+    """A synopsis that could be shared.
+
+    Attributes:
+        entity: See `Slot`.
+        rows: Rows it sees.
+        store: The number of the store that keeps them; None if it keeps them itself.
+    """
+
+    query: str
+    entity: str
+    rows: int
+    store: int | None
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Synopses of equal key.
+
+    Attributes:
+        wait: Steps until those that are apart are compared once more.
+        due: The step in which that is.
+    """
+
+    slots: list[Slot] = field(default_factory=list)
+    wait: int = 1
+    due: int = 0
+
+    def stores(self) -> list[Store]:
+        """Return the stores in use, oldest first."""
+        found = {slot.stub.store.number: slot.stub.store for slot in self.slots if slot.stub}
+        return [found[number] for number in sorted(found)]
+
+    @property
+    def is_together(self) -> bool:
+        """Whether there is nothing to compare."""
+        private = sum(slot.stub is None for slot in self.slots)
+        return len(self.stores()) + private < 2
+
+
+class Synopses:
+    """What is shared at a site.
+
+    A synopsis is private as long as nobody else keeps the same. It is compared with others when its
+    query starts, and again after 1, 2, 4, … steps, because queries that start at different times
+    over a log come to hold the same only when their windows have moved on.
+
+    Between steps all that is held for one key and does not differ is held once. Work: that of
+    comparing contents, at those times; nothing in other steps.
+    """
+
+    def __init__(self) -> None:
+        self._on = True
+        self._slots: dict[str, list[Slot]] = {}
+        self._groups: dict[Hashable, _Group] = {}
+        self._stores = 0
+        self._steps = 0
+        self._due = _ROUND
+        self._look = _ROUND
+
+    @property
+    def on(self) -> bool:
+        """Whether equal synopses are shared."""
+        return self._on
+
+    def knows(self, query: str) -> bool:
+        """Whether a query's synopses have been added."""
+        return query in self._slots
+
+    def add(self, query: str, circuits: Mapping[str, Circuit]) -> None:
+        """Take a query in that is about to make its first step, or to go on from saved state."""
+        slots = self._slots[query] = list(slots_of(query, circuits))
+        for slot in slots:
+            self._groups.setdefault(slot.key, _Group()).slots.append(slot)
+        if self._on:
+            for key in dict.fromkeys(slot.key for slot in slots):
+                self._gather(self._groups[key], from_now=True)
+
+    def release(self, query: str) -> None:
+        """Let a query's synopses go; stores that are of no more use end."""
+        for slot in self._slots.pop(query, ()):
+            if slot.stub is not None:
+                release(slot.stub)
+            group = self._groups[slot.key]
+            group.slots.remove(slot)
+            if group.slots:
+                _end_lone_stores(group)
+            else:
+                del self._groups[slot.key]
+
+    def switch(self, *, on: bool) -> None:
+        """Share from now on, or let every synopsis have rows of its own."""
+        if on == self._on:
+            return
+        self._on = on
+        for group in self._groups.values():
+            if on:
+                self._gather(group, from_now=True)
+            else:
+                for slot in group.slots:
+                    if slot.stub is not None:
+                        slot.leave()
+
+    def settle(self) -> None:
+        """Do what is due after a step."""
+        self._steps += 1
+        if self._steps < self._due or not self._on:
+            return
+        if self._steps >= self._look:
+            self._look = self._steps + _ROUND
+            for group in self._groups.values():
+                _let_go(group)
+        for group in self._groups.values():
+            if group.due <= self._steps:
+                self._gather(group)
+        self._due = min([self._look, *(group.due for group in self._groups.values())])
+
+    def _gather(self, group: _Group, *, from_now: bool = False) -> None:
+        """Bring together what is equal; note when to look again."""
+        _end_lone_stores(group)
+        if not group.is_together:
+            self._join_stores(group)
+            self._merge_stores(group)
+        group.wait = 1 if from_now else min(2 * group.wait, LONGEST_WAIT)
+        group.due = self._steps + (LONGEST_WAIT if group.is_together else group.wait)
+        self._due = min(self._due, group.due)
+
+    def _join_stores(self, group: _Group) -> None:
+        """Let private synopses join a store, or another private one to begin a store with."""
+        stores = group.stores()[:MOST_COMPARED]
+        alone: list[Slot] = []
+        for slot in [slot for slot in group.slots if slot.stub is None]:
+            if _join(slot, stores):
+                continue
+            for other in alone[:MOST_COMPARED]:
+                store, first = other.found(self._stores + 1)
+                second = slot.admitted(store)
+                if second is not None:
+                    self._stores += 1
+                    other.use(first)
+                    slot.use(second)
+                    stores.append(store)
+                    alone.remove(other)
+                    break
+            else:
+                alone.append(slot)
+
+    def _merge_stores(self, group: _Group) -> None:
+        """Let the stubs of a store that has come to hold what an older one holds change over."""
+        stores = group.stores()[:MOST_COMPARED]
+        for position in range(len(stores) - 1, 0, -1):
+            later = stores[position]
+            for slot in [s for s in group.slots if s.stub is not None and s.stub.store is later]:
+                old = slot.stub
+                if old is None or not _join(slot, stores[:position]):
+                    break
+                release(old)
+        _end_lone_stores(group)
+
+    # --- what there is ----------------------------------------------------------------------------
+
+    def stores(self) -> list[StoreReport]:
+        """Return the stores, oldest first."""
+        first = {slot.stub.store.number: slot for slot in self._all() if slot.stub is not None}
+        return [
+            StoreReport(number, slot.kind, slot.label, stub.store.rows(), len(stub.store.stubs))
+            for number, slot in sorted(first.items())
+            if (stub := slot.stub) is not None
+        ]
+
+    def synopses(self) -> list[SynopsisReport]:
+        """Return all synopses that could be shared, query by query."""
+        return [
+            SynopsisReport(
+                slot.query,
+                slot.entity,
+                slot.rows(),
+                None if slot.stub is None else slot.stub.store.number,
+            )
+            for slot in self._all()
+        ]
+
+    def _all(self) -> Iterable[Slot]:
+        return (slot for slots in self._slots.values() for slot in slots)
+
+
+def _join(slot: Slot, stores: Iterable[Store]) -> bool:
+    """Let a slot use a stub of the first store that admits it."""
+    for store in stores:
+        stub = slot.admitted(store)
+        if stub is not None:
+            slot.use(stub)
+            return True
+    return False
+
+
+def _let_go(group: _Group) -> None:
+    """Let stubs go that are better off alone."""
+    for slot in group.slots:
+        if slot.stub is not None and slot.stub.wants_out:
+            slot.leave()
+            group.wait = group.due = 1
+    _end_lone_stores(group)
+
+
+def _end_lone_stores(group: _Group) -> None:
+    """Give a synopsis that is the last one of its store its rows back."""
+    for slot in group.slots:
+        if slot.stub is not None and len(slot.stub.store.stubs) == 1:
+            slot.leave()

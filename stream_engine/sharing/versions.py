@@ -1,0 +1,286 @@
+"""What a store with several readers is made of: its newest state, and how far behind each one is.
+
+The idea is that of STREAM (Babu's thesis, section 2.3.1): stubs stand where operators had a
+synopsis each, one store holds the rows, and because operators run independently the store knows
+every stub's progress and shows it what it has inserted and not yet deleted.
+
+A store is one state (its *head*) and a log of the changes that not all stubs have made yet. The
+stub that is ahead changes the head; the others, when their operator comes to the same change, only
+move on in the log, which takes the same time whatever the size of a change that is the same object,
+and a comparison at the speed of C for one that is equal. What a stub sees is the head without the
+changes after its place in the log, and without its *lag*: a Z-set of what else it differs in,
+because changes came to it in other pieces, or because it joined with other contents.
+
+    view of a stub = head - changes logged after its place - its lag
+
+At least one stub has neither: its view is the head. So the store holds no row that nobody sees, but
+for what is being changed.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from streamsql.data.types import Row
+
+LONGEST_LOG = 256
+"""Changes that the slowest stub may be behind; what is older becomes a part of its lag."""
+
+FIRST_LIMIT = 1_024
+"""Rows of lag from which on a stub asks whether it were better off alone."""
+
+Change = dict[Any, int]
+"""Rows, with times or without, and their weights; never changed once somebody has it."""
+
+Item = tuple[Any, Row, int]
+"""What a change is taken apart into: key, row, weight."""
+
+
+class Changes:
+    """A Z-set of rows by key.
+
+    Attributes:
+        by_key: Rows with their weights, none zero, by key.
+        rows: How many there are.
+    """
+
+    __slots__ = ("by_key", "rows")
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self.by_key: dict[Any, dict[Row, int]] = {}
+        self.rows = 0
+        self.add(items)
+
+    def add(self, items: Iterable[Item], sign: int = 1) -> None:
+        """Add rows, or take them away (sign -1)."""
+        by_key = self.by_key
+        for key, row, weight in items:
+            rows = by_key.get(key)
+            if rows is None:
+                by_key[key] = {row: sign * weight}
+                self.rows += 1
+                continue
+            old = rows.get(row, 0)
+            new = old + sign * weight
+            if new:
+                rows[row] = new
+                self.rows += not old
+                continue
+            del rows[row]
+            self.rows -= 1
+            if not rows:
+                del by_key[key]
+
+    def items(self) -> Iterator[Item]:
+        """Yield every row with its key and weight."""
+        for key, rows in self.by_key.items():
+            for row, weight in rows.items():
+                yield key, row, weight
+
+    def drop(self, key: Any) -> None:
+        """Forget the rows of a key."""
+        self.rows -= len(self.by_key.pop(key, ()))
+
+
+class Entry:
+    """A change in the log.
+
+    Attributes:
+        delta: As the first stub brought it.
+        waiting: Stubs that have not made it yet.
+    """
+
+    __slots__ = ("_changes", "delta", "waiting")
+
+    def __init__(self, delta: Change, waiting: int) -> None:
+        self.delta = delta
+        self.waiting = waiting
+        self._changes: Changes | None = None
+
+    def changes(self, store: "SharedStore") -> Changes:
+        """Return it by key; taken apart once for all stubs."""
+        if self._changes is None:
+            self._changes = Changes(store.items(self.delta))
+        return self._changes
+
+
+class SharedStore(ABC):
+    """A head and a log.
+
+    State: the head's rows, the changes that not all stubs have made, and the stubs' lags. Work:
+    that of one private synopsis for the first stub that makes a change, O(1) for each other one as
+    long as changes come in the same pieces; O(changed rows) where they do not.
+
+    Attributes:
+        number: Unique at the site.
+        stubs: All that read it.
+        end: Changes made to the head so far.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.stubs: list[Stub] = []
+        self.end = 0
+        self._first = 0
+        self._log: deque[Entry] = deque()
+
+    @abstractmethod
+    def items(self, delta: Change) -> Iterator[Item]:
+        """Take a change apart; what the store never keeps is left out."""
+
+    @abstractmethod
+    def change(self, delta: Change) -> None:
+        """Change the head."""
+
+    @abstractmethod
+    def subtract(self, lag: Changes) -> None:
+        """Take rows away from the head."""
+
+    @abstractmethod
+    def head_rows(self) -> int:
+        """Return the rows of the head."""
+
+    def rows(self) -> int:
+        """Return the rows the store holds: of the head, and those that only some stub still has."""
+        beside = {
+            (key, row)
+            for stub in self.stubs
+            for part in stub.behind()
+            for key, row, weight in part.items()
+            if weight < 0
+        }
+        return self.head_rows() + sum(not self.has(key, row) for key, row in beside)
+
+    @abstractmethod
+    def has(self, key: Any, row: Row) -> bool:
+        """Whether the head has a row."""
+
+    def lead(self, delta: Change) -> None:
+        """Make a change that no other stub has made."""
+        self.change(delta)
+        self.end += 1
+        others = len(self.stubs) - 1
+        if not others:
+            self._first = self.end
+            return
+        self._log.append(Entry(delta, others))
+        if len(self._log) > LONGEST_LOG:
+            oldest = self._first
+            for stub in self.stubs:
+                if stub.position == oldest:
+                    stub.absorb()
+
+    def entry(self, position: int) -> Entry:
+        """Return the change at a place in the log."""
+        return self._log[position - self._first]
+
+    def since(self, position: int) -> list[Entry]:
+        """Return the changes from a place in the log on."""
+        if position == self.end:
+            return []
+        skipped = position - self._first
+        return [entry for number, entry in enumerate(self._log) if number >= skipped]
+
+    def passed(self, entry: Entry) -> None:
+        """Note that one more stub has made a change; drop what all have made."""
+        entry.waiting -= 1
+        log = self._log
+        while log and not log[0].waiting:
+            log.popleft()
+            self._first += 1
+
+    def remove(self, stub: "Stub") -> None:
+        """Let a stub go; the others see what they saw."""
+        for entry in self.since(stub.position):
+            self.passed(entry)
+        self.stubs.remove(stub)
+        if self.stubs and not any(other.sees_head for other in self.stubs):
+            self._move_head()
+
+    def _move_head(self) -> None:
+        """Make the view of the stub that is least behind the head."""
+        for stub in self.stubs:
+            stub.absorb()
+        nearest = min(self.stubs, key=lambda stub: 0 if stub.lag is None else stub.lag.rows)
+        moved = nearest.lag
+        if moved is None:
+            return
+        self.subtract(moved)
+        for stub in self.stubs:
+            stub.shift(moved.items(), -1) if stub is not nearest else stub.catch_up()
+
+
+class Stub:
+    """Stands where an operator has a synopsis of its own.
+
+    Attributes:
+        store: Where the rows are.
+        position: Changes of the store's head that the view has.
+        lag: What else the head has and the view has not; None if nothing.
+    """
+
+    def __init__(self, store: SharedStore, lag: Changes | None = None) -> None:
+        self.store = store
+        self.position = store.end
+        self.lag = lag if lag is not None and lag.rows else None
+        self._limit = FIRST_LIMIT
+        store.stubs.append(self)
+
+    @property
+    def sees_head(self) -> bool:
+        """Whether its view is the head."""
+        return self.lag is None and self.position == self.store.end
+
+    @property
+    def wants_out(self) -> bool:
+        """Whether so much is different that it were better off alone."""
+        lag = self.lag
+        if lag is None or lag.rows <= self._limit:
+            return False
+        if 2 * lag.rows > self.store.head_rows():
+            return True
+        self._limit = 2 * lag.rows
+        return False
+
+    def make(self, delta: Change) -> None:
+        """Make a change of the view: the head's if this stub is ahead, else a step in the log."""
+        store = self.store
+        if self.position == store.end:
+            if self.lag is None:
+                store.lead(delta)
+                self.position = store.end
+                return
+        else:
+            entry = store.entry(self.position)
+            if entry.delta is delta or entry.delta == delta:
+                self.position += 1
+                store.passed(entry)
+                return
+            self.absorb()
+        self.shift(store.items(delta), -1)
+
+    def absorb(self) -> None:
+        """Count the changes that it has not made as a part of its lag."""
+        for entry in self.store.since(self.position):
+            self.shift(entry.changes(self.store).items(), 1)
+            self.store.passed(entry)
+        self.position = self.store.end
+
+    def shift(self, items: Iterable[Item], sign: int) -> None:
+        """Add to its lag."""
+        if self.lag is None:
+            self.lag = Changes()
+        self.lag.add(items, sign)
+        if not self.lag.rows:
+            self.lag = None
+
+    def catch_up(self) -> None:
+        """The head has become its view."""
+        self.lag = None
+
+    def behind(self) -> list[Changes]:
+        """Return all that the head has and the view has not, in parts."""
+        store = self.store
+        parts = [entry.changes(store) for entry in store.since(self.position)]
+        return parts if self.lag is None else [*parts, self.lag]
