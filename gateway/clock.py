@@ -39,7 +39,8 @@ class SteadyClock:
         return self._now
 
 
-def _elapsed() -> int:
+def elapsed() -> int:
+    """Return microseconds of a clock that nobody sets."""
     return time.monotonic_ns() // 1000
 
 
@@ -51,7 +52,7 @@ def clock_from(settings: ClockSettings, wall: Clock = wall_clock) -> Clock:
         >>> replay() >= 2_200
         True
     """
-    steady = SteadyClock(wall, _elapsed)
+    steady = SteadyClock(wall, elapsed)
     if settings.origin is None or settings.origin_wall is None:
         return steady
     origin, start, speed = settings.origin, settings.origin_wall, settings.speed

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from gateway.buffer.disk_buffer import DiskBuffer
-from gateway.clock import clock_from, wall_clock
+from gateway.clock import clock_from, elapsed, wall_clock
 from gateway.intake.devices import MEMORY, Devices
 from gateway.intake.last_values import LastValues
 from gateway.intake.links import LinkPublisher
 from gateway.intake.observations import ObservationLane
 from gateway.session.announcer import Announcer
+from gateway.session.clock_exchange import ClockExchange
 from gateway.session.description import birth_of, ended_state, state_of
 from gateway.session.epoch import SiteDirectory
 from gateway.session.identity import (
@@ -73,9 +74,11 @@ class Gateway:
         self.settings = settings
         self.session = Session(epoch, wall_clock(), secrets.token_hex(8))
         self.topics = Topics(settings.site)
-        clock, me = clock_from(settings.clock), settings.gateway
+        me = settings.gateway
         will = Will(self.topics.state(me), encode_json(ended_state(settings, self.session, "lost")))
         self.client = (make_client or self._open_client)(will)
+        self.clock = ClockExchange(me, self.client, self.topics, settings.clock, elapsed=elapsed)
+        clock = clock_from(settings.clock, self.clock.corrected)
         self.engine = RecordedSite(me, epoch)
         for definition in settings.sources:
             self.engine.declare(definition.scan())
@@ -110,6 +113,7 @@ class Gateway:
             lane=self.lane,
             last=self.last,
             on_readings=self.host.wake,
+            correction=lambda: self.clock.correction,
         )
         self.keeper = StateKeeper(
             self.engine,
@@ -149,6 +153,7 @@ class Gateway:
                 group.create_task(self._retained())
                 group.create_task(self.announcer.run())
                 group.create_task(self._until_ended(self._end))
+                group.create_task(self.clock.run())
                 if self.links:
                     group.create_task(self._look_back())
                 for device in self.devices.all:
@@ -257,6 +262,7 @@ class Gateway:
                 self.keeper.problem,
                 *devices.problems(),
                 *devices.notes(),
+                self.clock.problem(),
             ],
             buffer=self.buffer.state(),
             wrappers=[device.state() for device in devices.all],
@@ -269,6 +275,7 @@ class Gateway:
                 "errors": sum(device.errors for device in devices.all),
                 "function_failures": INSTALLED.failed,
             },
+            clock=self.clock.state(),
         )
 
     def _announced(self) -> None:
@@ -316,6 +323,8 @@ class Gateway:
         if verb in ("rebirth", "ping"):
             self.announcer.announce()
             self._answer(command, {"done": True, "message": f"epoch {self.session.epoch}"})
+        elif verb == "clock":
+            self.clock.answered(command)
         elif verb == "flush":
             self.lane.flush()
             self._answer(command, {"done": True, "message": f"{len(self.buffer)} packs wait"})

@@ -28,24 +28,39 @@ class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     A replay lives in the recording's time: it was `origin` when the wall clock showed
     `origin_wall` (both microseconds since 1970), and passes `speed` times as fast.
+
+    Attributes:
+        correct: Go by the coordinator's clock: what was found to be the difference is added to the
+            time of this machine. Times that devices give are left alone (see `WrapperSettings`).
+        warn_offset_ms: Milliseconds by which this machine's clock may differ from the
+            coordinator's before the site complains.
     """
 
     speed: float = 1.0
     origin_wall: int | None = None
     origin: int | None = None
+    correct: bool = False
+    warn_offset_ms: float = 500.0
 
     def __post_init__(self) -> None:
         """Refuse a clock that stands still or runs backwards, and half a starting point."""
         _check(math.isfinite(self.speed) and self.speed > 0, "clock.speed must be above 0")
         both = (self.origin_wall is None) == (self.origin is None)
         _check(both, "clock.origin and clock.origin_wall are given together or not at all")
+        _check(self.warn_offset_ms >= 0, "clock.warn_offset_ms must not be below 0")
 
 
 class WrapperSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A wrapper to run: its kind (`motes`, `soft_sensors`, `calendar`, `replay`) and options."""
+    """A wrapper to run: its kind (`motes`, `soft_sensors`, `calendar`, `replay`) and options.
+
+    Attributes:
+        correct_times: Add this machine's clock correction to the event times that the wrapper
+            gives: its devices go by this machine's clock. Only with `clock.correct`.
+    """
 
     kind: str
     options: dict[str, Any] = {}
+    correct_times: bool = False
 
 
 class BufferSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -68,9 +68,13 @@ def show(
             )
         case "gateways":
             return _rows(
-                ("site", "role", "freshness", "sensors", "sources", "detail"),
+                ("site", "role", "freshness", "sensors", "sources", "clock offset", "detail"),
                 [
-                    (s.site, s.role, s.freshness, s.sensors, ", ".join(s.sources), s.detail)
+                    (
+                        *(s.site, s.role, s.freshness, s.sensors, ", ".join(s.sources)),
+                        clock_text(s),
+                        s.detail,
+                    )
                     for s in sites
                 ],
             )
@@ -134,6 +138,15 @@ def _quoted(name: str) -> str:
 
 def _rows(columns: tuple[str, ...], rows: list[Row]) -> StatementResult:
     return StatementResult(ResultKind.ROWS, columns=columns, rows=tuple(rows))
+
+
+def clock_text(site: SiteInfo) -> str:
+    """Return how far a site's clock is from the coordinator's, with the bound of its error."""
+    clock = site.state.clock if site.state is not None else None
+    if clock is None or clock.offset_ms is None:
+        return ""
+    corrected = ", corrected" if clock.corrected_ms else ""
+    return f"{clock.offset_ms:.1f} ± {clock.error_ms:.1f} ms{corrected}"
 
 
 def _source_row(source: SourceDefinition, sites: tuple[SiteInfo, ...]) -> Row:

@@ -12,6 +12,7 @@ from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.messages import (
     Birth,
+    Command,
     DeadLetter,
     DeltaBatch,
     FlowReport,
@@ -76,6 +77,7 @@ class Receiver:
             topics.output(),
             topics.flow(),
             topics.error(),
+            topics.clock(),
         )
 
     def on_messages(self, burst: list[Message]) -> None:
@@ -107,6 +109,8 @@ class Receiver:
                 self._link(gateway, source, target, message.payload)
             case ["gw" | "host", site, "state"]:
                 self._state(site, message.payload, retained=message.retain)
+            case ["gw", site, "clock"]:
+                self._tell_time(site, decode_json(message.payload, Command))
             case ["gw", site, "birth"]:
                 self._birth(site, message.payload)
             case _:
@@ -136,6 +140,13 @@ class Receiver:
             if -1 < before < state.epoch:
                 self._queries.site_restarted(site)
             self._on_sites()
+
+    def _tell_time(self, site: str, question: Command) -> None:
+        """Answer a gateway that compares its clock with ours."""
+        received = self._clock()
+        told = {**question.arguments, "received": received, "sent": self._clock()}
+        answer = Command(id=question.id, arguments=told)
+        self._client.publish(self._topics.command(site, "clock"), encode_json(answer))
 
     def _birth(self, site: str, payload: bytes) -> None:
         if not payload:

@@ -39,8 +39,15 @@ LOG_SECONDS = 5.0
 class Device:
     """A wrapper and how it is doing."""
 
-    def __init__(self, name: str, wrapper: Wrapper, options: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        name: str,
+        wrapper: Wrapper,
+        options: Mapping[str, object],
+        correct_times: bool = False,
+    ) -> None:
         self.name = name
+        self.correct_times = correct_times
         self.wrapper = wrapper
         self.options = options
         self.readings = 0
@@ -101,6 +108,7 @@ class Devices:
         lane: Where observations go.
         last: Where last values go.
         on_readings: Called after something was ingested.
+        correction: Returns the microseconds to add to the times of wrappers that ask for it.
 
     Attributes:
         memories: What wrappers want to know after a restart, by name.
@@ -117,6 +125,7 @@ class Devices:
         lane: ObservationLane,
         last: LastValues,
         on_readings: Callable[[], None],
+        correction: Callable[[], int] = lambda: 0,
     ) -> None:
         """Make the wrappers.
 
@@ -130,9 +139,10 @@ class Devices:
         self.lane = lane
         self.last = last
         self.on_readings = on_readings
+        self.correction = correction
         self.memories: dict[str, Memory] = {}
         self.all = [
-            Device(name, make_wrapper(wrapper), wrapper.options)
+            Device(name, make_wrapper(wrapper), wrapper.options, wrapper.correct_times)
             for name, wrapper in zip(_names(settings), settings, strict=True)
         ]
 
@@ -167,11 +177,12 @@ class Devices:
     def emit(self, device: Device, readings: Sequence[Reading]) -> None:
         """Take readings of a wrapper in; bad ones are counted against it, the others pass."""
         now = self.clock()
+        correction = self.correction() if device.correct_times else 0
         batches: dict[str, list[SourceEvent]] = {}
         for reading in readings:
             try:
                 definition = self._definition(reading.source)
-                event = event_of(reading, definition, now)
+                event = event_of(reading, definition, now, correction)
             except ValueError as error:
                 device.failed(f"reading of {reading.sensor or reading.source!s:.60}: {error}")
                 continue

@@ -11,13 +11,16 @@ MAX_FUTURE = 3_600_000_000
 _LATEST = 2**63
 
 
-def event_of(reading: Reading, definition: SourceDefinition, now: int) -> SourceEvent:
+def event_of(
+    reading: Reading, definition: SourceDefinition, now: int, correction: int = 0
+) -> SourceEvent:
     """Return the event of a reading.
 
     Args:
         reading: As the wrapper gave it.
         definition: Of the reading's source.
         now: The gateway's time in microseconds.
+        correction: Microseconds to add to an event time that the reading gives.
 
     Raises:
         ValueError: An unknown column, a value of the wrong type, a missing key, text longer than
@@ -29,10 +32,11 @@ def event_of(reading: Reading, definition: SourceDefinition, now: int) -> Source
     values = dict(reading.values)
     schema = definition.schema
     position = definition.time_column
-    ts = _event_time(reading.ts if reading.ts is not None else now)
+    ts = now if reading.ts is None else _event_time(reading.ts) + correction
     if position is not None:
         given = values.get(schema.names[position])
-        ts = values[schema.names[position]] = ts if given is None else _event_time(given)
+        ts = ts if given is None else _event_time(given) + correction
+        values[schema.names[position]] = ts
     if ts > now + MAX_FUTURE:
         raise ValueError(f"event time {ts} is more than an hour ahead of the gateway's clock")
     row = schema.coerce_row(values)

@@ -7,7 +7,14 @@ from gateway.clock import wall_clock
 from gateway.session.identity import Session
 from gateway.settings import GatewaySettings
 from streamsql.data.types import Row
-from streamsql.wire.messages import Birth, BufferState, SiteState, SourceRows, WrapperState
+from streamsql.wire.messages import (
+    Birth,
+    BufferState,
+    ClockState,
+    SiteState,
+    SourceRows,
+    WrapperState,
+)
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +72,7 @@ def state_of(  # noqa: PLR0913  (each comes from elsewhere)
     buffer: BufferState,
     wrappers: Sequence[WrapperState],
     counters: dict[str, int],
+    clock: ClockState,
 ) -> SiteState:
     """Return the state of a site that is online."""
     return SiteState(
@@ -78,6 +86,7 @@ def state_of(  # noqa: PLR0913  (each comes from elsewhere)
         counters=counters,
         started=session.started,
         wrappers=tuple(wrappers),
+        clock=clock,
     )
 
 

@@ -38,6 +38,20 @@ class WrapperState(msgspec.Struct, frozen=True):
     note: str = ""
 
 
+class ClockState(msgspec.Struct, frozen=True):
+    """What a site has found out about its clock.
+
+    Attributes:
+        offset_ms: Milliseconds by which the coordinator's clock is ahead of it; None: not known.
+        error_ms: How far that is off at most.
+        corrected_ms: What of it is added to the times that the site gives.
+    """
+
+    offset_ms: float | None = None
+    error_ms: float = 0.0
+    corrected_ms: float = 0.0
+
+
 class SiteState(msgspec.Struct, frozen=True):
     """Online or offline. The will is the same message with `online` false and the same epoch.
 
@@ -49,6 +63,7 @@ class SiteState(msgspec.Struct, frozen=True):
         instance: Random per process start; tells a stolen id from oneself.
         started: When the process started; of two with one id and epoch the later one stays.
         wrappers: How each wrapper is doing now; empty where nobody says.
+        clock: How far its clock is from the coordinator's.
     """
 
     online: bool
@@ -63,6 +78,7 @@ class SiteState(msgspec.Struct, frozen=True):
     counters: dict[str, int] = {}
     started: int = 0
     wrappers: tuple[WrapperState, ...] = ()
+    clock: ClockState = ClockState()
 
 
 class SensorDescription(msgspec.Struct, frozen=True):

@@ -64,6 +64,10 @@ class Topics:
         """What an operator has set at an engine site (`SiteSettings`); retained."""
         return f"{self.root}/gw/{gateway}/settings"
 
+    def clock(self, gateway: str = "+") -> str:
+        """A gateway asks the coordinator for the time; the answer is command `clock`."""
+        return f"{self.root}/gw/{gateway}/clock"
+
     def response(self, gateway: str = "+", request: str = "+") -> str:
         """The answer to a command."""
         return f"{self.root}/gw/{gateway}/rsp/{request}"
@@ -79,6 +83,13 @@ class Topics:
     def tables(self, host: str = "static") -> str:
         """The definitions of all stored tables, for the host that answers them; retained."""
         return f"{self.root}/host/{host}/tables"
+
+    def reports(self, host: str = "static") -> str:
+        """How often a host that is no engine site reports to `sys_stream` (`ReportRequest`).
+
+        Retained; empty while nobody reads it.
+        """
+        return f"{self.root}/host/{host}/reports"
 
     def fragment(self, query: str = "+", site: str = "+") -> str:
         """The fragments of a query for one site; retained; empty uninstalls."""

@@ -235,7 +235,10 @@ def explain(
 def gateway_list(form: ListFormat = "table", console: Address = None) -> None:
     """List all sites: gateways, base sites, static engine."""
     with connected(console) as client:
-        columns = ("site", "role", "freshness", "since", "epoch", "sensors", "sources", "detail")
+        columns = (
+            *("site", "role", "freshness", "since", "epoch", "sensors", "sources"),
+            *("clock_offset_ms", "detail"),
+        )
         print_list(client.get("/api/sites"), columns, check_format(form, _LISTS))
 
 
