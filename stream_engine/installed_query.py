@@ -119,7 +119,7 @@ class InstalledQuery:
             for node in circuit.nodes
             if isinstance(node, ClosingNode)
         ]
-        self.runs_through = not may_wait(bundle, site)
+        self.runs_through = not may_wait(bundle, site, self._circuits.values())
         self._work: QueryWork | None = None
         self._fresh = True
         self._starting = False
@@ -191,8 +191,12 @@ class InstalledQuery:
     @property
     def is_busy(self) -> bool:
         """Whether something waits for the next step."""
+        if self._fresh or self._recursive_news:
+            return True
         work = self._work
-        return not self.is_at_rest or (work is not None and work.batches > 0)
+        if work is not None and work.batches:
+            return True
+        return not (self._inbox.is_empty and self._outbox.is_empty)
 
     @property
     def is_at_rest(self) -> bool:
@@ -215,7 +219,8 @@ class InstalledQuery:
         Raises:
             RecursionLimitError: A recursion grew past its limit.
         """
-        sources = self._begin(sources)
+        if self._fresh:
+            sources = self._begin(sources)
         self._recursive_news = False
         arrived = self._inbox.take()
         for fragment, circuit in self._plan:
@@ -223,7 +228,8 @@ class InstalledQuery:
         for port, recursion in self._recursions.items():
             for message in recursion.drain():
                 self._outbox.collect_recursive(port, message)
-        self._note_wakeup()
+        if self._timed:
+            self._note_wakeup()
         return list(self._outbox.flush(now))
 
     # --- operators one by one -------------------------------------------------------------------
@@ -234,7 +240,8 @@ class InstalledQuery:
         For queries that need not run through (`runs_through`). `flush` has to follow.
         """
         self._starting = self._starting or self._fresh
-        sources = self._begin(sources)
+        if self._fresh:
+            sources = self._begin(sources)
         self.queues(site_work).admit(
             sources.deltas,
             sources.oldest,
@@ -243,7 +250,8 @@ class InstalledQuery:
             batch=site_work.batch,
             stopwatch=site_work.stopwatch if site_work.is_measured else None,
         )
-        self._note_wakeup()
+        if self._timed:
+            self._note_wakeup()
 
     def queues(self, site_work: SiteWork) -> QueryWork:
         """Return the queues between the operators; the site has them from the first call on."""
@@ -286,9 +294,8 @@ class InstalledQuery:
         return replace(sources, deltas={s: sources.current(s) for s in self.scans})
 
     def _note_wakeup(self) -> None:
-        if self._timed:
-            times = [circuit.next_wakeup() for circuit in self._timed]
-            self._wakeup = min([time for time in times if time is not None], default=None)
+        times = [circuit.next_wakeup() for circuit in self._timed]
+        self._wakeup = min([time for time in times if time is not None], default=None)
 
     def _run(  # noqa: PLR0913, PLR0917  (what runs, on what, when, and how it is measured)
         self,

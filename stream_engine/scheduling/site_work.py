@@ -26,7 +26,6 @@ class SiteWork:
 
     Attributes:
         meter: How much waits, now and over time.
-        is_measured: Whether everything is measured, whatever it costs.
         batch: Number of the current step.
     """
 
@@ -37,11 +36,12 @@ class SiteWork:
             stopwatch: Measures runs and slices; None: every run counts one `UNIT`.
         """
         self.meter = QueueMeter()
-        self.is_measured = False
         self.batch = 0
         self.settings = SiteSettings()
         self.stopwatch = stopwatch
         self.orders = count()
+        self._measured = False
+        self._in_order = True
         self._scheduler: Scheduler = scheduler_of(self.settings.scheduler)
         self._queries: dict[str, QueryWork] = {}
         self._tasks: list[OperatorTask] = []
@@ -58,13 +58,27 @@ class SiteWork:
             self._scheduler.begin(self._tasks)
             self._order(task for _priority, _order, task in sorted(self._ready, key=_by_order))
         self.settings = settings
+        self._note_order()
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether everything is measured, whatever it costs."""
+        return self._measured
+
+    @is_measured.setter
+    def is_measured(self, wanted: bool) -> None:
+        self._measured = wanted
+        self._note_order()
 
     @property
     def is_straight(self) -> bool:
         """Whether nothing asks for operators one by one: each step runs to its end, in order."""
+        return self._in_order and not self.meter.batches
+
+    def _note_order(self) -> None:
         settings = self.settings
         in_order = settings.scheduler == SchedulerKind.FIFO and settings.slice_ms is None
-        return in_order and not self.is_measured and not self.meter.batches
+        self._in_order = in_order and not self._measured
 
     def add(self, query: QueryWork) -> None:
         """Take the operators of a query in."""
@@ -149,7 +163,7 @@ class SiteWork:
         meter.ran(before, time)
         task.profile.add(rows, meter.rows - before + rows, time)
         wiring = task.node.wiring
-        if self.is_measured:
+        if self._measured:
             wiring.ran(delta, time)
         else:
             wiring.runs += 1

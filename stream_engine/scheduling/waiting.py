@@ -1,5 +1,9 @@
 """Where changes may be left waiting between operators when a step ends."""
 
+from collections.abc import Iterable
+
+from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,
@@ -46,7 +50,10 @@ mixed. Whatever is not named here, a later operator too, is taken not to be one.
 _AT_ANOTHER_SITE = (*_FUNCTIONS_OF_THEIR_INPUTS, Fixpoint, RecursiveReference)
 
 
-def may_wait(bundle: FragmentBundle, site: str) -> bool:
+_PLAIN_NODES = (OperatorNode, RemoteNode, SourceNode)
+
+
+def may_wait(bundle: FragmentBundle, site: str, circuits: Iterable[Circuit]) -> bool:
     """Whether changes may be left waiting between the operators of a query at a site.
 
     Each queue keeps its order, so an operator has always taken a beginning of what each input gave,
@@ -56,7 +63,15 @@ def may_wait(bundle: FragmentBundle, site: str) -> bool:
     anything else that depends on which changes come together. A recursion hears of its sites in
     every step, so it and what is below it at its site runs to its end; what other sites feed into
     it may come when it likes.
+
+    Args:
+        bundle: The whole plan.
+        site: The site's id.
+        circuits: Of the fragments there; a kind of node that is more than its operator runs
+            through as well.
     """
+    if any(type(node) not in _PLAIN_NODES for circuit in circuits for node in circuit.nodes):
+        return False
     here = {fragment.id for fragment in bundle.at(site)}
     return all(
         isinstance(node, _allowed(fragment.id in here))
