@@ -5,7 +5,7 @@ import { GraphDialog } from "./graph_dialog.js";
 import { Graphs, textOf } from "./graphs.js";
 import { numbersText, propertyGraph, structureText } from "./graph_texts.js";
 import { PlanDrawing } from "./plan_drawing.js";
-import { planOf } from "./plan_model.js";
+import { explainedRows, planOf } from "./plan_model.js";
 import { PropertyTable } from "./property_table.js";
 import { Reported } from "./reported.js";
 import { SessionQueries } from "./session_queries.js";
@@ -13,6 +13,7 @@ import { SettingsForm } from "./settings_form.js";
 
 const byId = (id) => document.getElementById(id);
 const SILENT_MS = 10_000;
+const PATIENCE_MS = 4000; // for a site's first report
 const NEWS_MS = 2000;
 const NUMBERS_SECONDS = 10;
 
@@ -22,6 +23,8 @@ let shownQuery = null; // the query whose plan is shown
 let listed = []; // all queries
 let sites = new Map(); // by name
 let plan = { sites: [], crossings: [] };
+let operators = new QueryRows(); // the rows of sys_operators
+let fragments = []; // of EXPLAIN
 let structure = null; // the session query of the plan
 let numbers = null; // the session query of its numbers
 let trouble = null; // why there is none
@@ -52,6 +55,8 @@ function show(query) {
   structure = numbers = null;
   reported.apply([], true);
   plan = { sites: [], crossings: [] };
+  operators = new QueryRows();
+  fragments = [];
   drawing.clear();
   choose(null);
   shownQuery = query;
@@ -61,11 +66,9 @@ function show(query) {
   fill(byId("plan-text"), []);
   if (query) {
     const [first, second] = [structureText(query.id), numbersText(query.id, NUMBERS_SECONDS)];
-    const rows = new QueryRows();
     structure = queries.follow(first, {
       changed: (changes, snapshot) => {
-        rows.apply(changes, snapshot);
-        plan = planOf(rows.rows);
+        operators.apply(changes, snapshot);
         later();
       },
       said: heard,
@@ -77,9 +80,27 @@ function show(query) {
       },
       said: heard,
     });
+    explain(query);
     fill(byId("plan-text"), [textOf("This plan is the query", first), textOf("and its numbers are the query", second)]);
   }
   update();
+}
+
+/** What the plan says of sites that report no operators. */
+async function explain({ id, version }) {
+  const { data } = await get(`/api/queries/${id}/explain`).catch(() => ({})); // without it the reported part is drawn
+  if (shownQuery?.id !== id || shownQuery.version !== version) return;
+  fragments = data?.fragments ?? [];
+  update();
+}
+
+/** The plan as it is reported, and as it is planned where nothing is. */
+function newestPlan() {
+  const rows = operators.rows;
+  if (!rows.length) return plan;
+  const patient = Date.now() - since < PATIENCE_MS;
+  const silent = (site) => sites.get(site)?.role === "static" || !patient;
+  return planOf([...rows, ...explainedRows(rows, fragments, silent)]);
 }
 
 function heard(query, error) {
@@ -117,6 +138,7 @@ function relatedTo(entity) {
 }
 
 function update() {
+  plan = newestPlan();
   const chosen = drawing.selected;
   const away = new Set(plan.sites.map(({ site }) => site).filter(isAway));
   drawing.away = away;
@@ -171,7 +193,11 @@ async function news() {
     trouble = error;
     return update();
   }
-  if (shownQuery) shownQuery = listed.find(({ id }) => id === shownQuery.id) || shownQuery;
+  if (shownQuery) {
+    const { version } = shownQuery;
+    shownQuery = listed.find(({ id }) => id === shownQuery.id) || shownQuery;
+    if (shownQuery.version !== version) explain(shownQuery);
+  }
   fillChoice();
   if (!shownQuery) begin();
   update();

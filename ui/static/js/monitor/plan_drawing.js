@@ -5,7 +5,9 @@ import { NODE, STORE_SIZE, layout } from "./plan_layout.js";
 import { grouped, hasWindow, signOf } from "./plan_model.js";
 import { PanZoom } from "./pan_zoom.js";
 
-const LETTERS = 27; // of an operator's line that fit
+const LETTERS = 20; // of an operator's line that fit
+
+const OUTSIDE = 58; // from an operator at the top of a site's box to above the box
 
 /** Queues, synopses and stores of an operator, as they are reported. */
 function belongings(reported, site, entity) {
@@ -99,20 +101,21 @@ export class PlanDrawing {
     this.live.push(() => { text.textContent = this.result ?? ""; });
   }
 
-  drawOperator({ site, entity, line }, { x, y }, layer, reported) {
+  drawOperator({ site, entity, line, explained }, { x, y }, layer, reported) {
     const numbers = shape("text", { x: x + 40, y: y + 37, class: "numbers" });
     const holds = belongings(reported, site, entity).synopses.length;
-    const mark = shape("g", { class: "operator" },
+    const mark = shape("g", { class: explained ? "operator explained" : "operator" },
       shape("rect", { x, y, width: NODE.width, height: NODE.height, rx: 7 }),
       shape("text", { x: x + 20, y: y + 33, class: "sign", "text-anchor": "middle" }, signOf(line)),
-      shape("text", { x: x + 40, y: y + 20, class: "line" }, cut(line, LETTERS - 5)),
+      shape("text", { x: x + 40, y: y + 20, class: "line" }, cut(line, hasWindow(line) ? LETTERS - 3 : LETTERS)),
       hasWindow(line) && panes(x + NODE.width - 24, y + 9), numbers, shape("title", {}, line));
     layer.append(this.pick(mark, { site, kind: "operator", entity }, line));
     this.live.push((now) => {
       const value = (property) => now.value(site, "operator", entity, property);
       const selectivity = value("selectivity");
-      const busy = value("us_per_row");
-      numbers.textContent = [selectivity !== null && `sel ${number(selectivity)}`, busy !== null && holds < 2 && `${number(busy)} µs/row`].filter(Boolean).join(" · ") || `${entity}`;
+      const busy = holds < 2 ? value("us_per_row") : null;
+      const word = busy === null && holds < 2 ? "selectivity" : "sel";
+      numbers.textContent = explained ? "as planned" : [selectivity !== null && `${word} ${number(selectivity)}`, busy !== null && `${number(busy)} µs/row`].filter(Boolean).join(" · ") || entity;
       mark.classList.toggle("busy", (value("rows_out_per_s") ?? 0) > 0);
     });
   }
@@ -192,13 +195,13 @@ export class PlanDrawing {
     const below = at.get(`${from.site} ${from.entity}`);
     if (!below) return;
     const [x1, y1] = [below.x + NODE.width / 2, below.y];
-    const bend = y1 > y2 ? (y1 + y2) / 2 : y1 - 60;
-    const path = shape("path", { d: y1 > y2 ? `M${x1} ${y1}C${x1} ${bend} ${x2} ${bend} ${x2} ${y2}` : `M${x1} ${y1}C${x1} ${bend} ${x2} ${y2 + 60} ${x2} ${y2}`, class: "edge crossing" });
-    const rate = shape("text", { x: x1 + 8, y: y1 - 26, class: "rate" });
+    const out = y1 - OUTSIDE; // above the box of its site
+    const path = shape("path", { d: `M${x1} ${y1}V${out}C${x1} ${out - 44} ${x2} ${y2 + 52} ${x2} ${y2}`, class: "edge crossing" });
+    const rate = shape("text", { x: x1 + 9, y: out + 4, class: "rate" });
     layers.lines.append(path, rate);
     this.live.push((now) => flow(path, rate, now.value(from.site, "operator", from.entity, "rows_out_per_s")));
     const channel = `to ${to.site}`;
-    layers.nodes.append(this.pick(shape("g", { class: "channel" }, shape("circle", { cx: x1, cy: y1 - 30, r: 5 }), shape("circle", { cx: x1, cy: y1 - 30, r: 14, class: "hit" }), shape("title", {}, `Channel from ${from.site} ${channel}`)), { site: from.site, kind: "channel", entity: channel }, `channel from ${from.site} ${channel}`));
+    layers.nodes.append(this.pick(shape("g", { class: "channel" }, shape("circle", { cx: x1, cy: out, r: 5 }), shape("circle", { cx: x1, cy: out, r: 12, class: "hit" }), shape("title", {}, `Channel from ${from.site} ${channel}`)), { site: from.site, kind: "channel", entity: channel }, `channel from ${from.site} ${channel}`));
   }
 
   /** Make an element something that can be chosen. */

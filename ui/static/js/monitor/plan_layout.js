@@ -3,7 +3,7 @@
 export const NODE = { width: 196, height: 52, across: 22, down: 54 };
 const PAD = 16;
 const HEAD = 30;
-const BETWEEN = { across: 34, down: 64 };
+const BETWEEN = { across: 34, down: 88 };
 const STORE = { width: 118, height: 34 };
 
 /** Places of everything drawn.

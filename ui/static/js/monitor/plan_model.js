@@ -13,10 +13,10 @@ function parts(entity) {
  *  @returns [{site, rank, shape, operators: Map(entity -> operator), roots}] and `crossings` [{from, to}] */
 export function planOf(rows) {
   const sites = new Map();
-  for (const { site, entity, operator, inputs } of rows) {
+  for (const { site, entity, operator, inputs, explained } of rows) {
     if (!sites.has(site)) sites.set(site, { site, operators: new Map(), roots: [], rank: 0 });
     const feeding = (inputs || "").split(/\s+/).filter(Boolean);
-    sites.get(site).operators.set(entity, { site, entity, ...parts(entity), line: operator, feeding, consumers: [] });
+    sites.get(site).operators.set(entity, { site, entity, ...parts(entity), line: operator, feeding, consumers: [], explained: Boolean(explained) });
   }
   for (const found of sites.values()) connect(found);
   const crossings = crossed([...sites.values()]);
@@ -33,6 +33,25 @@ function connect(found) {
   for (const operator of found.operators.values()) for (const input of operator.inputs) input.consumers.push(operator);
   found.roots = [...found.operators.values()].filter(({ consumers }) => !consumers.length).sort((a, b) => a.fragment.localeCompare(b.fragment) || b.number - a.number);
   found.shape = [...found.operators.values()].map(({ entity, line }) => `${entity} ${line}`).sort().join("\n");
+}
+
+/** Rows like those of sys_operators for fragments of EXPLAIN that a site has said nothing about.
+ *  The static engine has no operators of its own to report; other sites may be away.
+ *  @param fragments of the plan's JSON form
+ *  @param silent whether what a site has not said is to be filled in */
+export function explainedRows(rows, fragments, silent) {
+  const told = new Set(rows.map(({ site, entity }) => `${site} ${parts(entity).fragment}`));
+  return fragments.flatMap(({ id, sites, plan }) => sites.filter((site) => silent(site) && !told.has(`${site} ${id}`)).flatMap((site) => {
+    const made = [];
+    const add = ({ text, inputs }) => {
+      const feeding = inputs.map(add);
+      const entity = `${id}/${made.length}`;
+      made.push({ site, entity, operator: text, inputs: feeding.join(" "), explained: true });
+      return entity;
+    };
+    add(plan);
+    return made;
+  }));
 }
 
 /** From the last operator of a fragment, wherever it runs, to those that read it. */

@@ -52,7 +52,8 @@ export class PropertyTable {
     const nothing = away ? `${entity.site} is away: it reports nothing until it is back.` : "Nothing has been reported about it in the last seconds.";
     fill(this.place, [
       make("h2", {}, titleOf(entity), entity.kind !== "site" && make("span", { class: "quiet" }, ` at ${entity.site}`)),
-      (line || EXPLAINED[entity.kind]) && make("p", { class: line ? "operator-line" : "quiet small" }, line || EXPLAINED[entity.kind]),
+      line && make("p", { class: "operator-line" }, line),
+      EXPLAINED[entity.kind] && make("p", { class: "quiet small" }, EXPLAINED[entity.kind]),
       rows.length ? make("table", { class: "properties" }, make("tbody", {}, rows)) : make("p", { class: "quiet" }, nothing),
       related.length > 0 && make("p", { class: "related" }, related.map((other) => make("button", { type: "button", onclick: () => this.choose(other) }, titleOf(other)))),
     ]);
