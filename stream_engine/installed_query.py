@@ -194,7 +194,7 @@ class InstalledQuery:
         if self._fresh or self._recursive_news:
             return True
         work = self._work
-        if work is not None and work.batches:
+        if (work is not None and work.batches) or (self._holds and self._inbox.is_complete):
             return True
         return not (self._inbox.is_empty and self._outbox.is_empty)
 
@@ -219,7 +219,7 @@ class InstalledQuery:
         Raises:
             RecursionLimitError: A recursion grew past its limit.
         """
-        if self._fresh:
+        if self._fresh or self._holds:
             sources = self._begin(sources)
         self._recursive_news = False
         arrived = self._inbox.take()
@@ -240,7 +240,7 @@ class InstalledQuery:
         For queries that need not run through (`runs_through`). `flush` has to follow.
         """
         self._starting = self._starting or self._fresh
-        if self._fresh:
+        if self._fresh or self._holds:
             sources = self._begin(sources)
         self.queues(site_work).admit(
             sources.deltas,
