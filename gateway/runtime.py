@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ from gateway.session.identity import (
 from gateway.settings import GatewaySettings
 from gateway.site.host import SiteHost
 from gateway.site.inbox import PACK
+from gateway.site.process_numbers import measured_process, measured_wrappers
 from gateway.site.state_keeper import StateKeeper
 from messaging import MessageClient, QueueFull, SubscribeRefused, Will, open_client
+from stream_engine.introspection.measured import Measured
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import SourceKind
 from streamsql.algebra.user_functions import INSTALLED
@@ -79,7 +81,7 @@ class Gateway:
         self.client = (make_client or self._open_client)(will)
         self.clock = ClockExchange(me, self.client, self.topics, settings.clock, elapsed=elapsed)
         clock = clock_from(settings.clock, self.clock.corrected)
-        self.engine = RecordedSite(me, epoch)
+        self.engine = RecordedSite(me, epoch, stopwatch=time.perf_counter_ns)
         for definition in settings.sources:
             self.engine.declare(definition.scan())
         self.host = SiteHost(
@@ -95,6 +97,8 @@ class Gateway:
             on_own_state=self._own_state,
             on_own_link=self._own_link,
             on_step=self._stepped,
+            meter=self._measured,
+            settings=settings.engine,
         )
         self.buffer = DiskBuffer(directory.path / "buffer.sqlite", settings.buffer)
         self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer)

@@ -15,6 +15,7 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.messages import SensorDescription
+from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
 
 
@@ -113,6 +114,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             long, and works on what arrived meanwhile as one batch.
         keepalive: Seconds of silence after which broker and site begin to doubt each other.
         functions: Python modules with functions of the user that may run here, with commas.
+        engine: How the engine works, until an operator sets it otherwise.
     """
 
     site: str
@@ -131,6 +133,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tick_ms: int = 20
     keepalive: int = 5
     functions: str = ""
+    engine: SiteSettings = SiteSettings()
 
     def __post_init__(self) -> None:
         """Refuse ids that cannot be topic levels, unknown roles, doubled or impossible sources."""

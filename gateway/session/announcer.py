@@ -1,7 +1,7 @@
 """When a site says what it is: birth and state after each connect, then state by itself.
 
-State follows every ten seconds, and within a second when what it says about problems changes, so
-that nobody looks at figures of an hour ago.
+State follows every ten seconds, and within a second when what it says about problems or settings
+changes, so that nobody looks at figures of an hour ago.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class Announcer:
         self._on_announced = on_announced
         self._owed = True
         self._wake = asyncio.Event()
-        self._said: tuple[str, bool] = ("", True)
+        self._said: object = None
 
     def announce(self) -> None:
         """Ask for a new birth and state soon."""
@@ -78,7 +78,7 @@ class Announcer:
         except QueueFull:
             log.warning("too many messages wait for the broker; state not sent")
             return False
-        self._said = (state.detail, state.ready)
+        self._said = _news(state)
         return True
 
     def _announce(self) -> bool:
@@ -95,5 +95,9 @@ class Announcer:
         return True
 
     def _has_news(self) -> bool:
-        state = self._state()
-        return (state.detail, state.ready) != self._said
+        return _news(self._state()) != self._said
+
+
+def _news(state: SiteState) -> object:
+    """Return what of a state nobody should have to wait for."""
+    return (state.detail, state.ready, state.settings)

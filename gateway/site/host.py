@@ -27,6 +27,7 @@ from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.messages import Command, QueryProblem, SiteState
+from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class SiteHost:
         on_own_link: Called with source and target of a link retained under our own id.
         on_step: Called after each step, with whether the broker is there.
         meter: Returns what the process has counted, for reports on the site.
+        settings: How the engine works until it is told otherwise.
     """
 
     def __init__(  # noqa: PLR0913  (each is one seam)
@@ -68,6 +70,7 @@ class SiteHost:
         on_own_link: Callable[[str, str], None] | None = None,
         on_step: Callable[[bool], None] | None = None,
         meter: Meter = tuple,
+        settings: SiteSettings | None = None,
     ) -> None:
         self.engine = engine
         self.client = client
@@ -76,6 +79,8 @@ class SiteHost:
         self.tick_seconds = tick_seconds
         self.speed = speed
         self.batches_sent = 0
+        self.steps = 0
+        self.worked_seconds = 0.0
         self.membership = Membership(int(grace_seconds * 1_000_000), self._site_lost)
         self.dead_letters = DeadLetters(engine.site, client, topics)
         self.traffic = Traffic()
@@ -87,9 +92,11 @@ class SiteHost:
             self, on_command=on_command, on_own_state=on_own_state, on_own_link=on_own_link
         )
         self._on_step = on_step
+        self._own_settings = settings or SiteSettings()
         self._wake = asyncio.Event()
         self._requests = ResyncRequests()
         self._snapshots_due: float | None = None
+        self.configure(None)
 
     @property
     def site(self) -> str:
@@ -121,6 +128,7 @@ class SiteHost:
             topics.fragment("+", me),
             topics.exchange("+", me, "+"),
             topics.command(me, "+"),
+            topics.settings(me),
         )
 
     def _glance(self, message: Message) -> None:
@@ -143,6 +151,13 @@ class SiteHost:
 
     def wake(self) -> None:
         """Ask for a step soon, after something was ingested."""
+        self._wake.set()
+
+    def configure(self, settings: SiteSettings | None) -> None:
+        """Let the engine work otherwise from the next step on; None: as at the beginning."""
+        used = settings or self._own_settings
+        self.engine.configure(used)
+        self.reports.seconds = used.report_seconds
         self._wake.set()
 
     def report_failure(self, query: str, failure: FederationError) -> None:
@@ -211,7 +226,10 @@ class SiteHost:
             self.inbox.uninstall(query)
         self._send_snapshots_if_due(now)
         self.reports.publish(now)
+        began = time.perf_counter()
         result = self.engine.step(self.clock())
+        self.worked_seconds += time.perf_counter() - began
+        self.steps += 1
         for query, failure in result.failures:
             self.report_failure(query, failure)
         for outgoing in result.outgoing:
@@ -248,6 +266,9 @@ class SiteHost:
         else:
             self.batches_sent += 1
             self.traffic.sent(query, len(payload), snapshot=outgoing.snapshot)
+            batch = outgoing.batch
+            rows = len(batch.deltas) + len(batch.annotated)
+            self.traffic.carried(query, to, rows, len(payload))
 
     def _request_resyncs(self, now: float) -> None:
         waiting = self.engine.unsynchronised()

@@ -15,12 +15,14 @@ from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.observation_reader import ObservationReader, Seen
+from gateway.site.traffic import Traffic
 from messaging import Message
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, SiteState
+from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -39,11 +41,16 @@ class Host(Protocol):
     membership: Membership
     dead_letters: DeadLetters
     flow_reports: FlowReports
+    traffic: Traffic
     left_fragments: LeftFragments
     lanes: ObservationLanes | None
 
     def report_failure(self, query: str, failure: FederationError) -> None:
         """Tell whoever started a query that it does not run here, and why."""
+        ...
+
+    def configure(self, settings: SiteSettings | None) -> None:
+        """Let the engine work otherwise; None: as at the beginning."""
         ...
 
 
@@ -101,7 +108,11 @@ class SiteInbox:
         match host.topics.parts(message.topic):
             case ["q", query, "x", to, sender] if to == me:
                 self.batches += 1
-                host.engine.receive(query, sender, decode_packed(payload, DeltaBatch))
+                batch = decode_packed(payload, DeltaBatch)
+                host.engine.receive(query, sender, batch)
+                if query in host.engine.queries:
+                    rows = len(batch.deltas) + len(batch.annotated)
+                    host.traffic.received(query, sender, rows, len(payload))
             case ["gw", gateway, "obs" | "hist" as lane, stream] if host.lanes is not None:
                 events, pack = self._observations.read(gateway, stream, payload)
                 if events:
@@ -115,6 +126,8 @@ class SiteInbox:
                 self._state(site, message)
             case ["gw", site, "cmd", verb] if site == me:
                 self._command(verb, decode_json(payload, Command, limit=MAX_SMALL))
+            case ["gw", site, "settings"] if site == me:
+                self._settings(payload)
             case ["gw", site, "link", source, target] if site == me:
                 if message.retain and self._on_own_link is not None:
                     self._on_own_link(source, target)
@@ -162,6 +175,12 @@ class SiteInbox:
             host.left_fragments.remembered()
         if self._on_own_state is not None:
             self._on_own_state(state, message.retain)
+
+    def _settings(self, payload: bytes) -> None:
+        """Use what an operator has set; nothing any more: what the site began with."""
+        settings = decode_json(payload, SiteSettings, limit=MAX_SMALL) if payload else None
+        self._host.configure(settings)
+        log.info("settings: %s", settings if settings is not None else "those of the site's file")
 
     def _command(self, verb: str, command: Command) -> None:
         host = self._host

@@ -62,6 +62,7 @@ class SystemReports:
         Args:
             now: Seconds of a clock that only goes forward.
         """
+        self._engine.measured = SYS_STREAM.name in self._engine.told
         due = self.next_due()
         if due is None or now < due:
             return

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from streamsql.wire.messages import TrafficReport
 
 Channel = tuple[str, str]
-"""Query and sending site."""
+"""Query and the other site."""
 
 
 @dataclass(slots=True)
@@ -20,12 +20,39 @@ class _Counts:
     longest: float = 0.0
 
 
+@dataclass(slots=True)
+class ChannelCounts:
+    """What went through one channel.
+
+    Attributes:
+        batches: Messages.
+        rows: Changed rows in them.
+        bytes: Of their payloads.
+        resyncs: Times the channel to here was out of step, the beginning too.
+    """
+
+    batches: int = 0
+    rows: int = 0
+    bytes: int = 0
+    resyncs: int = 0
+
+
 class Traffic:
     """Counts per query that runs here. Bounded by the queries and their channels."""
 
     def __init__(self) -> None:
         self._counts: dict[str, _Counts] = {}
         self._waiting: dict[Channel, float] = {}
+        self.to: dict[Channel, ChannelCounts] = {}
+        self.by: dict[Channel, ChannelCounts] = {}
+
+    def carried(self, query: str, to: str, rows: int, size: int) -> None:
+        """Count a batch that was handed to the broker for a site, or for the reader ("")."""
+        _count(self.to.setdefault((query, to), ChannelCounts()), rows, size)
+
+    def received(self, query: str, sender: str, rows: int, size: int) -> None:
+        """Count a batch that a site has sent."""
+        _count(self.by.setdefault((query, sender), ChannelCounts()), rows, size)
 
     def sent(self, query: str, size: int, *, snapshot: bool) -> None:
         """Count a batch that was handed to the broker.
@@ -51,6 +78,7 @@ class Traffic:
             counts.resyncs += 1
             counts.waited += took
             counts.longest = max(counts.longest, took)
+            self.by.setdefault(channel, ChannelCounts()).resyncs += 1
         for channel in wait - self._waiting.keys():
             self._waiting[channel] = now
 
@@ -58,6 +86,9 @@ class Traffic:
         """Drop the queries that do not run any more."""
         for query in [query for query in self._counts if query not in running]:
             del self._counts[query]
+        for channels in (self.to, self.by):
+            for channel in [channel for channel in channels if channel[0] not in running]:
+                del channels[channel]
 
     def report(self, query: str) -> TrafficReport:
         """Return a query's counts."""
@@ -73,3 +104,9 @@ class Traffic:
             resync_milliseconds=round(counts.waited * 1_000),
             longest_resync=round(counts.longest * 1_000),
         )
+
+
+def _count(counts: ChannelCounts, rows: int, size: int) -> None:
+    counts.batches += 1
+    counts.rows += rows
+    counts.bytes += size

@@ -25,10 +25,12 @@ class Measured:
         entity: As in `Property`.
         life: Another one counts from 0: the version of a query's plan, say.
         counters: Totals; each is told with its rate, under the name with `_per_s`.
-        totals: Totals that are told without a rate.
+        totals: Totals that are told without a rate; not at all if the name begins with "_".
         gauges: What holds now.
         ratios: name to (numerator, denominator): the quotient of what both, which are counters or
             totals, have grown by since the last report, where the denominator has grown.
+        later_ratios: Likewise, but not in the first report on the entity: what is counted only
+            while reports are made has nothing to do with what there was before.
     """
 
     query: str
@@ -39,6 +41,7 @@ class Measured:
     totals: Mapping[str, float] = field(default_factory=dict)
     gauges: Mapping[str, float] = field(default_factory=dict)
     ratios: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    later_ratios: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def key(self) -> Key:
@@ -79,15 +82,16 @@ class Report:
             if seconds > 0:
                 for counter, value in entity.counters.items():
                     values[f"{counter}_per_s"] = (value - old.get(counter, 0)) / seconds
-            for ratio, (above, below) in entity.ratios.items():
-                if above in totals and below in totals:
-                    grown = totals[below] - old.get(below, 0)
-                    if grown > 0:
-                        values[ratio] = (totals[above] - old.get(above, 0)) / grown
+            ratios = {**entity.ratios, **entity.later_ratios} if old else entity.ratios
+            for ratio, (above, below) in ratios.items():
+                grown = totals[below] - old.get(below, 0)
+                if grown > 0:
+                    values[ratio] = (totals[above] - old.get(above, 0)) / grown
             found.extend(
                 [
                     Property(query, name, kind, named, float(value))
                     for named, value in values.items()
+                    if not named.startswith("_")
                 ]
             )
         return found

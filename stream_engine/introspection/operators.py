@@ -48,14 +48,21 @@ def measured_operators(
 
 def _operator(query: str, version: int, entity: str, node: Node, rows: int) -> Measured:
     wiring = node.wiring
+    counters: dict[str, float] = {"rows_in": wiring.rows_in, "rows_out": wiring.rows_out}
+    timed: dict[str, float] = {}
+    if wiring.runs:
+        counters["retractions"] = wiring.retractions
+        timed = {"busy_ms": wiring.busy_ns / 1e6, "_busy_us": wiring.busy_ns / 1e3}
     return Measured(
         query,
         "operator",
         entity,
         version,
-        counters={"rows_in": wiring.rows_in, "rows_out": wiring.rows_out},
+        counters=counters,
+        totals=timed,
         gauges={"state_rows": rows},
         ratios={"selectivity": ("rows_out", "rows_in")},
+        later_ratios={"us_per_row": ("_busy_us", "rows_in")} if timed else {},
     )
 
 

@@ -1,6 +1,6 @@
 """All that a site measures of itself."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_engine.installed_query import InstalledQuery
@@ -10,9 +10,12 @@ from stream_engine.introspection.operators import (
     measured_operators,
     running_operators,
 )
+from stream_engine.scheduling.measures import QueueMeasures
+from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.state.source_relation import SourceRelation
 from stream_engine.state.watermark import Watermark
 from streamsql.algebra.operators import Scan
+from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,9 @@ class SiteParts:
         events: How many events came in, by source.
         waiting: How many of them wait for a step.
         steps: How often the site has stepped.
+        settings: In use.
+        meter: How much waits between operators.
+        queues: What waits where.
     """
 
     site: str
@@ -36,6 +42,9 @@ class SiteParts:
     events: Mapping[str, int]
     waiting: int
     steps: int
+    settings: SiteSettings
+    meter: QueueMeter
+    queues: Sequence[QueueMeasures]
 
 
 def operators_of(parts: SiteParts) -> list[RunningOperator]:
@@ -68,6 +77,9 @@ def measured_site(parts: SiteParts, now: int) -> Iterator[Measured]:
             held = {"rows_held": sum(map(len, sending.contents.values()))}
             to = channel_to(destination)
             yield Measured(name, "channel", to, version, gauges=held)
+    for queue in parts.queues:
+        waits = {"rows": queue.rows, "batches": queue.batches, "peak_rows": queue.peak_rows}
+        yield Measured(queue.query, "queue", queue.entity, gauges=waits)
     for source in parts.relations:
         yield _source(parts, source, now)
 
@@ -83,13 +95,27 @@ def channel_to(destination: str) -> str:
 
 
 def _site(parts: SiteParts) -> Measured:
+    settings, meter = parts.settings, parts.meter
+    told = {
+        "pending_events": parts.waiting,
+        "queries": len(parts.queries),
+        "queued_rows": meter.rows,
+        "queued_rows_peak": meter.peak_rows,
+        "queued_rows_average": meter.average_rows,
+        "scheduler": list(SchedulerKind).index(settings.scheduler),
+        "queue_rows": settings.queue_rows,
+        "sharing": int(settings.sharing),
+        "report_seconds": settings.report_seconds,
+    }
+    if settings.slice_ms is not None:
+        told["slice_ms"] = settings.slice_ms
     return Measured(
         "",
         "site",
         parts.site,
         counters={"events": sum(parts.events.values())},
         totals={"steps": parts.steps},
-        gauges={"pending_events": parts.waiting, "queries": len(parts.queries)},
+        gauges=told,
     )
 
 

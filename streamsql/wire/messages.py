@@ -8,6 +8,11 @@ import msgspec
 
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Value
+from streamsql.wire.site_settings import (
+    LONGEST_REPORT_SECONDS,
+    SHORTEST_REPORT_SECONDS,
+    SiteSettings,
+)
 
 MAX_ROWS_PER_BATCH = 100_000
 MAX_PAYLOAD_BYTES = 8_000_000
@@ -291,6 +296,26 @@ class TableSet(msgspec.Struct, frozen=True):
     """All stored tables of the federation, as the coordinator tells the static engine."""
 
     tables: tuple[SourceDefinition, ...] = ()
+
+
+class ReportRequest(msgspec.Struct, frozen=True):
+    """Asks a host that is no engine site to report to `sys_stream`.
+
+    Its rows go out as observations of that stream; the base site that gathers a query takes them
+    in as its own.
+
+    Attributes:
+        seconds: Between two reports.
+    """
+
+    seconds: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse periods that are none."""
+        if not SHORTEST_REPORT_SECONDS <= self.seconds <= LONGEST_REPORT_SECONDS:
+            raise ValueError(
+                f"seconds is from {SHORTEST_REPORT_SECONDS:g} to {LONGEST_REPORT_SECONDS:g}"
+            )
 
 
 class QueryProblem(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from gateway.wrappers.soft_sensors import SoftSensorOptions
 from static_engine.settings import StaticSettings
 from streamsql.binder.functions import SIGNATURES
 from streamsql.library import library_views
+from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 from tests.docs.markdown import ROOT, anchors, blocks, commands, links, pages
 from ui.settings import ConsoleSettings
@@ -35,6 +36,7 @@ TABLES: dict[str, type] = {
     "#### Clock": ClockSettings,
     "#### Buffer": BufferSettings,
     "#### Snapshots": SnapshotSettings,
+    "#### Engine": SiteSettings,
     "#### motes": MoteOptions,
     "#### soft_sensors": SoftSensorOptions,
     "#### calendar": CalendarOptions,

@@ -19,6 +19,7 @@ from streamsql.wire.channels import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, SiteState
+from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 
 TOPICS = Topics("demo")
@@ -132,6 +133,11 @@ class Federation:
         payload = encode_packed(bundle)
         for name in {site for fragment in bundle.fragments for site in fragment.sites}:
             self.console.publish(TOPICS.fragment(bundle.query, name), payload, retain=True)
+
+    def settings(self, name: str, settings: SiteSettings | None) -> None:
+        """Set how a site works; None: as it began."""
+        payload = b"" if settings is None else encode_json(settings)
+        self.console.publish(TOPICS.settings(name), payload, retain=True)
 
     def withdraw(self, query: str, *names: str) -> None:
         """Take a query away from sites."""

@@ -2,10 +2,13 @@
 
 import asyncio
 
+import pytest
+
 from gateway.testing import until
 from streamsql.algebra.operators import RemoteSource
 from streamsql.catalog.system import SYS_OPERATORS, SYS_STREAM
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 from tests.gateway.site.federation import TOPICS, Federation, collecting, run
 
 SITES = ("base", "gw-1", "gw-2")
@@ -127,5 +130,50 @@ def test_operators_come_and_go_with_their_queries() -> None:
         assert told[5] == "f0"
         federation.withdraw("q2", *SITES)
         await until(lambda: operators("q2") == set(), "one that is stopped goes")
+
+    run(scenario)
+
+
+def test_an_operator_changes_how_a_site_works() -> None:
+    async def scenario(federation: Federation) -> None:
+        await three_sites(federation)
+        engine = federation.sites["gw-1"].engine
+        assert engine.settings == SiteSettings()
+        federation.settings("gw-1", SiteSettings(scheduler=SchedulerKind.CHAIN, slice_ms=5))
+        await until(lambda: engine.settings.scheduler == SchedulerKind.CHAIN, "it is told")
+        assert federation.sites["gw-2"].engine.settings == SiteSettings()
+
+    run(scenario)
+
+
+def test_settings_come_back_with_a_restart_and_go_when_they_are_withdrawn() -> None:
+    async def scenario(federation: Federation) -> None:
+        await federation.begin()
+        await federation.site("gw-1", settings=SiteSettings(queue_rows=7))
+        engine = federation.sites["gw-1"].engine
+        assert engine.settings.queue_rows == 7
+        federation.settings("gw-1", SiteSettings(slice_ms=2.5, report_seconds=0.25))
+        await until(lambda: engine.settings.slice_ms == 2.5, "it is told")
+        await federation.sites["gw-1"].stop()
+        again = await federation.site("gw-1", 2, settings=SiteSettings(queue_rows=7))
+        await until(lambda: again.engine.settings.slice_ms == 2.5, "the next life is told")
+        assert again.host.reports.seconds == 0.25
+        federation.settings("gw-1", None)
+        await until(lambda: again.engine.settings == SiteSettings(queue_rows=7), "withdrawn")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "payload", [b"{", b'{"scheduler": "lottery"}', b'{"slice_ms": 0}', b'{"report_seconds": "x"}']
+)
+def test_settings_that_make_no_sense_are_dead_letters(payload: bytes) -> None:
+    async def scenario(federation: Federation) -> None:
+        await federation.begin(TOPICS.dead())
+        site = await federation.site("gw-1")
+        federation.console.publish(TOPICS.settings("gw-1"), payload, retain=True)
+        await until(lambda: site.host.bad_payloads == 1, "it is set aside")
+        assert site.engine.settings == SiteSettings()
+        await until(lambda: len(federation.told("/dead/gw-1")) == 1, "it is kept")
 
     run(scenario)

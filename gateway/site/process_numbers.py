@@ -1,0 +1,96 @@
+"""What a site's process has counted beside its engine, for `sys_stream`."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from gateway.site.dead_letters import DeadLetters
+from gateway.site.traffic import ChannelCounts, Traffic
+from stream_engine.introspection.measured import Measured
+from stream_engine.introspection.site_report import channel_to
+from streamsql.wire.messages import BufferState, WrapperState
+
+_PAGES = Path("/proc/self/statm")
+_MEGABYTE = 1_000_000
+PROCESS = -1
+"""The life of what a process counts: the engine counts in others, which are versions of plans."""
+
+
+class Host(Protocol):
+    """What is looked at of the site's host."""
+
+    traffic: Traffic
+    dead_letters: DeadLetters
+    steps: int
+    worked_seconds: float
+
+    @property
+    def site(self) -> str:
+        """The site's id."""
+
+
+def measured_process(host: Host, pending: int, buffer: BufferState) -> Iterator[Measured]:
+    """Yield what a process has counted.
+
+    Args:
+        host: Of the site.
+        pending: Messages that wait for the broker.
+        buffer: Fill of the disk buffer.
+    """
+    site = host.site
+    memory = memory_megabytes()
+    yield Measured(
+        "",
+        "site",
+        site,
+        life=PROCESS,
+        counters={"worked_ms": host.worked_seconds * 1_000},
+        totals={"_host_steps": host.steps},
+        gauges={} if memory is None else {"memory_mb": memory},
+        ratios={"step_ms": ("worked_ms", "_host_steps")},
+    )
+    yield Measured(
+        "",
+        "gateway",
+        site,
+        totals={"bad_payloads": host.dead_letters.count},
+        gauges={
+            "messages_pending": pending,
+            "buffer_stored": buffer.stored,
+            "buffer_bytes": buffer.bytes,
+            "buffer_dropped": buffer.dropped,
+        },
+    )
+    for (query, to), counts in host.traffic.to.items():
+        yield _channel(query, channel_to(to), counts)
+    for (query, sender), counts in host.traffic.by.items():
+        yield _channel(query, f"from {sender}", counts)
+
+
+def measured_wrappers(wrappers: Sequence[WrapperState]) -> Iterator[Measured]:
+    """Yield what wrappers have counted."""
+    for wrapper in wrappers:
+        readings = {"readings": wrapper.readings}
+        errors = {"errors": wrapper.errors}
+        yield Measured("", "wrapper", wrapper.name, counters=readings, totals=errors)
+
+
+def memory_megabytes() -> float | None:
+    """Return the resident memory of this process in MB; None where the system does not say."""
+    try:
+        pages = int(_PAGES.read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE") / _MEGABYTE
+
+
+def _channel(query: str, entity: str, counts: ChannelCounts) -> Measured:
+    return Measured(
+        query,
+        "channel",
+        entity,
+        life=PROCESS,
+        counters={"batches": counts.batches, "rows": counts.rows, "bytes": counts.bytes},
+        totals={"resyncs": counts.resyncs} if entity.startswith("from ") else {},
+    )
