@@ -279,8 +279,15 @@ class Gateway:
                 "errors": sum(device.errors for device in devices.all),
                 "function_failures": INSTALLED.failed,
             },
+            engine=self.engine.settings,
             clock=self.clock.state(),
         )
+
+    def _measured(self) -> Iterator[Measured]:
+        host, devices = self.host, self.devices
+        yield from measured_process(host, self.client.pending(), self.buffer.state())
+        yield from self.clock.measured()
+        yield from measured_wrappers([device.state() for device in devices.all])
 
     def _announced(self) -> None:
         for publisher in self.links:

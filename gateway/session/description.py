@@ -15,6 +15,7 @@ from streamsql.wire.messages import (
     SourceRows,
     WrapperState,
 )
+from streamsql.wire.site_settings import SiteSettings
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +73,7 @@ def state_of(  # noqa: PLR0913  (each comes from elsewhere)
     buffer: BufferState,
     wrappers: Sequence[WrapperState],
     counters: dict[str, int],
+    engine: SiteSettings,
     clock: ClockState,
 ) -> SiteState:
     """Return the state of a site that is online."""
@@ -86,6 +88,7 @@ def state_of(  # noqa: PLR0913  (each comes from elsewhere)
         counters=counters,
         started=session.started,
         wrappers=tuple(wrappers),
+        settings=engine,
         clock=clock,
     )
 

@@ -68,6 +68,7 @@ class SiteState(msgspec.Struct, frozen=True):
         instance: Random per process start; tells a stolen id from oneself.
         started: When the process started; of two with one id and epoch the later one stays.
         wrappers: How each wrapper is doing now; empty where nobody says.
+        settings: Of an engine site: those in use.
         clock: How far its clock is from the coordinator's.
     """
 
@@ -83,6 +84,7 @@ class SiteState(msgspec.Struct, frozen=True):
     counters: dict[str, int] = {}
     started: int = 0
     wrappers: tuple[WrapperState, ...] = ()
+    settings: SiteSettings | None = None
     clock: ClockState = ClockState()
 
 
