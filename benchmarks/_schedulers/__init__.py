@@ -1,0 +1,1 @@
+"""Bursts on a site under each scheduler."""
