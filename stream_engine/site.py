@@ -17,10 +17,10 @@ from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.sharing.synopses import Synopses
-from stream_engine.state.event_log import source_relation
+from stream_engine.state.event_log import as_events, source_relation
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
 from stream_engine.state.watermark import HERE, Judged, Watermark
-from streamsql.algebra.operators import Scan
+from streamsql.algebra.operators import Scan, ScanPart
 from streamsql.catalog.system import is_site_source
 from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
@@ -516,7 +516,12 @@ class SiteEngine:
         self._pending_events = 0
 
         def current(scan: Scan) -> TimedDelta:
-            relation = self._relations[scan.source][scan]
+            relations = self._relations[scan.source]
+            if scan.part == ScanPart.EVENTS:
+                declared = relations.get(self._declared.get(scan.source, scan))
+                if declared is not None and not declared.is_log:
+                    return as_events(declared.snapshot())
+            relation = relations[scan]
             return deltas.get(scan, {}) if relation.is_log else relation.snapshot()
 
         return SourceChanges(deltas, oldest, current)

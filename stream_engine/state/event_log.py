@@ -17,6 +17,11 @@ def source_relation(scan: Scan) -> SourceRelation:
     return SourceRelation(scan)
 
 
+def as_events(rows: TimedDelta) -> TimedDelta:
+    """Return what a source holds as the events that brought it, each at its own time."""
+    return {(ts, (ts, 0, False, ts, *row)): weight for (ts, row), weight in rows.items()}
+
+
 class EventLog(SourceRelation):
     """Every event that counts, with when it does (`streamsql.algebra.leaves.EVENT_COLUMNS`).
 

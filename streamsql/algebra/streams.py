@@ -7,6 +7,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    OnClose,
     Plan,
     Project,
     Scan,
@@ -34,6 +35,17 @@ def is_stream(plan: Plan) -> bool:
             return False
 
 
+def is_final(plan: Plan) -> bool:
+    """Whether a plan gives windows that have closed: what is given is never taken back."""
+    match plan:
+        case OnClose():
+            return True
+        case Filter(input=child) | Project(input=child):
+            return is_final(child)
+        case _:
+            return False
+
+
 def stream_time(plan: Plan) -> int | None:
     """Return the position of the instant in the rows of ISTREAM, DSTREAM or RSTREAM, or None."""
     match plan:
@@ -54,6 +66,20 @@ def stream_time(plan: Plan) -> int | None:
             return times.pop() if len(times) == 1 else None
         case _:
             return None
+
+
+def ordered_time(plan: Plan) -> int | None:
+    """Return the position of a stream's instant if later changes always have later ones.
+
+    A union of streams of different sources has no such order.
+    """
+    match plan:
+        case UnionAll():
+            return None
+        case Filter(input=child) | Project(input=child) if ordered_time(child) is None:
+            return None
+        case _:
+            return stream_time(plan)
 
 
 def is_monotone(plan: Plan) -> bool:

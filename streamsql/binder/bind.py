@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from streamsql.algebra.operators import Plan
+from streamsql.algebra.operators import Plan, StreamKind
+from streamsql.algebra.streams import is_stream
 from streamsql.binder.branches import RecursiveDefinition
 from streamsql.binder.closing import with_close
 from streamsql.binder.components import components
@@ -18,6 +19,7 @@ from streamsql.binder.environment import (
     Environment,
     identifier_text,
 )
+from streamsql.binder.foreign_clauses import refuse_foreign
 from streamsql.binder.mutual import bind_mutual
 from streamsql.binder.notices import check_display
 from streamsql.binder.options import with_choice
@@ -30,6 +32,7 @@ from streamsql.binder.relations import renamed, with_names
 from streamsql.binder.select import bind_block
 from streamsql.binder.set_operations import bind_set_operation, with_extent
 from streamsql.binder.shape import only
+from streamsql.binder.streams import bind_stream, selected_stream, to_stream
 from streamsql.binder.termination import check_termination
 from streamsql.binder.top import output_order, shown_order
 from streamsql.binder.warnings import add_plan_warnings
@@ -48,22 +51,28 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     check_display(query, catalog)
     binding = Binding(catalog)
     environment = Environment(binding, query.script)
+    refuse_foreign(query.tree, environment)
     plan = bind_relation_query(_unordered(query.tree), environment)
     plan = with_close(plan, query.on_close, catalog)
     only_shown = _order_is_shown_only(query.tree)
     order = (output_order if only_shown else shown_order)(query.tree, plan.schema, environment)
-    if order and query.emit != "relation":
+    plan = with_choice(plan, query, binding)
+    if query.emit != "relation":
+        plan = to_stream(plan, StreamKind(query.emit.upper()), query.span, binding)
+    bound = finished(plan, binding)
+    if order and bound.emit != "relation":
         binding.warn("ORDER BY is ignored: a stream has the order of its changes")
-    bound = finished(with_choice(plan, query, binding), query.emit, binding)
-    return replace(bound, order=order if query.emit == "relation" else ())
+    warnings = tuple(binding.warnings)
+    return replace(bound, order=order if bound.emit == "relation" else (), warnings=warnings)
 
 
-def finished(plan: Plan, emit: str, binding: Binding) -> BoundQuery:
+def finished(plan: Plan, binding: Binding) -> BoundQuery:
     """Push MIN and MAX into recursions, check that all of them end, and collect warnings."""
     check_ranks(plan, binding)
     pushed = push_selections(plan)
     check_termination(pushed.plan, binding.places, pushed.reasons)
     add_plan_warnings(pushed.plan, binding)
+    emit = "stream" if is_stream(pushed.plan) else "relation"
     return BoundQuery(pushed.plan, pushed.plan.schema, emit, tuple(binding.warnings))
 
 
@@ -85,6 +94,9 @@ def _unordered(tree: exp.Expr) -> exp.Expr:
 
 def bind_relation_query(tree: exp.Expr, environment: Environment) -> Plan:
     """Return the plan of a query inside another one, unchecked for termination."""
+    stream = bind_stream(tree, environment, bind_relation_query)
+    if stream is not None:
+        return stream
     if isinstance(tree, exp.Select):
         return bind_block_query(tree, environment, lift=False).plan
     clause = tree.args.get("with_")
@@ -117,6 +129,14 @@ def bind_block_query(tree: exp.Expr, environment: Environment, *, lift: bool) ->
         outer = environment.outer
         inside = without_outer(environment, "and a query in WITH cannot read it")
         environment = replace(_with(clause, inside), outer=outer)
+    call = selected_stream(tree, environment)
+    if call is not None:
+        raise environment.unsupported(
+            call,
+            f"{call.name.upper()} cannot stand in a subquery of an expression",
+            hint=f"put it in FROM: … JOIN {call.name.upper()}(SELECT …) AS x",
+            code="misplaced_emit",
+        )
     if not isinstance(tree, exp.Select):
         return Block(bind_relation_query(tree, environment))
     return bind_block(tree, environment, QUERIES, lift=lift)
@@ -125,10 +145,17 @@ def bind_block_query(tree: exp.Expr, environment: Environment, *, lift: bool) ->
 def bind_view(definition: ViewDefinition, query: Query, environment: Environment) -> Plan:
     """Return the plan of a view's query under the view's column names, with its options."""
     plan = _view_plan(definition, query, environment)
-    return with_choice(plan, query, environment.binding, definition.name)
+    plan = with_choice(plan, query, environment.binding, definition.name)
+    if query.emit == "relation":
+        return plan
+    kind = StreamKind(query.emit.upper())
+    plan = to_stream(plan, kind, environment.place(query.tree), environment.binding)
+    columns = list(definition.columns)
+    return with_names(plan, columns, query.tree, environment) if columns else plan
 
 
 def _view_plan(definition: ViewDefinition, query: Query, environment: Environment) -> Plan:
+    refuse_foreign(query.tree, environment)
     columns = list(definition.columns)
     if definition.recursive and refers_to_name(query.tree, definition.name):
         recursion = RecursiveDefinition(definition.name.lower(), columns, query.tree, query.tree)
@@ -138,7 +165,8 @@ def _view_plan(definition: ViewDefinition, query: Query, environment: Environmen
         environment.binding.warn("ORDER BY of a view is ignored: a relation has no order")
     plan = bind_relation_query(tree, environment)
     plan = with_close(plan, query.on_close, environment.binding.catalog)
-    return with_names(plan, columns, query.tree, environment) if columns else plan
+    named = columns and query.emit == "relation"
+    return with_names(plan, columns, query.tree, environment) if named else plan
 
 
 def _with(clause: exp.Expr, environment: Environment) -> Environment:

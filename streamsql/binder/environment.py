@@ -126,7 +126,7 @@ class BoundQuery:
     """A query ready to be optimized and run.
 
     Attributes:
-        emit: "relation", "istream", "dstream" or "rstream".
+        emit: "relation", or "stream": rows are only added, and nobody keeps them.
         warnings: What its author should know before it runs.
         order: How its result is shown, by output columns; the relation itself has no order.
     """

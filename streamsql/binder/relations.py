@@ -18,6 +18,7 @@ from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.late import bind_late, is_late
 from streamsql.binder.scope import Scope
 from streamsql.binder.shape import only
+from streamsql.binder.streams import kind_of_call, windowed_stream
 from streamsql.binder.table_functions import bind_time_window
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
@@ -90,7 +91,7 @@ def bind_relation(
 
 
 def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) -> Relation:
-    only(node, environment, "this", "alias", "joins")
+    only(node, environment, "this", "alias", "joins", "stream_window")
     if node.args.get("joins"):
         raise environment.unsupported(
             node,
@@ -100,9 +101,10 @@ def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) ->
         )
     alias = node.args.get("alias")
     plan = bind(node.this, environment)
-    if alias is not None:
-        _refuse_window(alias, environment, "a query", "put the window inside it, after the stream")
     name = identifier_text(alias.this) if alias is not None and alias.this is not None else ""
+    window = _window_of(node, environment)
+    if window is not None:
+        plan = _windowed(plan, name, window, environment, what="a query")
     return Relation(renamed(plan, alias, environment), name, node)
 
 
@@ -174,6 +176,8 @@ def _table(
     alias = node.args.get("alias")
     if is_late(node.this):
         name, plan = bind_late(node.this, environment)
+    elif kind_of_call(node.this) is not None:
+        name, plan = "", bind(node.this, environment)
     elif isinstance(node.this, exp.Identifier):
         name = identifier_text(node.this)
         plan = _named(name, node, environment, bind_view)
@@ -187,14 +191,6 @@ def _table(
 
 
 def _function_in_from(node: exp.Table, environment: Environment) -> Exception:
-    name = node.this.name.upper()
-    if name in ("ISTREAM", "DSTREAM", "RSTREAM"):
-        return environment.unsupported(
-            node,
-            f"{name} cannot stand in FROM",
-            hint=f"{name}(SELECT …) stands around the whole query",
-            code="not_a_relation",
-        )
     return environment.unsupported(
         node,
         "a function cannot stand in FROM",
@@ -315,7 +311,7 @@ def _needs(definition: ViewDefinition) -> str:
     return f"reads {found.group(1)}" if definition.library and found else ""
 
 
-def _window_of(node: exp.Table, environment: Environment) -> StreamWindow | None:
+def _window_of(node: exp.Expr, environment: Environment) -> StreamWindow | None:
     first = node.args.get("stream_window")
     alias = node.args.get("alias")
     second = alias.args.get("stream_window") if alias is not None else None
@@ -326,28 +322,29 @@ def _window_of(node: exp.Table, environment: Environment) -> StreamWindow | None
     return first if first is not None else second
 
 
-def _refuse_window(alias: exp.Expr, environment: Environment, what: str, hint: str) -> None:
-    window = alias.args.get("stream_window")
-    if window is not None:
-        raise environment.error(
-            window,
-            f"{what} takes no window: windows stand on streams only",
-            hint=hint,
-            code="misplaced_window",
-        )
-
-
-def _windowed(plan: Plan, name: str, window: StreamWindow, environment: Environment) -> Plan:
+def _windowed(
+    plan: Plan, name: str, window: StreamWindow, environment: Environment, *, what: str = "a view"
+) -> Plan:
     kind = WindowKind(window.args["kind"])
+    partition = tuple(
+        Scope.of(name, plan.schema).resolve(column, environment).position
+        for column in _partition_columns(window, environment)
+    )
     if not isinstance(plan, Scan):
-        what = "a recursive relation" if name in environment.tables else "a view"
+        over = windowed_stream(plan, window, partition, environment)
+        if over is not None:
+            return over
+        if name in environment.tables:
+            what = "a recursive relation"
         if name in environment.tables and not environment.tables[name].recursive:
             what = "a common table"
+        shown = repr(name) if name else "this"
+        inside = f"the definition of {name}" if name else "it"
         raise environment.error(
             window,
-            f"{name!r} is {what}, and windows stand on streams only: what is derived expires with "
+            f"{shown} is {what}, and windows stand on streams only: what is derived expires with "
             "the rows it rests on",
-            hint=f"put the window inside the definition of {name}, after the stream",
+            hint=f"put the window inside {inside}, after the stream, or write ISTREAM(SELECT …)",
             code="misplaced_window",
         )
     if plan.kind == "table":
@@ -362,10 +359,6 @@ def _windowed(plan: Plan, name: str, window: StreamWindow, environment: Environm
             f"{name} [NOW] holds only the rows of the current second; its answer is empty between "
             "readings"
         )
-    partition = tuple(
-        Scope.of(name, plan.schema).resolve(column, environment).position
-        for column in _partition_columns(window, environment)
-    )
     size, slide, within = (window.args.get(name) for name in ("size", "slide", "range"))
     return Window(plan, kind, size, slide, partition, within)
 

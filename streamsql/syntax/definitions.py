@@ -244,13 +244,6 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
         )
     cursor.expect("AS", hint=f"CREATE VIEW {name.text} AS SELECT …")
     query = without_output(query_statement(cursor), "a view")
-    if query.emit != "relation":
-        raise QuerySyntaxError(
-            f"{query.emit.upper()} cannot be part of a view: a view is a relation",
-            span=query.span,
-            hint=f"write {query.emit.upper()}(…) around the query that reads {name.text}",
-            code="misplaced_emit",
-        )
     return CreateView(
         **common,
         name=name,

@@ -21,6 +21,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from streamsql.syntax.accidents import NO_ALIASES
 from streamsql.syntax.durations import unit_size
 
 MAX_NODES = 200_000
@@ -113,6 +114,9 @@ class StreamSqlParser(parser.Parser):
         return table
 
     def _parse_table_alias(self, alias_tokens: Any = None) -> Any:
+        token = self._curr
+        if token and token.token_type != TokenType.IDENTIFIER and token.text.upper() in NO_ALIASES:
+            self.raise_error(f"{token.text.upper()} is a word of other dialects here", token)
         alias = super()._parse_table_alias(alias_tokens)
         if alias is not None:
             self._attach_window(alias)

@@ -102,13 +102,16 @@ def _nothing() -> Any:
 
 @pytest.mark.parametrize("text", [ROOMS, f"ISTREAM ({ROOMS})"])
 def test_a_restart_of_the_base_shows_only_what_has_changed(harness: Any, text: str) -> None:
+    def shown(row: Any) -> Any:
+        return row[:2]  # a stream has the instant behind the row
+
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()
         query = await harness.start_query(coordinator, text)
         rows = [(f"r{number}", "open") for number in range(5)]
         federation.sites["gw-1"].put("roomsensor", *rows)
-        await harness.until_rows(coordinator, query, rows)
-        await harness.until(lambda: coordinator.query(query).settled)
+        await harness.until(lambda: sorted(map(shown, coordinator.relation(query))) == rows)
+        await harness.until(lambda: coordinator.query(query).settled or "ISTREAM" in text)
         reader = coordinator.subscribe(query, snapshot=False)
         federation.broker.cut("base")
         await federation.sites["base"].stop()
@@ -117,10 +120,11 @@ def test_a_restart_of_the_base_shows_only_what_has_changed(harness: Any, text: s
         changes: list[tuple[int, Any]] = []
         while not changes:
             batch = await harness.next_batch(reader)
-            changes = [(change.diff, change.row) for change in batch.changes]
+            changes = [(change.diff, shown(change.row)) for change in batch.changes]
         assert changes == [(1, ("new", "open"))]
-        await harness.until_rows(coordinator, query, [*rows, ("new", "open")])
-        await harness.until(lambda: coordinator.query(query).settled)
+        wanted = sorted([*rows, ("new", "open")])
+        await harness.until(lambda: sorted(map(shown, coordinator.relation(query))) == wanted)
+        await harness.until(lambda: coordinator.query(query).settled or "ISTREAM" in text)
 
     harness.run(scenario)
 

@@ -57,7 +57,7 @@ VALID = [
     "INSERT INTO seat (desk, weight) VALUES ('a', -1.5), ('b', 1 + 2), (NULL, NULL)",
     "DELETE FROM machines WHERE level > 2 AND distance(1, 2, 3, 4) < 5",
     "SUBSCRIBE TO reachable WITH (SNAPSHOT, PROGRESS)",
-    "EXPLAIN ANALYZE (TYPE FEDERATED, FORMAT JSON) ISTREAM(SELECT 1)",
+    "EXPLAIN ANALYZE (TYPE FEDERATED, FORMAT JSON) ISTREAM(SELECT desk FROM seat)",
     "WITH RECURSIVE a(x, n) AS (SELECT src, 1 FROM link UNION SELECT b.y, b.m + 1 FROM b), "
     "b(y, m) AS (SELECT l.dst, a.n FROM a JOIN link l ON l.src = a.x WHERE a.n < 4) "
     "SELECT x, MIN(n) FROM a GROUP BY x WITH (strategy = 'ranked', ship = '250 ms', width = 64)",

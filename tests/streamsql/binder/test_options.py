@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.algebra.explain import choice_text
-from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_plan
+from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_relation
 from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.binder.options import MAX_WIDTH, VALUES
 from streamsql.catalog.catalog import Catalog
@@ -52,7 +52,7 @@ def bound(text: str, *views: str) -> BoundQuery:
 
 
 def choices(query: BoundQuery) -> list[RecursionChoice]:
-    return [node.choice for node in walk_plan(query.plan) if isinstance(node, Fixpoint)]
+    return [node.choice for node in walk_relation(query.plan) if isinstance(node, Fixpoint)]
 
 
 names = {name: st.sampled_from(values) for name, values in VALUES.items()}
