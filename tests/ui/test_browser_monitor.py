@@ -32,6 +32,11 @@ class Watched:
         found: list[Any] = self.console.do(lambda: self.console.coordinator.queries("session"))
         return found
 
+    def read(self) -> int:
+        """Return how many session queries have a reader."""
+        running = self.console.coordinator.running
+        return sum(bool(running[info.id].readers) for info in self.sessions())
+
     def pass_seconds(self, count: int) -> None:
         """Report some seconds more to every query of the page."""
 
@@ -181,7 +186,7 @@ def test_leaving_the_page_ends_its_queries(watch: Any, wait_for: Any) -> None:
     page = watched.open()
     page.get_by_role("button", name="Add graph").click()
     page.get_by_role("button", name="Add", exact=True).click()
-    wait_for(lambda: len(watched.sessions()) == 3)
+    wait_for(lambda: watched.read() == 3, "the page reads its queries")
     page.goto(f"{watched.console.address}/data")
     wait_for(lambda: not watched.sessions(), "the session queries end")
 

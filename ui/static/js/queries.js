@@ -122,6 +122,7 @@ function leave() {
   table.pickable = false;
   byId("hint").hidden = true;
   byId("stop").hidden = true;
+  byId("watch").hidden = true;
   byId("waiting").hidden = true;
   byId("changes").replaceChildren();
   table.start([]);
@@ -136,6 +137,8 @@ async function select(id, panel) {
   selected = id;
   byId("title").textContent = query.name || query.id;
   byId("stop").hidden = false;
+  byId("watch").hidden = false;
+  byId("watch").href = `/monitor?query=${encodeURIComponent(id)}`;
   shown = query;
   table.start(query.columns);
   table.pickable = query.emit === "relation";

@@ -102,13 +102,14 @@ export class PlanDrawing {
   }
 
   drawOperator({ site, entity, line, explained }, { x, y }, layer, reported) {
-    const numbers = shape("text", { x: x + 40, y: y + 37, class: "numbers" });
+    const numbers = shape("text", { x: x + 40, y: y + 54, class: "numbers" });
     const holds = belongings(reported, site, entity).synopses.length;
+    const { verb, rest } = named(line);
     const mark = shape("g", { class: explained ? "operator explained" : "operator" },
       shape("rect", { x, y, width: NODE.width, height: NODE.height, rx: 7 }),
-      shape("text", { x: x + 20, y: y + 33, class: "sign", "text-anchor": "middle" }, signOf(line)),
-      shape("text", { x: x + 40, y: y + 20, class: "line" }, cut(line, hasWindow(line) ? LETTERS - 3 : LETTERS)),
-      hasWindow(line) && panes(x + NODE.width - 24, y + 9), numbers, shape("title", {}, line));
+      shape("text", { x: x + 20, y: y + 39, class: "sign", "text-anchor": "middle" }, signOf(line)),
+      shape("text", { x: x + 40, y: y + 19, class: "verb" }, cut(verb, 20)), shape("text", { x: x + 40, y: y + 37, class: "line" }, cut(rest, LETTERS)),
+      hasWindow(line) && panes(x + NODE.width - 24, y + 8), numbers, shape("title", {}, line));
     layer.append(this.pick(mark, { site, kind: "operator", entity }, line));
     this.live.push((now) => {
       const value = (property) => now.value(site, "operator", entity, property);
@@ -149,12 +150,12 @@ export class PlanDrawing {
 
   drawSynopsis(synopsis, { x, y }, index, storeAt, layers) {
     const { site, entity } = synopsis;
-    const [left, top] = [x + NODE.width - 54 - index * 54, y + NODE.height - 9];
+    const [left, top] = [x + NODE.width - 64 - index * 64, y + NODE.height - 9];
     const store = storeAt.get(storeOf(synopsis));
     const text = shape("text", { x: left + 20, y: top + 14, class: "held" });
-    const mark = shape("g", { class: store ? "synopsis stub" : "synopsis" }, shape("rect", { x: left, y: top, width: 50, height: 19, rx: 4 }), magnifier(left + 4, top + 4), text, shape("title", {}, store ? `Synopsis ${entity}, a stub of store ${storeOf(synopsis)}` : `Synopsis ${entity}`));
+    const mark = shape("g", { class: store ? "synopsis stub" : "synopsis" }, shape("rect", { x: left, y: top, width: 60, height: 19, rx: 4 }), magnifier(left + 4, top + 4), text, shape("title", {}, store ? `Synopsis ${entity}, a stub of store ${storeOf(synopsis)}` : `Synopsis ${entity}`));
     layers.nodes.append(this.pick(mark, { site, kind: "synopsis", entity }, `synopsis ${entity}`));
-    if (store) layers.lines.append(shape("path", { d: `M${left + 25} ${top + 19}C${left + 25} ${top + 70} ${store.x + STORE_SIZE.width / 2} ${store.y - 40} ${store.x + STORE_SIZE.width / 2} ${store.y}`, class: "stub-line" }));
+    if (store) layers.lines.append(shape("path", { d: `M${left + 30} ${top + 19}C${left + 30} ${top + 70} ${store.x + STORE_SIZE.width / 2} ${store.y - 40} ${store.x + STORE_SIZE.width / 2} ${store.y}`, class: "stub-line" }));
     this.live.push((now) => { text.textContent = number(now.value(site, "synopsis", entity, "rows")); });
   }
 
@@ -242,7 +243,7 @@ function act(element, action) {
 }
 
 function flow(path, text, rate) {
-  text.textContent = rate === null ? "" : `${number(rate)}/s`;
+  text.textContent = rate === null ? "" : `${number(Math.round(rate * 10) / 10)}/s`;
   path.classList.toggle("flowing", rate > 0);
 }
 
@@ -254,6 +255,12 @@ export const magnifier = (x, y) => shape("g", { class: "magnifier" }, shape("cir
 
 /** Window panes. */
 export const panes = (x, y) => shape("path", { class: "panes", d: `M${x} ${y}h14v12h-14zM${x + 7} ${y}v12M${x} ${y + 6}h14` });
+
+/** The operator and what it works on, of the line EXPLAIN shows. */
+function named(line) {
+  const [, verb, rest] = /^(Scan \w+|MultiJoin of \d+(?=:)|\S+)(?:: | )?(.*)$/s.exec(line) ?? [null, line, ""];
+  return { verb, rest };
+}
 
 /** What an entity is, in words. */
 export const titleOf = ({ kind, entity, site }) => (kind === "site" ? `Site ${site}` : `${kind[0].toUpperCase()}${kind.slice(1)} ${entity}`);

@@ -1,6 +1,6 @@
 // Places for operators: results above, sources below, a box per site.
 
-export const NODE = { width: 196, height: 52, across: 22, down: 54 };
+export const NODE = { width: 196, height: 66, across: 22, down: 50 };
 const PAD = 16;
 const HEAD = 30;
 const BETWEEN = { across: 34, down: 88 };

@@ -1,7 +1,7 @@
 // What is known of the chosen entity: properties with their newest values, each a graph at a click.
 import { fill, make } from "../api.js";
 import { titleOf } from "./plan_drawing.js";
-import { shown, wordsOf } from "./reported.js";
+import { shown, sorted, wordsOf } from "./reported.js";
 
 const EXPLAINED = {
   queue: "Rows that wait between two operators.",
@@ -25,7 +25,7 @@ export class PropertyTable {
    *  @param related entities to go on to: [{site, kind, entity}] */
   update(entity, line, query, reported, related, away) {
     const found = entity && reported.find(entity.site, entity.kind, entity.entity);
-    const properties = found ? [...found.values.keys()] : [];
+    const properties = found ? sorted(found.values.keys()) : [];
     const signature = JSON.stringify([entity, line, properties, related, away]);
     if (signature !== this.signature) {
       this.signature = signature;

@@ -52,6 +52,14 @@ const ENDINGS = [[/_per_s$/, "per second", "rows/s"], [/_ms$/, "", "ms"], [/_us$
 export const SCHEDULERS = ["fifo", "greedy", "chain", "round_robin"]; // in the order of their numbers
 export const SCHEDULER_WORDS = { fifo: "FIFO", greedy: "greedy", chain: "Chain", round_robin: "round robin" };
 
+const ORDER = Object.keys(WORDS);
+
+/** Properties in the order people look for them. */
+export function sorted(properties) {
+  const place = (property) => (ORDER.includes(property) ? ORDER.indexOf(property) : ORDER.length);
+  return [...properties].sort((a, b) => place(a) - place(b) || a.localeCompare(b));
+}
+
 /** How a property is called. */
 export const wordsOf = (property) => WORDS[property]?.[0] ?? property.replaceAll("_", " ");
 
