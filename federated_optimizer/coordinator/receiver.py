@@ -35,6 +35,7 @@ class Receiver:
         on_sites: Called when sites or what they offer have changed.
         on_own_state: Called with the retained state under the coordinator's own id.
         on_retained_fragment: Called with query and site of fragments found on the broker.
+        on_resync: Called with query and site that asks for everything of the channel to it.
     """
 
     def __init__(  # noqa: PLR0913 - each is one seam
@@ -51,6 +52,7 @@ class Receiver:
         on_removed: Callable[[str], None],
         on_own_state: Callable[[SiteState], None],
         on_retained_fragment: Callable[[str, str], None],
+        on_resync: Callable[[str, str], None],
     ) -> None:
         self._client = client
         self._topics = topics
@@ -63,6 +65,7 @@ class Receiver:
         self._on_removed = on_removed
         self._on_own_state = on_own_state
         self._on_retained_fragment = on_retained_fragment
+        self._on_resync = on_resync
         self._kinds: set[tuple[str, str]] = set()
         self.bad_payloads = 0
 
@@ -78,6 +81,7 @@ class Receiver:
             topics.flow(),
             topics.error(),
             topics.clock(),
+            topics.command(self._host, "resync"),
         )
 
     def on_messages(self, burst: list[Message]) -> None:
@@ -109,6 +113,9 @@ class Receiver:
                 self._link(gateway, source, target, message.payload)
             case ["gw" | "host", site, "state"]:
                 self._state(site, message.payload, retained=message.retain)
+            case ["gw", site, "cmd", "resync"] if site == self._host:
+                request = decode_json(message.payload, Command)
+                self._on_resync(request.query, request.channel)
             case ["gw", site, "clock"]:
                 self._tell_time(site, decode_json(message.payload, Command))
             case ["gw", site, "birth"]:

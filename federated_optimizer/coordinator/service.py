@@ -38,12 +38,20 @@ from federated_optimizer.coordinator.repairs import Repairs
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.statements import StatementRunner
+from federated_optimizer.coordinator.system_rows import query_rows, site_rows, source_rows
+from federated_optimizer.coordinator.system_tables import SystemTables
 from federated_optimizer.coordinator.validation import validate
 from messaging import MessageClient, MessagingError, Will
 from streamsql.algebra.row_order import in_order
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
-from streamsql.catalog.system import is_system
+from streamsql.catalog.system import (
+    SYS_GATEWAYS,
+    SYS_LINKS,
+    SYS_QUERIES,
+    SYS_SOURCES,
+    is_system,
+)
 from streamsql.data.types import Row, Value
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.library import library_views
@@ -164,6 +172,22 @@ class Coordinator:
                 recovered=True,
                 deploy=False,
             )
+        self._system = SystemTables(
+            self._client,
+            self._topics,
+            self._settings.host,
+            self.epoch,
+            {
+                SYS_QUERIES.name: lambda: query_rows(self.queries()),
+                SYS_GATEWAYS.name: lambda: site_rows(self.sites()),
+                SYS_SOURCES.name: lambda: source_rows(
+                    (*self._catalog.sources, *self._catalog.tables),
+                    self.sites(),
+                    self._settings.static,
+                ),
+                SYS_LINKS.name: self.links,
+            },
+        )
         self._alarms.begin(self._catalog.alarms, alarm_rows)
         self._leftovers = Leftovers(self._client, self._topics, self._deployment, self._queries)
         self._receiver = Receiver(
@@ -178,6 +202,7 @@ class Coordinator:
             on_removed=self._planner.forget,
             on_own_state=self._heard_own_state,
             on_retained_fragment=self._leftovers.found,
+            on_resync=self._system.resync,
         )
         self._client.on_messages(self._receiver.on_messages)
         self._client.on_connection(self._on_connection)
@@ -344,6 +369,7 @@ class Coordinator:
             return
         self._owes_greeting = True
         self._queries.publish_all()
+        self._system.resync_all()
         try:
             self._announce()
         except MessagingError as error:
@@ -427,6 +453,7 @@ class Coordinator:
                 log.warning("site %s was not heard from since the broker was away", site)
                 self._sites_changed()
             self._announce()
+            self._system.look(self._queries.all(), self._clock())
             self._queries.request_missing()
             self._repairs.look(self._queries.all(), elapsed())
 

@@ -155,7 +155,7 @@ class Cutter:
         if isinstance(placed, str) and is_site_source(plan.input.source):
             raise UnsupportedError(
                 f"{placed}; rows of {plan.input.source} stay at the site they tell of",
-                hint="add PARTITION BY site to the window, or use [RANGE …]",
+                hint="write [PARTITION BY site ROWS …] or [RANGE …]",
                 code="unsupported_query",
             )
         return BasePiece(plan, SINGLE, (placed,)) if isinstance(placed, str) else placed

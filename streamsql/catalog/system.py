@@ -63,14 +63,11 @@ SYS_QUERIES = SourceDefinition(
         ("version", INTEGER),
         ("created", TIMESTAMP),
         ("rows", INTEGER),
-        ("changes", INTEGER),
-        ("settled", BOOLEAN),
         ("text", TEXT),
     ),
     key=(0,),
     text="CREATE TABLE sys_queries (query TEXT, name TEXT, status TEXT, origin TEXT, "
-    "version INTEGER, created TIMESTAMP, rows INTEGER, changes INTEGER, settled BOOLEAN, "
-    "text TEXT, PRIMARY KEY (query))",
+    "version INTEGER, created TIMESTAMP, rows INTEGER, text TEXT, PRIMARY KEY (query))",
 )
 """The running queries."""
 

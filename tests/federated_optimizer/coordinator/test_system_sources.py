@@ -1,0 +1,172 @@
+"""Queries over what the federation tells about itself, on a running federation."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from federated_optimizer.coordinator.model import QueryStatus
+from streamsql.errors import BindingError, UnsupportedError
+
+SELECTIVITY = """
+SELECT s.site, s.query, s.value FROM sys_stream s
+JOIN sys_operators o ON s.site = o.site AND s.query = o.query AND s.entity = o.entity
+WHERE s.property = 'selectivity' AND o.operator LIKE 'Filter%celsius%'
+"""
+
+
+def quick(federation: Any) -> None:
+    """Let all sites report often."""
+    for site in federation.sites.values():
+        site.host.reports.seconds = 0.1
+
+
+def test_the_selectivity_of_a_filter_is_what_the_filter_does(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        quick(federation)
+        hot = await harness.start_query(
+            coordinator, "SELECT rid FROM temperature WHERE celsius > 30.0"
+        )
+        watch = await harness.start_query(coordinator, SELECTIVITY)
+        await harness.until_status(coordinator, watch, QueryStatus.RUNNING)
+        gateway = federation.sites["gw-1"]
+        gateway.put("temperature", *((f"r{n}", 40.0 if n < 3 else 20.0) for n in range(12)))
+
+        def told() -> set[float]:
+            rows = coordinator.relation(watch)
+            assert all(row[:2] != ("base", hot) for row in rows)
+            return {row[2] for row in rows if row[:2] == ("gw-1", hot)}
+
+        await harness.until(lambda: 0.25 in told(), "three of twelve")
+        assert told() == {0.25}
+
+    harness.run(scenario)
+
+
+def test_filters_over_reports_run_where_the_reports_are(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        text = "SELECT site, value FROM sys_stream WHERE property = 'selectivity'"
+        (plan,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {text}")
+        assert "GATEWAY x 3: base, gw-1, gw-2" in plan.text
+        assert plan.text.index("GATEWAY x 3") < plan.text.index("'selectivity'")
+
+    harness.run(scenario)
+
+
+def test_the_list_of_queries_is_a_table_that_follows(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        watch = await harness.start_query(
+            coordinator, "SELECT name, status, rows FROM sys_queries", name="watch"
+        )
+        await harness.until_rows(coordinator, watch, [("watch", "running", 1)])
+        await harness.start_query(coordinator, "SELECT rid FROM RoomSensor", name="rooms")
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        both = [("watch", "running", 2), ("rooms", "running", 1)]
+        await harness.until_rows(coordinator, watch, both)
+        await harness.until(lambda: coordinator.query(watch).settled, "it comes to rest")
+        before = coordinator.query(watch).changes
+        await asyncio.sleep(1.0)
+        assert coordinator.query(watch).changes == before
+        await coordinator.execute("DROP QUERY rooms")
+        await harness.until_rows(coordinator, watch, [("watch", "running", 1)])
+
+    harness.run(scenario)
+
+
+def test_sites_sources_and_links_are_tables(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        sites = await harness.start_query(
+            coordinator, "SELECT site, role, online FROM sys_gateways"
+        )
+        everybody = [
+            ("base", "base"),
+            ("gw-1", "gateway"),
+            ("gw-2", "gateway"),
+            ("static", "static"),
+        ]
+        await harness.until_rows(coordinator, sites, [(*site, True) for site in everybody])
+        sources = await harness.start_query(
+            coordinator, "SELECT source, site FROM sys_sources WHERE source LIKE '%seat%'"
+        )
+        owners = [("seatsensor", "gw-1"), ("seatsensor", "gw-2")]
+        await harness.until_rows(coordinator, sources, owners)
+        joined = await harness.start_query(
+            coordinator,
+            "SELECT g.site, COUNT(*) AS n FROM sys_gateways g JOIN sys_sources s "
+            "ON s.site = g.site WHERE g.role = 'gateway' GROUP BY g.site",
+        )
+        await harness.until_rows(coordinator, joined, [("gw-1", 4), ("gw-2", 4)])
+        federation.broker.cut("gw-2")
+        away = [(*site, site[0] != "gw-2") for site in everybody]
+        await harness.until_rows(coordinator, sites, away)
+
+    harness.run(scenario)
+
+
+def test_a_base_site_that_starts_again_is_given_the_tables_again(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, "SELECT site FROM sys_gateways")
+        everybody = [("base",), ("gw-1",), ("gw-2",), ("static",)]
+        await harness.until_rows(coordinator, query, everybody)
+        await federation.sites["base"].stop()
+        await federation.site("base", "base", epoch=2)
+        await federation.site("gw-3")
+        await harness.until_rows(coordinator, query, [*everybody, ("gw-3",)])
+
+    harness.run(scenario)
+
+
+def test_nothing_is_sent_for_queries_that_read_no_system_source(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, "SELECT rid FROM RoomSensor")
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until_rows(coordinator, query, [("r1",)])
+        heard: list[str] = []
+        ear = federation.broker.client("ear")
+        ear.on_messages(lambda burst: heard.extend(message.topic for message in burst))
+        await ear.connect()
+        await ear.subscribe(f"{federation.topics.root}/#")
+        await asyncio.sleep(0.8)
+        assert not [t for t in heard if t.endswith("/x/base/coordinator") or "sys_" in t]
+        assert [site.host.reports.count for site in federation.sites.values()] == [0] * 4
+        watch = await harness.start_query(coordinator, "SELECT site FROM sys_gateways")
+        await harness.until_status(coordinator, watch, QueryStatus.RUNNING)
+        assert [t for t in heard if t.endswith(f"/q/{watch}/x/base/coordinator")]
+        assert [site.host.reports.count for site in federation.sites.values()] == [0] * 4
+        await ear.close()
+
+    harness.run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("CREATE SOURCE sys_stream (a TEXT)", "sys_stream is a system source"),
+        ("CREATE VIEW sys_links AS SELECT 1 AS a", "sys_links is a system source"),
+        ("DROP SOURCE sys_operators", "sys_operators is a system source"),
+        ("DROP TABLE sys_queries", "sys_queries is a system source"),
+    ],
+)
+def test_nobody_changes_system_sources(harness: Any, text: str, words: str) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.coordinator()
+        with pytest.raises(BindingError, match=words):
+            await coordinator.execute(text)
+
+    harness.run(scenario)
+
+
+def test_windows_by_count_need_the_site(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        with pytest.raises(UnsupportedError, match="stay at the site they tell of"):
+            await coordinator.execute("SELECT value FROM sys_stream [ROWS 10]")
+        await coordinator.execute("SELECT value FROM sys_stream [PARTITION BY site ROWS 10]")
+
+    harness.run(scenario)
