@@ -15,11 +15,13 @@ from federated_optimizer.coordinator.model import CoordinatorApi
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.explanations import router as explanations
 from ui.api.many_changes import router as many_changes
+from ui.api.notices import router as notices
 from ui.api.objects import error_object
 from ui.api.routes import router as api
 from ui.guard import Guard, problem
 from ui.map.routes import router as live_map
 from ui.map.service import MapService
+from ui.pages.notices import router as notice_pages
 from ui.pages.routes import router as pages
 from ui.settings import ConsoleSettings
 
@@ -63,8 +65,10 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     app.include_router(api)
     app.include_router(explanations)
     app.include_router(many_changes)
+    app.include_router(notices)
     app.include_router(live_map)
     app.include_router(pages)
+    app.include_router(notice_pages)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(Guard)
     app.exception_handler(FederationError)(_federation_error)

@@ -160,11 +160,10 @@ def _source_row(source: SourceDefinition, sites: tuple[SiteInfo, ...]) -> Row:
 
 def _alarm_row(info: AlarmInfo) -> Row:
     definition = info.definition
-    state = "raised" if info.raised else "waiting" if info.waiting else "clear"
     since = timestamp_text(info.since) if info.since is not None else ""
     hold = duration_text(definition.hold) if definition.hold else ""
     text = " ".join(definition.query.split())
-    return (definition.name, str(definition.severity), state, info.raised, since, hold, text)
+    return (definition.name, str(definition.severity), info.state, info.raised, since, hold, text)
 
 
 def _display_row(display: DisplayDefinition, queries: tuple[QueryInfo, ...]) -> Row:

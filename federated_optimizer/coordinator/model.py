@@ -136,6 +136,13 @@ class AlarmInfo:
     unlisted: int
     since: int | None
 
+    @property
+    def state(self) -> str:
+        """`raised`, `waiting` or `clear`."""
+        if self.raised:
+            return "raised"
+        return "waiting" if self.waiting else "clear"
+
 
 class ResultKind(enum.StrEnum):
     """What executing a statement gave."""

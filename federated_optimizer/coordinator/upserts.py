@@ -35,11 +35,14 @@ class UpsertEnvelope:
     Args:
         schema: Of the answer.
         key: Positions of the key's columns.
+
+    Attributes:
+        key: As given.
     """
 
     def __init__(self, schema: Schema, key: tuple[int, ...]) -> None:
         self._schema = schema
-        self._positions = key
+        self.key = key
         self._rows: dict[Row, Counter[Row]] = {}
         self._told: dict[Row, Row] = {}
         self._doubtful: set[Row] = set()
@@ -60,7 +63,7 @@ class UpsertEnvelope:
             self._rows, self._told, self._doubtful = {}, {}, set()
         touched: dict[Row, int] = {}
         for change in changes:
-            key = tuple(change.row[p] for p in self._positions)
+            key = tuple(change.row[p] for p in self.key)
             rows = self._rows.setdefault(key, Counter())
             rows[change.row] += change.diff
             if not rows[change.row]:
@@ -78,7 +81,7 @@ class UpsertEnvelope:
             KeyNotUniqueError: A key has more than one row; says which.
         """
         for key in self._doubtful:
-            names = [self._schema.names[p] for p in self._positions]
+            names = [self._schema.names[p] for p in self.key]
             shown = ", ".join(f"{n} = {_shown(v)}" for n, v in zip(names, key, strict=True))
             rows = in_order(tuple(self._rows[key].elements()), ())
             listed = " and ".join(f"({', '.join(map(_shown, row))})" for row in rows[:2])

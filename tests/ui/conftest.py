@@ -1,6 +1,8 @@
 """A console without a federation: the real application over a coordinator of our own making."""
 
 import asyncio
+import contextlib
+import itertools
 import json
 import re
 import socket
@@ -18,8 +20,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from deploy.site.provision import provision
 from deploy.site.sample_building import sample_building
+from federated_optimizer.alarm_book import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.explaining_rows import Question
 from federated_optimizer.coordinator.model import (
+    AlarmInfo,
     Change,
     ChangeBatch,
     QueryInfo,
@@ -29,16 +33,20 @@ from federated_optimizer.coordinator.model import (
     StatementResult,
     Validation,
 )
+from federated_optimizer.coordinator.presentation import presentation_of
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
 from federated_optimizer.coordinator.validation import validate
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
+from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.types import Row, Value
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from streamsql.library import library_views
-from streamsql.syntax import parse_script
+from streamsql.syntax import parse_script, parse_statement
 from streamsql.syntax.statements import (
+    CreateAlarm,
+    CreateDisplay,
     CreateSource,
     CreateView,
     Drop,
@@ -61,6 +69,13 @@ SECONDS = 60.0
 def now() -> int:
     """Wall-clock microseconds."""
     return time.time_ns() // 1000
+
+
+def parse_query(text: str) -> Query:
+    """Parse a query."""
+    statement = parse_statement(text)
+    assert isinstance(statement, Query)
+    return statement
 
 
 class _Running:
@@ -91,6 +106,7 @@ class FakeCoordinator:
         self.status = QueryStatus.RUNNING
         self.waiting_for: tuple[str, ...] = ()
         self.started = 0
+        self.books: dict[str, AlarmBook] = {}
         self.site_infos = tuple(self._site(f"gw-{n}") for n in (1, 2, 3))
         self.base: dict[str, list[Row]] = {}
         self.rows = questions(self.base, self.catalog, self.queries)
@@ -115,6 +131,10 @@ class FakeCoordinator:
             last_change=now(),
         )
         self._deliver(running, ChangeBatch(running.info.id, tuple(made)))
+
+    def raise_alarm(self, name: str, *rows: Row) -> None:
+        """Say which rows an alarm's query has now."""
+        self.books[name].meet(dict.fromkeys(rows, 1), now())
 
     def set_status(self, name: str, status: QueryStatus, error: str = "", *wait: str) -> None:
         """Change where a query stands."""
@@ -168,7 +188,9 @@ class FakeCoordinator:
         """Return the rows."""
         return tuple(self._find(query_id).rows)
 
-    def subscribe(self, query_id: str, *, snapshot: bool = True) -> ResultSubscription:
+    def subscribe(
+        self, query_id: str, *, snapshot: bool = True, progress: bool = False
+    ) -> ResultSubscription:
         """Read changes."""
         running = self._find(query_id)
 
@@ -179,8 +201,33 @@ class FakeCoordinator:
         reader = ResultSubscription(
             whole, running.readers.discard, max_behind=1000, begin_with_snapshot=snapshot
         )
+        reader.progress = progress
         running.readers.add(reader)
         return reader
+
+    def alarms(self) -> tuple[AlarmInfo, ...]:
+        """List alarms; their rows are what `raise_alarm` said."""
+        return tuple(
+            AlarmInfo(
+                definition=book.definition,
+                query="q0",
+                status="running",
+                schema=bind_query(parse_query(book.definition.query), self.catalog).schema,
+                rows=book.rows,
+                raised=book.raised,
+                waiting=0,
+                unlisted=book.unlisted,
+                since=None,
+            )
+            for book in self.books.values()
+        )
+
+    def acknowledge(self, number: int) -> AlarmRow:
+        """Take note that somebody has seen a row."""
+        for book in self.books.values():
+            with contextlib.suppress(KeyError):
+                return book.acknowledge(number, now())
+        raise KeyError(number)
 
     def sites(self) -> tuple[SiteInfo, ...]:
         """List sites."""
@@ -211,8 +258,12 @@ class FakeCoordinator:
         match statement:
             case Query() | Subscribe():
                 return self._start(statement, name, origin)
-            case CreateSource() | CreateView():
-                self.catalog.define(self._define(statement))
+            case CreateSource() | CreateView() | CreateDisplay() | CreateAlarm():
+                definition = self._define(statement)
+                self.catalog.define(definition)
+                if isinstance(definition, AlarmDefinition):
+                    numbers = itertools.count(1 + 100 * len(self.books))
+                    self.books[definition.name] = AlarmBook(definition, lambda: next(numbers))
                 return StatementResult(ResultKind.DONE, f"{statement.name.text} created")
             case Drop():
                 self.catalog.drop(statement.name.text)
@@ -238,6 +289,7 @@ class FakeCoordinator:
                 raise BindingError(f"query {name!r} exists already")
             return StatementResult(ResultKind.QUERY, "runs already", query=existing)
         self.started += 1
+        presentation = presentation_of(statement, bound.schema)
         info = QueryInfo(
             f"q{self.started}",
             name or f"q{self.started}",
@@ -248,6 +300,10 @@ class FakeCoordinator:
             created=now(),
             waiting_for=self.waiting_for,
             settled=True,
+            display=presentation.display,
+            snapshot=presentation.snapshot,
+            progress=presentation.progress,
+            key=presentation.key,
         )
         self.running[info.id] = _Running(info)
         for row in self.answers(statement.text):
@@ -255,7 +311,7 @@ class FakeCoordinator:
         return StatementResult(ResultKind.QUERY, "started", query=self.query(info.id))
 
     def _define(self, statement: Statement) -> Definition:
-        assert isinstance(statement, CreateSource | CreateView)
+        assert isinstance(statement, CreateSource | CreateView | CreateDisplay | CreateAlarm)
         return define(statement, self.catalog)
 
     def _find(self, query_id: str) -> _Running:

@@ -3,39 +3,73 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
-from federated_optimizer.coordinator.model import ChangeBatch, CoordinatorApi, QueryInfo
+from federated_optimizer.coordinator.model import Change, ChangeBatch, CoordinatorApi, QueryInfo
+from federated_optimizer.coordinator.upserts import KeyNotUniqueError, UpsertEnvelope
 from streamsql.data.schema import Schema
-from ui.api.objects import change_object, event_text, query_object
+from streamsql.data.types import timestamp_text
+from ui.api.objects import (
+    change_object,
+    error_object,
+    event_text,
+    query_object,
+    upsert_object,
+)
 
 HEARTBEAT_SECONDS = 10.0
 HEARTBEAT = b": still here\n\n"
 LARGE_BATCH = 1_000
+DOUBT_SECONDS = 0.5
+"""How often it is looked whether an answer with two rows of a key has settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a reader wants to be told about changes; see `streamsql.syntax.statements.Subscribe`.
+
+    Attributes:
+        key: Positions of the columns by which they come as upserts; empty for signed rows.
+    """
+
+    snapshot: bool = True
+    progress: bool = False
+    key: tuple[int, ...] = ()
 
 
 async def change_events(
-    coordinator: CoordinatorApi, query_id: str, *, snapshot: bool, closing: asyncio.Event
+    coordinator: CoordinatorApi, query_id: str, reading: Reading, *, closing: asyncio.Event
 ) -> AsyncGenerator[bytes, None]:
-    """Yield `snapshot`, `change` and `status` events until query, reader or console end.
+    """Yield `snapshot`, `change`, `progress` and `status` events until query or reader end.
 
     A heartbeat comment every ten seconds keeps proxies from closing a quiet stream and finds
-    readers that are gone.
+    readers that are gone. `refused` is the last event where the key is not unique.
     """
-    subscription = coordinator.subscribe(query_id, snapshot=snapshot)
+    subscription = coordinator.subscribe(
+        query_id, snapshot=reading.snapshot, progress=reading.progress
+    )
     query = coordinator.query(query_id)
+    envelope = UpsertEnvelope(query.schema, reading.key) if reading.key else None
+    if envelope is not None and not reading.snapshot:
+        # Later changes are told by key only if it is known what there was.
+        rows = coordinator.relation(query_id)
+        envelope.take([Change(0, 1, row) for row in rows], snapshot=True)
     batches = subscription.__aiter__()
     pending: asyncio.Task[ChangeBatch | None] | None = None
     closed = asyncio.create_task(closing.wait())
     try:
         while not closing.is_set():
             pending = pending or asyncio.create_task(_next(batches))
+            doubtful = envelope is not None and envelope.is_doubtful
             await asyncio.wait(
                 {pending, closed},
-                timeout=HEARTBEAT_SECONDS,
+                timeout=DOUBT_SECONDS if doubtful else HEARTBEAT_SECONDS,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             if not pending.done():
+                if envelope is not None and doubtful and query_settled(coordinator, query_id):
+                    envelope.check()
                 yield HEARTBEAT
                 continue
             batch = pending.result()
@@ -47,14 +81,24 @@ async def change_events(
                 query = coordinator.query(query_id)
             except KeyError:  # stopped; what was waiting goes out all the same
                 gone = True
-            for event in await _events(query, batch, gone=gone):
+            for event in await _events(query, batch, envelope, gone=gone):
                 yield event
+    except KeyNotUniqueError as error:
+        yield event_text("refused", {"query": query.id, **error_object(error)})
     finally:
         for task in filter(None, (pending, closed)):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await subscription.close()
+
+
+def query_settled(coordinator: CoordinatorApi, query_id: str) -> bool:
+    """Whether a query is still there, and settled."""
+    try:
+        return coordinator.query(query_id).settled
+    except KeyError:
+        return False
 
 
 async def _next(batches: AsyncIterator[ChangeBatch]) -> ChangeBatch | None:
@@ -79,11 +123,21 @@ async def changes_text(
     return await asyncio.to_thread(text)
 
 
-async def _events(query: QueryInfo, batch: ChangeBatch, *, gone: bool) -> list[bytes]:
+async def _events(
+    query: QueryInfo, batch: ChangeBatch, envelope: UpsertEnvelope | None, *, gone: bool
+) -> list[bytes]:
     events: list[bytes] = []
-    if batch.changes or batch.snapshot:
-        kind = "snapshot" if batch.snapshot else "change"
+    kind = "snapshot" if batch.snapshot else "change"
+    if envelope is not None and (batch.changes or batch.snapshot):
+        upserts = envelope.take(batch.changes, snapshot=batch.snapshot)
+        if upserts or batch.snapshot:
+            shown = [upsert_object(query.schema, envelope.key, upsert) for upsert in upserts]
+            events.append(event_text(kind, {"query": query.id, "upserts": shown}))
+    elif batch.changes or batch.snapshot:
         events.append(await changes_text(kind, {"query": query.id}, query.schema, batch))
+    if batch.progress is not None:
+        up_to = {"query": query.id, "up_to": timestamp_text(batch.progress)}
+        events.append(event_text("progress", up_to))
     if gone and batch.status is not None:
         stopped = {"query": query.id, "status": "stopped", "error": batch.error}
         events.append(event_text("status", stopped))

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
 from federated_optimizer.coordinator.model import CoordinatorApi, QueryStatus
-from ui.api.changes import change_events
+from ui.api.changes import Reading, change_events
 from ui.api.objects import event_text
 from ui.api.routes import Coordinator
 
@@ -58,7 +58,7 @@ async def merged_events(
     async def forward(name: str) -> None:
         try:
             query_id = coordinator.query(name).id
-            stream = change_events(coordinator, query_id, snapshot=True, closing=closing)
+            stream = change_events(coordinator, query_id, Reading(), closing=closing)
             async with contextlib.aclosing(stream):
                 async for event in stream:
                     await events.put(event)

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from federated_optimizer.alarm_book import AlarmRow
 from federated_optimizer.coordinator.model import (
+    AlarmInfo,
     Change,
     Diagnosis,
     QueryInfo,
     SiteInfo,
     StatementResult,
 )
+from federated_optimizer.coordinator.upserts import Upsert
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -70,6 +73,53 @@ def change_object(schema: Schema, change: Change) -> Object:
     if change.reading_ts is not None:
         shown["reading_ts"] = timestamp_text(change.reading_ts)
     return shown
+
+
+def upsert_object(schema: Schema, key: tuple[int, ...], upsert: Upsert) -> Object:
+    """Return the row that a key has now, or null when it has none any more."""
+    columns = Schema(tuple(schema.fields[p] for p in key))
+    return {
+        "ts": timestamp_text(upsert.ts),
+        "key": row_object(columns, upsert.key),
+        "row": row_object(schema, upsert.row) if upsert.row is not None else None,
+    }
+
+
+def alarm_object(info: AlarmInfo) -> Object:
+    """Return an alarm and its rows."""
+    definition = info.definition
+    return {
+        "alarm": definition.name,
+        "severity": str(definition.severity),
+        "state": info.state,
+        "for_seconds": definition.hold / MICROSECONDS,
+        "query": info.query,
+        "status": info.status,
+        "text": definition.query,
+        "raised": info.raised,
+        "waiting": info.waiting,
+        "unlisted": info.unlisted,
+        "since": _time(info.since),
+        "rows": [alarm_row_object(info.schema, row) for row in info.rows],
+    }
+
+
+def alarm_row_object(schema: Schema, row: AlarmRow) -> Object:
+    """Return one row of an alarm."""
+    return {
+        "id": row.id,
+        "alarm": row.alarm,
+        "state": str(row.state),
+        "row": row_object(schema, row.row),
+        "since": _time(row.since),
+        "raised": _time(row.raised),
+        "acknowledged": _time(row.acknowledged),
+        "cleared": _time(row.cleared),
+    }
+
+
+def _time(micros: int | None) -> str | None:
+    return None if micros is None else timestamp_text(micros)
 
 
 def site_object(site: SiteInfo) -> Object:

@@ -12,12 +12,15 @@ from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
 from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo
+from streamsql.binder import key_positions
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.completion import complete
-from ui.api.changes import change_events
+from streamsql.errors import BindingError, Span
+from streamsql.syntax.statements import Name
+from ui.api.changes import Reading, change_events
 from ui.api.objects import (
     definition_object,
     diagnosis_object,
@@ -29,6 +32,8 @@ from ui.api.objects import (
 from ui.settings import ConsoleSettings
 
 MAX_TEXT = 200_000
+
+_KINDS = "^(source|table|view|function|aggregate|display|alarm)$"
 
 router = APIRouter(prefix="/api")
 
@@ -143,16 +148,39 @@ async def explain(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
 
 
 @router.get("/queries/{query_id}/changes")
-async def changes(
+async def changes(  # noqa: PLR0913, PLR0917  (parameters of the request)
     query_id: str,
     request: Request,
     coordinator: Coordinator,
-    snapshot: Annotated[bool, Query(description="Begin with the whole relation")] = True,
+    snapshot: Annotated[bool | None, Query(description="Begin with the whole relation")] = None,
+    progress: Annotated[
+        bool | None, Query(description="Tell up to when the answer is complete")
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        Query(max_length=64, description="Columns by which changes come as upserts"),
+    ] = None,
 ) -> StreamingResponse:
-    """Stream a query's changes as server-sent events."""
+    """Stream a query's changes as server-sent events.
+
+    What is not said here is as SUBSCRIBE said it; a query that was started otherwise begins with
+    its rows, tells no progress, and gives signed rows.
+    """
     found = find_query(coordinator, query_id)
+    names = tuple(Name(name, Span(1, 1, name)) for name in key or ())
+    reading = Reading(
+        snapshot=found.snapshot if snapshot is None else snapshot,
+        progress=found.progress if progress is None else progress,
+        key=found.key if key is None else key_positions(names, found.schema),
+    )
+    if reading.key and found.emit != "relation":
+        raise BindingError(
+            "the rows of a stream are never replaced, so they have no upserts",
+            hint="leave the key out",
+            code="misplaced_envelope",
+        )
     return StreamingResponse(
-        change_events(coordinator, found.id, snapshot=snapshot, closing=request.app.state.closing),
+        change_events(coordinator, found.id, reading, closing=request.app.state.closing),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -189,7 +217,7 @@ async def completions(body: Place, coordinator: Coordinator) -> list[dict[str, s
 @router.get("/definitions")
 async def definitions(
     coordinator: Coordinator,
-    kind: Annotated[str | None, Query(pattern="^(source|table|view|function|aggregate|display|alarm)$")] = None,
+    kind: Annotated[str | None, Query(pattern=_KINDS)] = None,
 ) -> list[dict[str, Any]]:
     """List sources, tables and views."""
     return [

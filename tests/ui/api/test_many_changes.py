@@ -55,7 +55,8 @@ def test_a_reader_that_goes_leaves_no_reader_behind(console: Any, wait_for: Any)
     running = console.coordinator.running[query]
     address = f"{console.address}/api/changes?query={query}"
     with httpx.stream("GET", address, trust_env=False, timeout=60) as answer:
-        assert "event: snapshot" in next(answer.iter_text())
+        texts = answer.iter_text()  # kept: the connection is closed with it
+        assert "event: snapshot" in next(texts)
         assert console.do(lambda: len(running.readers)) == 1
     console.push(query, (1, ("m1", 0.5)))
     wait_for(lambda: console.do(lambda: not running.readers), "the reader is gone")

@@ -10,7 +10,7 @@ import pytest
 import ui.app
 from ui.pages.examples import BUILDING, TRACE, Example
 
-PAGES = ("/", "/queries", "/monitor", "/network", "/gateways", "/data")
+PAGES = ("/", "/queries", "/monitor", "/network", "/gateways", "/data", "/alarms")
 VENDOR = ui.app.STATIC / "vendor"
 
 

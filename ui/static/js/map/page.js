@@ -4,6 +4,7 @@ import { Desks } from "./desks.js";
 import { Details } from "./details.js";
 import { Directions } from "./directions.js";
 import { LiveLayers } from "./layers.js";
+import { Notices } from "./notices.js";
 import { missingPlan, Plan } from "./plan.js";
 import { Radio } from "./radio.js";
 import { Rooms } from "./rooms.js";
@@ -14,8 +15,8 @@ const byId = (id) => document.getElementById(id);
 const isTrace = document.querySelector(".mapping").dataset.kind === "trace";
 
 const TOGGLES = isTrace
-  ? [["links", "Links", true]]
-  : [["names", "Names and temperatures", true], ["desks", "Desks and machines", true], ["visitors", "Visitors", true], ["regions", "Hot regions", true], ["links", "Radio links", false]];
+  ? [["links", "Links", true], ["displays", "Displays", true], ["alarms", "Alarms", true]]
+  : [["names", "Names and temperatures", true], ["desks", "Desks and machines", true], ["visitors", "Visitors", true], ["regions", "Hot regions", true], ["links", "Radio links", false], ["displays", "Displays", true], ["alarms", "Alarms", true]];
 
 const LEGEND = isTrace
   ? [["line good", "link that delivers well"], ["line fair", "with some repetition"], ["line poor", "with many"], ["node-key linked", "node with links"], ["node-key isolated", "isolated node"]]
@@ -75,6 +76,7 @@ async function start() {
     parts.directions = new Directions(parts.plan, parts.live, choose, () => changed("route"));
   }
   parts.details = new Details(parts.plan, parts.live, parts.rooms, parts.desks, choose, parts.directions);
+  parts.notices = new Notices(parts.plan, choose);
   toggles(parts.plan, site);
   byId("legend").replaceChildren(...LEGEND.filter(([key]) => site.machines.size || !key.startsWith("desk")).map(([key, text]) => make("li", {}, make("span", { class: `key ${key}` }), text)));
   parts.plan.addSwitch();

@@ -1,0 +1,82 @@
+"""Alarms and displays in a real browser: the badge, the page, the map, a screen of its own."""
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = """
+CREATE DISPLAY lobby WITH (floor = 0, x = 12, y = 12, title = 'Free machines', rows = 3);
+CREATE ALARM hot AS SELECT rid, celsius FROM Temperature WHERE celsius > 40 SEVERITY 'critical';
+SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel < 5.0 OUTPUT TO DISPLAY lobby;
+"""
+
+
+@pytest.fixture
+def query(client: Any, console: Any) -> str:
+    """The query that is shown on the display."""
+    answer = client.post("/api/statements", json={"text": SCRIPT})
+    assert answer.is_success, answer.text
+    found: str = answer.json()[-1]["query"]["id"]
+    console.push(found, *((1, (f"lab101-0{n}", float(n))) for n in range(1, 5)))
+    return found
+
+
+def test_a_display_on_its_screen_follows_its_answer(
+    query: str, console: Any, page: Any, expect: Any
+) -> None:
+    page.goto(f"{console.address}/displays/lobby")
+    expect(page.locator("h1")).to_have_text("Free machines")
+    rows = page.locator(f"figure[data-query='{query}'] tbody tr")
+    expect(rows).to_have_count(3)
+    expect(page.locator(".more")).to_have_text("and 1 more")
+    console.push(query, (-1, ("lab101-01", 1.0)), (-1, ("lab101-02", 2.0)))
+    expect(rows).to_have_count(2)
+    assert rows.first.inner_text().startswith("lab101-03")
+    expect(page.locator(".more")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_map_shows_displays_and_alarms_at_their_places(
+    query: str, console: Any, page: Any, expect: Any
+) -> None:
+    page.goto(console.address)
+    page.wait_for_selector(".desk[aria-label^='lab']")
+    display = page.locator(".map-display[data-display='lobby']")
+    expect(display).to_be_visible()
+    expect(display.locator("tbody tr")).to_have_count(3)
+    console.push(query, (-1, ("lab101-01", 1.0)), (-1, ("lab101-02", 2.0)))
+    expect(display.locator("tbody tr")).to_have_count(2)
+    assert display.locator("a").get_attribute("href") == "/displays/lobby"
+    console.do(lambda: console.coordinator.raise_alarm("hot", ("O024", 41.5)))
+    alarm = page.locator(".alarm-place.critical")
+    expect(alarm).to_be_visible()
+    expect(alarm).to_have_attribute("aria-label", "critical: hot, rid O024, celsius 41.5")
+    alarm.click()
+    expect(page.locator("#details h2")).to_be_visible()
+    page.locator("input[data-layer='alarms']").uncheck()
+    expect(alarm).to_have_count(0)
+    page.locator("input[data-layer='alarms']").check()
+    console.do(lambda: console.coordinator.raise_alarm("hot"))
+    expect(alarm).to_have_count(0)
+
+
+@pytest.mark.usefixtures("query")
+def test_alarms_are_counted_acknowledged_and_remembered(
+    console: Any, page: Any, expect: Any
+) -> None:
+    console.do(lambda: console.coordinator.raise_alarm("hot", ("O024", 41.5), ("L102", 42.0)))
+    page.goto(f"{console.address}/alarms")
+    badge = page.locator(".alarm-count")
+    expect(badge).to_have_text("2")
+    expect(badge).to_have_class("alarm-count critical")
+    raised = page.locator("#raised tr")
+    expect(raised).to_have_count(2)
+    raised.filter(has_text="O024").get_by_role("button", name="Acknowledge").click()
+    expect(raised.filter(has_text="O024")).to_contain_text("acknowledged")
+    console.do(lambda: console.coordinator.raise_alarm("hot", ("L102", 42.0)))
+    expect(raised).to_have_count(1)
+    expect(page.locator("#cleared tr")).to_have_count(1)
+    expect(page.locator("#cleared tr")).to_contain_text("O024")
+    expect(page.locator("#definitions tr")).to_contain_text("celsius > 40")

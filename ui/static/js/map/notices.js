@@ -1,0 +1,87 @@
+// Displays and alarms at their places on the map.
+import { Answers } from "../answers.js";
+import { make } from "../api.js";
+
+const SMALL = { most: 5, columns: 4 };
+const WIDTH = 190;
+
+export class Notices {
+  constructor(plan, choose) {
+    this.plan = plan;
+    this.choose = choose;
+    this.displays = new Map(); // name -> {marker, answers, group}
+    this.alarms = new Map(); // id of a row -> {marker, group}
+    this.source = new EventSource("/api/notices/events");
+    this.source.addEventListener("display", (event) => this.display(JSON.parse(event.data)));
+    this.source.addEventListener("gone", (event) => this.gone(JSON.parse(event.data).name));
+    this.source.addEventListener("alarms", (event) => this.raise(JSON.parse(event.data)));
+  }
+
+  display(display) {
+    this.gone(display.name, false);
+    let known = this.displays.get(display.name);
+    if (!known) {
+      const body = make("div", { class: "answers" });
+      const title = make("a", { href: `/displays/${encodeURIComponent(display.name)}`, target: "_blank", rel: "noopener" });
+      const box = make("section", { class: "map-display", "data-display": display.name, "aria-label": `Display ${display.name}` }, title, body);
+      L.DomEvent.disableClickPropagation(box);
+      known = { box, title, answers: new Answers(body, SMALL) };
+      this.displays.set(display.name, known);
+    }
+    known.title.textContent = display.title;
+    known.answers.show(display);
+    const icon = L.divIcon({ className: "display-place", html: known.box, iconSize: [WIDTH, 0], iconAnchor: [WIDTH / 2, 0] });
+    known.marker = L.marker([display.y, display.x], { icon, keyboard: false, zIndexOffset: 600, riseOnHover: true });
+    known.group = this.plan.group(display.floor, "displays");
+    known.group.addLayer(known.marker);
+  }
+
+  gone(name, forget = true) {
+    const known = this.displays.get(name);
+    if (known?.marker) known.group.removeLayer(known.marker);
+    if (forget) this.displays.delete(name);
+  }
+
+  raise(alarms) {
+    const raised = new Map();
+    for (const alarm of alarms) for (const row of alarm.rows) if (["raised", "acknowledged"].includes(row.state)) raised.set(row.id, { ...row, severity: alarm.severity });
+    for (const [id, known] of this.alarms) {
+      if (raised.get(id)?.state === known.state) continue;
+      known.group.removeLayer(known.marker);
+      this.alarms.delete(id);
+    }
+    for (const [id, row] of raised) {
+      const place = this.alarms.has(id) ? null : placeOf(row.row, this.plan);
+      if (!place) continue;
+      const said = Object.entries(row.row).map(([name, value]) => `${name} ${value}`).join(", ");
+      const label = `${row.severity}: ${row.alarm}, ${said}`;
+      const icon = L.divIcon({ className: `alarm-place ${row.severity} ${row.state}`, html: "!", iconSize: [20, 20], iconAnchor: [-4, 24] });
+      const marker = L.marker(place.at, { icon, title: label, alt: label, zIndexOffset: 900 });
+      marker.on("add", () => marker.getElement().setAttribute("aria-label", label));
+      marker.on("click", () => place.choice && this.choose(place.choice));
+      const group = this.plan.group(place.level, "alarms");
+      group.addLayer(marker);
+      this.alarms.set(id, { marker, group, state: row.state });
+    }
+  }
+}
+
+/** Where a row belongs: {at, level, choice}, or null. What is named most exactly counts. */
+export function placeOf(row, plan) {
+  const site = plan.site;
+  const named = [
+    [["mid", "machine", "desk"], site.machines, "machine"],
+    [["sensor", "detector", "mote", "node", "src"], site.sensors, null],
+    [["sensor", "mote", "node", "src"], site.motes, null],
+    [["rid", "room"], site.spaces, "room"],
+    [["point"], site.points, null],
+  ];
+  if (Number.isFinite(row.x) && Number.isFinite(row.y)) return { at: [row.y, row.x], level: row.floor ?? row.level ?? 0, choice: null };
+  for (const [columns, places, choice] of named) {
+    for (const column of columns) {
+      const place = places.get(row[column]);
+      if (place?.at) return { at: place.at, level: place.level ?? 0, choice: choice ? { [choice]: row[column] } : null };
+    }
+  }
+  return null;
+}
