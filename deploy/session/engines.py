@@ -4,34 +4,25 @@ import tempfile
 from pathlib import Path
 from typing import Protocol
 
+from deploy.session.frozen import frozen
 from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
 from static_engine.executor import StaticExecutor
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.site import SiteEngine
-from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
-    Filter,
-    OnClose,
     Plan,
-    Scan,
     SourceKind,
-    UnionAll,
-    Values,
     Window,
     WindowKind,
-    with_inputs,
 )
 from streamsql.binder import BoundQuery
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.delta import Delta, accumulate, expand
-from streamsql.data.types import DataType, Row
+from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import FederationError, InternalError, UnsupportedError
 from streamsql.reference import evaluate
-from streamsql.reference.closing import closings
-from streamsql.reference.database import Database, contents, windowed
 from streamsql.wire.channels import ReceivingChannel
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.partitioning import site_of
@@ -183,7 +174,7 @@ class SparkExecutor:
     def answer(self, bound: BoundQuery, history: History, _catalog: Catalog) -> Delta:
         """See `Executor`."""
         spark = self._spark = self._spark or self._start()
-        return spark.evaluate(_frozen(bound.plan, history))
+        return spark.evaluate(frozen(bound.plan, history.database, history.now))
 
     def _start(self) -> StaticExecutor:
         # Imported here because it loads Arrow and Spark, which the other engines do not need.
@@ -204,51 +195,6 @@ class SparkExecutor:
             self._spark.stop()
         if self._folder is not None:
             self._folder.cleanup()
-
-
-def _frozen(plan: Plan, history: History) -> Plan:
-    """Replace every source by its rows of now; Spark sees relations, not streams."""
-    return _frozen_at(plan, history.database, history.now)
-
-
-def _frozen_at(plan: Plan, database: Database, now: int) -> Plan:
-    rows: list[Row]
-    match plan:
-        case Window():
-            rows = windowed(plan, database, now)
-        case Scan():
-            rows = [row for _, row in contents(plan, database, now)]
-        case OnClose():
-            return _frozen_closings(plan, database, now)
-        case _:
-            return with_inputs(
-                plan, tuple(_frozen_at(child, database, now) for child in plan.inputs)
-            )
-    return Values(tuple(rows), plan.schema)
-
-
-def _frozen_closings(plan: OnClose, database: Database, now: int) -> Plan:
-    """Return the union of what closed at each moment, as the sources were then."""
-    branches: list[Plan] = []
-    field = plan.schema.fields[plan.end]
-    end = Column(plan.end, field.name, field.dtype)
-    for closing in closings(
-        plan, database, lambda then: list(expand(evaluate(plan.right, then, now)))
-    ):
-        then = closing.database
-        sides = tuple(_frozen_at(child, then, now) for child in plan.inputs)
-        branch = with_inputs(plan, sides)
-        if closing.after is not None:
-            after = Literal(closing.after, DataType.TIMESTAMP)
-            branch = Filter(branch, Call(">", (end, after), DataType.BOOLEAN))
-        branches.append(branch)
-    match branches:
-        case []:
-            return Values((), plan.schema)
-        case [only]:
-            return only
-        case _:
-            return UnionAll(tuple(branches))
 
 
 def executor_for(engine: str, sites: int) -> Executor:

@@ -37,7 +37,7 @@ from streamsql.errors import InternalError, RecursionLimitError
 from streamsql.reference.aggregates import aggregate
 from streamsql.reference.closing import closings
 from streamsql.reference.database import Database, contents, in_window, windowed
-from streamsql.reference.instants import stream_rows
+from streamsql.reference.instants import first_open, stream_rows
 from streamsql.reference.ordering import as_of, top
 from streamsql.reference.sets import combined
 from streamsql.reference.time_windows import hops, sessions
@@ -150,12 +150,8 @@ class _Evaluation:
 
     def _to_stream(self, plan: ToStream, recursive: Relations) -> list[Row]:
         feeds = [self.rows(feed, recursive) for feed in plan.feeds]
-        known_to = self.database.known_to
-        if known_to is not None:
-            return stream_rows(plan, feeds, known_to + 1, evaluate)
-        marks = [[_time(row[1]) for row in self.rows(p, recursive)] for p in plan.progress]
-        final = min(map(min, marks)) if marks and all(marks) else None
-        return stream_rows(plan, feeds, final, evaluate)
+        progress = [self.rows(part, recursive) for part in plan.progress]
+        return stream_rows(plan, feeds, first_open(progress, self.database), evaluate)
 
     def _join(self, join: Join, recursive: Relations) -> list[Row]:
         left_key = key_of(tuple(left for left, _ in join.keys))

@@ -67,6 +67,19 @@ def changes(
         before = after
 
 
+def first_open(progress: list[list[Row]], database: Database) -> int | None:
+    """Return the first instant that is not final, or None: none is.
+
+    Args:
+        progress: Per stream (site, watermark) of every site.
+        database: Where all is known up to an instant, watermarks say nothing.
+    """
+    if database.known_to is not None:
+        return database.known_to + 1
+    marks: list[list[Any]] = [[row[1] for row in rows] for rows in progress]
+    return min(map(min, marks)) if marks and all(marks) else None
+
+
 def databases(
     plan: ToStream, feeds: list[list[Row]], final: int | None
 ) -> Iterator[tuple[int, Database, int]]:

@@ -126,9 +126,10 @@ class StreamSqlParser(parser.Parser):
         window = None
         if parse_alias and self._curr and self._curr.token_type == TokenType.L_BRACKET:
             window = self._parse_stream_window()
-        if isinstance(this, exp.Table) and isinstance(this.this, exp.Anonymous):
-            if this.this.name.upper() in RELATION_TO_STREAM and not this.args.get("joins"):
-                this = this.this  # (ISTREAM(SELECT …)) is a query, not a relation in parentheses
+        if isinstance(this, exp.Table) and not this.args.get("joins"):
+            call = this.this
+            if isinstance(call, exp.Anonymous) and call.name.upper() in RELATION_TO_STREAM:
+                this = call  # (ISTREAM(SELECT …)) is a query, not a relation in parentheses
         subquery = super()._parse_subquery(this, parse_alias)
         if subquery is not None and window is not None:
             subquery.set("stream_window", window)

@@ -8,7 +8,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from deploy.session.engines import SparkExecutor, _frozen
+from deploy.session.engines import SparkExecutor
+from deploy.session.frozen import frozen
 from deploy.session.history import History
 from static_engine.executor import StaticExecutor
 from static_engine.spark_executor import SparkExecutor as Spark
@@ -55,7 +56,7 @@ class Batches:
     def answer(self, bound: BoundQuery, history: History, _catalog: Catalog) -> Delta:
         """Return what the language says, and keep the question."""
         found = evaluate(bound.plan, history.database, history.now)
-        self._asked.append(Asked(_frozen(bound.plan, history), found))
+        self._asked.append(Asked(frozen(bound.plan, history.database, history.now), found))
         return found
 
     def compare(self) -> int:

@@ -38,6 +38,7 @@ LACKING = {
         "functions of other names",
         "integer division",
         "recursion",
+        "relations as streams",
         "rounding half to even",
         "ties by whole row",
         "time windows",

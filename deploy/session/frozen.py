@@ -1,0 +1,152 @@
+"""Plans over what sources hold at a time: how Spark is asked, which sees relations, not streams."""
+
+from itertools import pairwise
+
+from streamsql.algebra.expressions import Call, Column, Literal
+from streamsql.algebra.operators import (
+    Filter,
+    Join,
+    JoinKind,
+    OnClose,
+    Plan,
+    Project,
+    Scan,
+    SetKind,
+    SetOperation,
+    StreamKind,
+    StreamWindow,
+    ToStream,
+    UnionAll,
+    Values,
+    Window,
+    WindowKind,
+    identity_columns,
+    with_inputs,
+)
+from streamsql.data.delta import expand
+from streamsql.data.types import MICROSECONDS, DataType, Row
+from streamsql.errors import InternalError
+from streamsql.reference import evaluate
+from streamsql.reference.closing import closings
+from streamsql.reference.database import Database, contents, in_window, windowed
+from streamsql.reference.instants import databases, first_open
+
+
+def frozen(plan: Plan, database: Database, now: int) -> Plan:
+    """Return a plan with every source replaced by its rows at a time: it says the same of them.
+
+    What is given moment by moment becomes a union of what the moments give.
+    """
+    rows: list[Row]
+    match plan:
+        case Window():
+            rows = windowed(plan, database, now)
+        case Scan():
+            rows = [row for _, row in contents(plan, database, now)]
+        case OnClose():
+            return _frozen_closings(plan, database, now)
+        case ToStream():
+            return _frozen_instants(plan, database, now)
+        case StreamWindow(kind=kind) if kind != WindowKind.ROWS:
+            return _frozen_window(plan, frozen(plan.input, database, now), now)
+        case StreamWindow(input=child, time=time):
+            stream = list(expand(evaluate(child, database, now)))
+            rows = in_window(plan, [(_time(row, time), row) for row in stream], now)
+        case _:
+            return with_inputs(plan, tuple(frozen(child, database, now) for child in plan.inputs))
+    return Values(tuple(rows), plan.schema)
+
+
+def _frozen_closings(plan: OnClose, database: Database, now: int) -> Plan:
+    """Return the union of what closed at each moment, as the sources were then."""
+    branches: list[Plan] = []
+    field = plan.schema.fields[plan.end]
+    end = Column(plan.end, field.name, field.dtype)
+    for closing in closings(
+        plan, database, lambda then: list(expand(evaluate(plan.right, then, now)))
+    ):
+        then = closing.database
+        sides = tuple(frozen(child, then, now) for child in plan.inputs)
+        branch = with_inputs(plan, sides)
+        if closing.after is not None:
+            after = Literal(closing.after, DataType.TIMESTAMP)
+            branch = Filter(branch, Call(">", (end, after), DataType.BOOLEAN))
+        branches.append(branch)
+    match branches:
+        case []:
+            return Values((), plan.schema)
+        case [only]:
+            return only
+        case _:
+            return UnionAll(tuple(branches))
+
+
+def _frozen_instants(plan: ToStream, database: Database, now: int) -> Plan:
+    """Return the union of what each instant gives, as the sources were then."""
+
+    def rows(part: Plan) -> list[Row]:
+        return list(expand(evaluate(part, database, now)))
+
+    final = first_open(list(map(rows, plan.progress)), database)
+    relations = [
+        (instant, frozen(plan.query, then, at))
+        for instant, then, at in databases(plan, list(map(rows, plan.feeds)), final)
+    ]
+    branches = [
+        _stamped(_given(plan.kind, before, after), instant, plan.name)
+        for (_, before), (instant, after) in pairwise(relations)
+        if before != after
+    ]
+    match branches:
+        case []:
+            return Values((), plan.schema)
+        case [only]:
+            return only
+        case _:
+            return UnionAll(tuple(branches))
+
+
+def _given(kind: StreamKind, before: Plan, after: Plan) -> Plan:
+    came = SetOperation(after, before, SetKind.EXCEPT, all=True)
+    went = SetOperation(before, after, SetKind.EXCEPT, all=True)
+    match kind:
+        case StreamKind.ISTREAM:
+            return came
+        case StreamKind.DSTREAM:
+            return went
+        case StreamKind.RSTREAM:
+            changed = UnionAll((came, went))
+            always = Literal(value=True, dtype=DataType.BOOLEAN)
+            return Join(after, changed, JoinKind.SEMI, residual=always)
+
+
+def _stamped(plan: Plan, instant: int, name: str) -> Plan:
+    stamp = Literal(instant, DataType.TIMESTAMP)
+    return Project(plan, (*identity_columns(plan.schema), stamp), (*plan.schema.names, name))
+
+
+def _frozen_window(window: StreamWindow, rows: Plan, now: int) -> Plan:
+    """Return the rows of a stream that a window by time holds."""
+    name = rows.schema.names[window.time]
+    time = Column(window.time, name, DataType.TIMESTAMP)
+    until = None
+    if window.kind == WindowKind.NOW:
+        since = now // MICROSECONDS * MICROSECONDS - 1
+        until = since + MICROSECONDS
+    else:
+        edge = now if window.slide is None else now // window.slide * window.slide
+        since = edge - (window.size or 0)
+        until = None if window.slide is None else edge
+    tests = [Call(">", (time, Literal(since, DataType.TIMESTAMP)), DataType.BOOLEAN)]
+    if until is not None:
+        tests.append(Call("<=", (time, Literal(until, DataType.TIMESTAMP)), DataType.BOOLEAN))
+    for test in tests:
+        rows = Filter(rows, test)
+    return rows
+
+
+def _time(row: Row, position: int) -> int:
+    value = row[position]
+    if not isinstance(value, int):
+        raise InternalError("a row of a stream has no time")
+    return value
