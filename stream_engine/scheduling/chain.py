@@ -6,8 +6,9 @@ from stream_engine.scheduling.chains import rates_of
 from stream_engine.scheduling.scheduler import Priority
 from stream_engine.scheduling.tasks import Task
 
-REMEASURED = 64
-"""Operator runs after which the chains are made again."""
+REMEASURED = 8
+"""Operator runs after which the chains are made again; as many as there are operators if these are
+more, so that a run pays for one operator."""
 
 
 class ChainScheduler:
@@ -20,11 +21,11 @@ class ChainScheduler:
     def __init__(self) -> None:
         self._rates: dict[int, float] = {}
         self._tasks = 0
-        self._asked = REMEASURED
+        self._asked = 0
 
     def begin(self, tasks: Sequence[Task]) -> bool:
         """Make the chains again if there are other operators or enough has been measured."""
-        if self._asked < REMEASURED and len(tasks) == self._tasks:
+        if len(tasks) == self._tasks and self._asked < max(REMEASURED, len(tasks)):
             return False
         self._asked = 0
         self._tasks = len(tasks)
@@ -35,6 +36,6 @@ class ChainScheduler:
         """Return what the operator's chain takes away in a unit of time, the most first."""
         self._asked += 1
         if not task.profile.is_measured:
-            self._asked = REMEASURED
+            self._tasks = 0  # it is measured with this run
             return (0, 0.0, task.batch, task.order)
         return (1, -self._rates.get(task.order, 0.0), task.batch, task.order)
