@@ -16,7 +16,14 @@ from streamsql.algebra.operators import (
     WindowKind,
 )
 from streamsql.binder.environment import BoundQuery
-from streamsql.binder.warnings import STATEFUL, Finding, findings, is_unbounded, streams
+from streamsql.binder.warnings import (
+    STATEFUL,
+    Finding,
+    findings,
+    is_unbounded,
+    kept_values,
+    streams,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +95,18 @@ def _states(plan: Plan, *, closes: bool) -> list[State]:
         keeps = [_kept(leaf, closes=closes) for leaf in leaves]
         if closes and isinstance(plan, Aggregate):
             keeps = ["groups until their window closes"]
+        elif isinstance(plan, Aggregate) and not kept_values(plan):
+            # Numbers per group: rows are forgotten, and without GROUP BY that is one row.
+            unending = [leaf for leaf in leaves if is_unbounded(leaf)]
+            numbers = "one row of numbers" + (" per group" if plan.group else "")
+            keeps = [
+                numbers if leaf in unending else text
+                for leaf, text in zip(leaves, keeps, strict=True)
+            ]
         elif isinstance(plan, SessionWindow):
             keeps = [f"{text}, by session" for text in keeps]
-        bounded = closes or not any(map(is_unbounded, leaves))
+        of_numbers = isinstance(plan, Aggregate) and not plan.group and not kept_values(plan)
+        bounded = closes or of_numbers or not any(map(is_unbounded, leaves))
         if keeps:
             found.append(State(describe(plan), tuple(keeps), bounded))
     for child in plan.inputs:

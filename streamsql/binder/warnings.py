@@ -10,6 +10,7 @@ from streamsql.algebra.explain import describe, duration_text
 from streamsql.algebra.leaves import ScanPart
 from streamsql.algebra.operators import (
     Aggregate,
+    AggregateFunction,
     AsOfJoin,
     Distinct,
     Filter,
@@ -39,6 +40,22 @@ Stateful = Join | AsOfJoin | Aggregate | Distinct | TopN | SessionWindow | SetOp
 STATEFUL = (Join, AsOfJoin, Aggregate, Distinct, TopN, SessionWindow, SetOperation, Fixpoint)
 """Operators that remember rows of their inputs."""
 
+_OF_NUMBERS = frozenset(
+    (
+        AggregateFunction.COUNT_ALL,
+        AggregateFunction.COUNT,
+        AggregateFunction.SUM,
+        AggregateFunction.AVG,
+        AggregateFunction.VAR_SAMP,
+        AggregateFunction.VAR_POP,
+        AggregateFunction.STDDEV_SAMP,
+        AggregateFunction.STDDEV_POP,
+        AggregateFunction.BOOL_AND,
+        AggregateFunction.BOOL_OR,
+    )
+)
+"""Aggregates that keep some numbers per group, however many rows there are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -46,7 +63,8 @@ class Finding:
 
     Attributes:
         kind: "unbounded state", "unbounded join", "unbounded groups", "unbounded output",
-            "windows never close", "cross product", "rows between windows" or "window beyond ttl".
+            "windows never close", "cross product", "rows between windows", "window beyond ttl" or
+            "first rows of no order".
         operator: The operator as EXPLAIN shows it.
         message: What happens.
         fix: What to write instead; empty where that depends on what is meant.
@@ -98,6 +116,14 @@ def _visit(plan: Plan, *, closes: bool) -> Iterator[Finding]:
         case Window():
             yield from _window(plan)
             return
+        case TopN(order=(), limit=int() | None) if not _is_single(plan.input):
+            yield Finding(
+                "first rows of no order",
+                describe(plan),
+                "LIMIT or OFFSET without ORDER BY counts rows in the order of all their values, "
+                "column by column",
+                "add ORDER BY to say which rows are the first",
+            )
         case _:
             pass
     if isinstance(plan, STATEFUL) and not closes:
@@ -155,6 +181,8 @@ def _unbounded(node: Stateful) -> Iterator[Finding]:
     word = operator_word(node)
     operator = describe(node)
     windows = _time_windows(node)
+    if isinstance(node, Aggregate) and not kept_values(node) and not node.group:
+        return
     if isinstance(node, Aggregate) and windows:
         yield _never_closes(operator, windows[0], scans[0])
     elif isinstance(node, Join) and not node.kind.is_filter and all(sides):
@@ -172,14 +200,38 @@ def _unbounded(node: Stateful) -> Iterator[Finding]:
             "ever",
             f"write {_windowed(scans)}, or group by window_end of TUMBLE({scans[0].source}, …)",
         )
+    elif isinstance(node, Aggregate) and not kept_values(node):
+        keys = ", ".join(node.input.schema.names[g] for g in node.group)
+        yield Finding(
+            "unbounded groups",
+            operator,
+            f"GROUP BY keeps a group for every {keys} of {names}, not its rows, but for ever",
+            f"if there are ever new ones write {_windowed(scans)}",
+        )
     else:
+        kept = kept_values(node) if isinstance(node, Aggregate) else ""
+        what = f"every value of {kept}" if kept else _rows_kept(node)
         for scan in scans:
             yield Finding(
                 "unbounded state",
                 operator,
-                f"{word} keeps every row of {scan.source} for ever",
+                f"{word} keeps {what} of {scan.source} for ever",
                 f"write {_windowed([scan])}, or create the source WITH (ttl = '90 s')",
             )
+
+
+def kept_values(node: Aggregate) -> str:
+    """Return the aggregates that keep all values of a group, or "" where numbers are enough."""
+    kept = [
+        call.implementation or call.function.value
+        for call in node.aggregates
+        if call.distinct or call.function not in _OF_NUMBERS
+    ]
+    return ", ".join(dict.fromkeys(kept))
+
+
+def _rows_kept(node: Stateful) -> str:
+    return "every different row" if isinstance(node, Distinct) else "every row"
 
 
 def _unbounded_streams(node: Stateful) -> Iterator[Finding]:

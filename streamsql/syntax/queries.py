@@ -7,6 +7,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.errors import QuerySyntaxError, UnsupportedError
+from streamsql.syntax.accidents import check_accidents
 from streamsql.syntax.complaints import reworded
 from streamsql.syntax.dialect import MAX_NODES, PlacedParseError, StreamSql, StreamSqlParser
 from streamsql.syntax.places import Script
@@ -57,6 +58,7 @@ def parse_expression(script: Script, tokens: Sequence[Token]) -> exp.Expr:
 
 def _parse(script: Script, tokens: Sequence[Token], *, expression: bool) -> exp.Expr:
     _check_commas(script, tokens)
+    check_accidents(script, tokens)
     parser = StreamSql().parser(max_nodes=MAX_NODES)
     if not isinstance(parser, StreamSqlParser):
         raise TypeError("the dialect lost its parser")

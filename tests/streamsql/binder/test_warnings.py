@@ -33,8 +33,20 @@ def bound(text: str, catalog: Catalog) -> BoundQuery:
 
 
 FOUND = [
-    ("k, COUNT(*) FROM s GROUP BY k", "unbounded state: GROUP BY keeps every row of s", "RANGE"),
-    ("DISTINCT k FROM s", "unbounded state: DISTINCT keeps every row of s", "ttl"),
+    (
+        "k, COUNT(*), SUM(v) FROM s GROUP BY k",
+        "groups: GROUP BY keeps a group for every k",
+        "RANGE",
+    ),
+    ("k, MAX(v) FROM s GROUP BY k", "unbounded state: GROUP BY keeps every value of MAX of s", ""),
+    ("COUNT(DISTINCT k), SUM(v) FROM s", "state: GROUP BY keeps every value of COUNT of s", ""),
+    ("DISTINCT k FROM s", "unbounded state: DISTINCT keeps every different row of s", "ttl"),
+    (
+        "k FROM short LIMIT 3",
+        "first rows of no order: LIMIT or OFFSET without ORDER BY",
+        "add ORDER",
+    ),
+    ("k FROM stored OFFSET 3", "in the order of all their values", "add ORDER BY"),
     ("k FROM s ORDER BY v LIMIT 3", "unbounded state: ORDER BY … LIMIT", "RANGE"),
     ("k FROM s INTERSECT SELECT k FROM stored", "unbounded state: INTERSECT", "RANGE"),
     ("k FROM s [UNBOUNDED] WHERE EXISTS (SELECT 1 FROM stored t WHERE t.k = s.k)", "IN or", ""),
@@ -79,6 +91,8 @@ def test_findings_name_the_operator_the_source_and_the_fix(
         "k, window_end, COUNT(*) FROM SESSION(marked, ts, INTERVAL '1 minute', k) GROUP BY k, "
         "window_end EMIT ON WINDOW CLOSE",
         "k FROM s ORDER BY k",
+        "COUNT(*), SUM(v), AVG(v), STDDEV(v) FROM s",
+        "k FROM short ORDER BY ts LIMIT 3",
     ],
 )
 def test_nothing_is_said_about_bounded_queries(text: str, catalog: Catalog) -> None:
@@ -104,6 +118,15 @@ def test_what_closes_is_bounded_in_the_report(catalog: Catalog) -> None:
     assert "rows of marked until their window closes" in report.text
     assert all(state["bounded"] for state in report.data["state"])
     assert report.data["findings"] == []
+
+
+def test_numbers_per_group_are_no_rows(catalog: Catalog) -> None:
+    report = validation_report(bound("COUNT(*) AS n, SUM(v) AS total FROM s", catalog))
+    assert report.text.endswith("one row of numbers")
+    assert [state["bounded"] for state in report.data["state"]] == [True]
+    report = validation_report(bound("k, COUNT(*) AS n FROM s GROUP BY k", catalog))
+    assert report.text.endswith("one row of numbers per group")
+    assert [state["bounded"] for state in report.data["state"]] == [False]
 
 
 def test_the_report_holds_the_findings(catalog: Catalog) -> None:
