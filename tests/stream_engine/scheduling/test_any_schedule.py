@@ -34,12 +34,13 @@ STREAMS = tuple(scan for scan in SOURCES if scan.kind != SourceKind.TABLE)
 
 
 def ways() -> st.SearchStrategy[SiteSettings]:
-    """Any scheduler, slices of some runs of operators or none, and narrow and wide queues."""
+    """Any scheduler, slice and width of queues, and synopses shared or not."""
     return st.builds(
         SiteSettings,
         scheduler=st.sampled_from(list(SchedulerKind)),
         slice_ms=st.sampled_from((None, 0.5, 1.0, 2.0, 5.0)),
         queue_rows=st.sampled_from((1, 10, 100_000)),
+        sharing=st.booleans(),
     )
 
 
@@ -88,6 +89,7 @@ class Watched:
         return self.contents[name].contents.get("f0", {})
 
 
+@settings(max_examples=settings().max_examples * 2)
 @given(
     plans(),
     plans(depth=2),
@@ -97,7 +99,7 @@ class Watched:
 def test_any_policy_and_slice(
     first: Plan, second: Plan, moments: list[Moment], switches: list[SiteSettings | None]
 ) -> None:
-    watched = Watched(SiteEngine("here", 1), {"q": first, "p": second})
+    watched = Watched(SiteEngine("here", 1), {"q": first, "p": second, "again": first})
     database = Database()
     for moment, switch in zip(moments, switches, strict=False):
         if switch is not None:
