@@ -18,6 +18,7 @@ from ui.api.many_changes import router as many_changes
 from ui.api.notices import router as notices
 from ui.api.objects import error_object
 from ui.api.routes import router as api
+from ui.api.site_settings import router as site_settings
 from ui.guard import Guard, problem
 from ui.map.routes import router as live_map
 from ui.map.service import MapService
@@ -64,6 +65,7 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     app.state.closing = asyncio.Event()
     app.include_router(api)
     app.include_router(explanations)
+    app.include_router(site_settings)
     app.include_router(many_changes)
     app.include_router(notices)
     app.include_router(live_map)

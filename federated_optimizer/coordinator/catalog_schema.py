@@ -47,6 +47,13 @@ alarm_rows = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
+site_settings = sa.Table(
+    "pando_site_settings",
+    metadata,
+    sa.Column("site", sa.String(64), primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
 
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
@@ -57,5 +64,13 @@ def _add_alarm_rows(connection: sa.Connection) -> None:
     alarm_rows.create(connection, checkfirst=True)
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create, _add_alarm_rows)
+def _add_site_settings(connection: sa.Connection) -> None:
+    site_settings.create(connection, checkfirst=True)
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
+    _create,
+    _add_alarm_rows,
+    _add_site_settings,
+)
 """Step i brings a database of version i to version i + 1; never change one, only append."""

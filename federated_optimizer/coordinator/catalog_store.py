@@ -21,6 +21,7 @@ from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.site_settings import SiteSettings
 
 BUSY_MILLISECONDS = 5_000
 _KINDS: dict[str, type[Definition]] = {
@@ -193,6 +194,30 @@ class CatalogStore:
         """Remove the rows of an alarm."""
         with self._writing() as connection:
             connection.execute(tables.alarm_rows.delete().where(tables.alarm_rows.c.alarm == name))
+
+    def settings(self) -> dict[str, SiteSettings]:
+        """Return what is set at sites.
+
+        Raises:
+            DeploymentError: One cannot be read.
+        """
+        table = tables.site_settings
+        with self._lock, self._errors("read"), self._engine.connect() as connection:
+            stored = connection.execute(sa.select(table).order_by(table.c.site)).all()
+        found = {}
+        for row in stored:
+            try:
+                found[row.site] = decode_json(row.body, SiteSettings)
+            except WireError as error:
+                raise self._unreadable(f"the settings of site {row.site!r}", error) from error
+        return found
+
+    def put_settings(self, site: str, settings: SiteSettings) -> None:
+        """Store what is set at a site."""
+        table = tables.site_settings
+        with self._writing() as connection:
+            connection.execute(table.delete().where(table.c.site == site))
+            connection.execute(table.insert().values(site=site, body=encode_json(settings)))
 
     def close(self) -> None:
         """Close all connections."""

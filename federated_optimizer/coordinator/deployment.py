@@ -7,6 +7,7 @@ from streamsql.errors import UnsupportedError
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import MAX_PAYLOAD_BYTES, Command, SiteState, TableSet
+from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 
 
@@ -46,6 +47,10 @@ class Deployment:
     def withdraw_from(self, query: str, site: str) -> None:
         """Stop a query at one site."""
         self._retain(self._topics.fragment(query, site), b"")
+
+    def settings(self, site: str, settings: SiteSettings) -> None:
+        """Tell a site how to work."""
+        self._retain(self._topics.settings(site), encode_json(settings))
 
     def clear_problem(self, query: str, site: str) -> None:
         """Remove a retained problem."""

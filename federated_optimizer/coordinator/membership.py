@@ -13,6 +13,7 @@ import msgspec
 
 from federated_optimizer.coordinator.model import SiteInfo
 from streamsql.wire.messages import Birth, SiteState, WrapperState
+from streamsql.wire.site_settings import SiteSettings
 
 MAX_SITES = 1_000
 CONFIRM_MICROSECONDS = 25_000_000
@@ -125,6 +126,11 @@ class Membership:
         """Return a site's role, "" when it is unknown."""
         known = self._sites.get(site)
         return known.role if known is not None else ""
+
+    def settings(self, site: str) -> SiteSettings | None:
+        """Return the settings that an engine site says it uses; None where it has said nothing."""
+        known = self._sites.get(site)
+        return None if known is None or known.state is None else known.state.settings
 
     def is_online(self, site: str) -> bool:
         """Whether a site is known to be online."""

@@ -1,7 +1,7 @@
 """What the coordinator tells the console: frozen values, and the interface the console codes to."""
 
 import enum
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value
 from streamsql.wire.messages import SiteState, WrapperState
+from streamsql.wire.site_settings import SiteSettings
 
 
 class QueryStatus(enum.StrEnum):
@@ -342,6 +343,23 @@ class CoordinatorApi(Protocol):
 
     def sites(self) -> tuple[SiteInfo, ...]:
         """Return gateways, base sites and the static engine as last heard of."""
+        ...
+
+    def site_settings(self, site: str) -> SiteSettings:
+        """Return what is set at an engine site; where nothing is, what it says it uses.
+
+        Raises:
+            KeyError: There is no such engine site.
+        """
+        ...
+
+    async def change_site(self, site: str, changes: Mapping[str, Value]) -> SiteSettings:
+        """Set something at an engine site while it runs; what is not named stays.
+
+        Raises:
+            KeyError: There is no such engine site.
+            BindingError: A name or a value is wrong.
+        """
         ...
 
     def definitions(self) -> tuple[Definition, ...]:

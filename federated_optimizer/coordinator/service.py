@@ -8,7 +8,7 @@ refuses changes from then on (its own writes to a shared catalog fail, too).
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from federated_optimizer.alarm_book import AlarmRow
@@ -37,6 +37,7 @@ from federated_optimizer.coordinator.receiver import Receiver
 from federated_optimizer.coordinator.repairs import Repairs
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
+from federated_optimizer.coordinator.site_settings import SettingsBook
 from federated_optimizer.coordinator.statements import StatementRunner
 from federated_optimizer.coordinator.system_rows import query_rows, site_rows, source_rows
 from federated_optimizer.coordinator.system_tables import SystemTables
@@ -58,6 +59,7 @@ from streamsql.library import library_views
 from streamsql.syntax import parse_script
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command, SiteState
+from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics, check_id
 
 log = logging.getLogger(__name__)
@@ -119,6 +121,7 @@ class Coordinator:
             self.epoch = await asyncio.to_thread(self._store.claim, self._clock())
             stored = await asyncio.to_thread(self._store.queries)
             definitions = await asyncio.to_thread(self._store.definitions)
+            settings = await asyncio.to_thread(self._store.settings)
             alarm_rows = await asyncio.to_thread(self._store.alarm_rows)
         except DeploymentError:
             self._store.close()
@@ -172,6 +175,10 @@ class Coordinator:
                 recovered=True,
                 deploy=False,
             )
+        self._site_settings = SettingsBook(
+            self._store, self._deployment, self._membership, self._settings.bases
+        )
+        self._site_settings.begin(settings)
         self._system = SystemTables(
             self._client,
             self._topics,
@@ -300,6 +307,16 @@ class Coordinator:
         expected = dict.fromkeys(self._settings.bases, "base")
         return self._membership.infos({**expected, self._settings.static: "static"})
 
+    def site_settings(self, site: str) -> SiteSettings:
+        """Return what is set at an engine site, or what it uses."""
+        return self._site_settings.of(site)
+
+    async def change_site(self, site: str, changes: Mapping[str, Value]) -> SiteSettings:
+        """Set something at an engine site while it runs."""
+        async with self._lock:
+            self._check_in_charge()
+            return await self._site_settings.change(site, changes)
+
     def definitions(self) -> tuple[Definition, ...]:
         """Return all sources, tables and views."""
         return tuple(self._catalog)
@@ -385,6 +402,7 @@ class Coordinator:
         if self._owes_greeting:
             self._deployment.state(self._state(online=True))
             self._publish_tables()
+            self._site_settings.publish()
             self._owes_greeting = False
         self._queries.publish_owed()
 

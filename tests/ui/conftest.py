@@ -8,7 +8,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from federated_optimizer.coordinator.model import (
     Validation,
 )
 from federated_optimizer.coordinator.presentation import presentation_of
+from federated_optimizer.coordinator.site_settings import changed
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
 from federated_optimizer.coordinator.validation import validate
 from streamsql.binder import bind_query, define
@@ -57,6 +58,7 @@ from streamsql.syntax.statements import (
     Subscribe,
 )
 from streamsql.wire.messages import BufferState, SiteState, WrapperState
+from streamsql.wire.site_settings import SiteSettings
 from tests.ui.questions import questions
 from ui.app import create_app
 from ui.map.site_map import SiteMap, read_site, site_map
@@ -106,6 +108,7 @@ class FakeCoordinator:
         self.status = QueryStatus.RUNNING
         self.waiting_for: tuple[str, ...] = ()
         self.started = 0
+        self.set_at: dict[str, SiteSettings] = {}
         self.books: dict[str, AlarmBook] = {}
         self.site_infos = tuple(self._site(f"gw-{n}") for n in (1, 2, 3))
         self.base: dict[str, list[Row]] = {}
@@ -232,6 +235,17 @@ class FakeCoordinator:
     def sites(self) -> tuple[SiteInfo, ...]:
         """List sites."""
         return self.site_infos
+
+    def site_settings(self, site: str) -> SiteSettings:
+        """Return what is set at a gateway."""
+        if all(info.site != site for info in self.site_infos):
+            raise KeyError(site)
+        return self.set_at.get(site, SiteSettings())
+
+    async def change_site(self, site: str, changes: Mapping[str, Value]) -> SiteSettings:
+        """Set something at a gateway."""
+        self.set_at[site] = changed(self.site_settings(site), changes)
+        return self.set_at[site]
 
     def definitions(self) -> tuple[Definition, ...]:
         """List definitions."""

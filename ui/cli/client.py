@@ -59,6 +59,14 @@ class ConsoleClient:
         """
         return self._answer("POST", path, json=body, timeout=seconds)
 
+    def patch(self, path: str, body: Any) -> Any:
+        """Return the JSON answer of a PATCH request.
+
+        Raises:
+            FederationError: The console is not there, or refuses.
+        """
+        return self._answer("PATCH", path, json=body)
+
     def delete(self, path: str) -> Any:
         """Return the JSON answer of a DELETE request.
 

@@ -14,6 +14,15 @@ from ui.cli.explaining import explained
 from ui.cli.printing import check_format, print_json, print_list
 from ui.cli.questions import print_answer, value_of
 from ui.cli.running import Until, follow, run_query, seconds_of
+from ui.cli.site_settings import (
+    QueueRows,
+    ReportSeconds,
+    Scheduler,
+    Sharing,
+    Slice,
+    changes_of,
+    show_or_change,
+)
 
 app = typer.Typer(
     help="Pando: sensor federation. Start with: pando up",
@@ -25,6 +34,8 @@ query_app = typer.Typer(help="Run, list, follow and stop continuous queries", no
 gateway_app = typer.Typer(help="Gateways, base sites and the static engine", no_args_is_help=True)
 app.add_typer(query_app, name="query")
 app.add_typer(gateway_app, name="gateway")
+site_app = typer.Typer(help="How engine sites work", no_args_is_help=True)
+app.add_typer(site_app, name="site")
 
 Address = Annotated[str | None, typer.Option("--console", help="Address of the console")]
 Format = Annotated[str, typer.Option("--format", help="table, json or csv")]
@@ -255,6 +266,30 @@ def gateway_show(gateway: str, form: ListFormat = "table", console: Address = No
         _print_facts({k: v for k, v in found.items() if k != "wrappers"})
         columns = ("kind", "streams", "readings", "errors", "last_error", "note")
         print_list(found["wrappers"], columns, form)
+
+
+@site_app.command("settings")
+def site_settings(  # noqa: PLR0913, PLR0917  (one option a setting)
+    site: str,
+    scheduler: Scheduler = None,
+    slice_ms: Slice = None,
+    queue_rows: QueueRows = None,
+    sharing: Sharing = None,
+    report_seconds: ReportSeconds = None,
+    form: ListFormat = "table",
+    console: Address = None,
+) -> None:
+    """Show the settings of a gateway or base site, or change some while it runs.
+
+    Examples:
+      pando site settings gw-1
+
+      pando site settings gw-1 --scheduler chain --slice-ms 5
+    """
+    with connected(console) as client:
+        check_format(form, _LISTS)
+        changes = changes_of(scheduler, slice_ms, queue_rows, sharing, report_seconds)
+        show_or_change(client, site, changes, form)
 
 
 def _definitions(kind: str) -> typer.Typer:

@@ -7,6 +7,7 @@ import pytest
 
 from federated_optimizer.coordinator.model import QueryStatus
 from streamsql.errors import BindingError, UnsupportedError
+from streamsql.wire.site_settings import SiteSettings
 
 SELECTIVITY = """
 SELECT s.site, s.query, s.value FROM sys_stream s
@@ -168,5 +169,29 @@ def test_windows_by_count_need_the_site(harness: Any) -> None:
         with pytest.raises(UnsupportedError, match="stay at the site they tell of"):
             await coordinator.execute("SELECT value FROM sys_stream [ROWS 10]")
         await coordinator.execute("SELECT value FROM sys_stream [PARTITION BY site ROWS 10]")
+
+    harness.run(scenario)
+
+
+def test_settings_reach_the_site_and_outlive_coordinator_and_site(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        changed = await coordinator.change_site("gw-1", {"scheduler": "chain", "slice_ms": 5})
+        assert coordinator.site_settings("gw-1") == changed
+        gateway = federation.sites["gw-1"]
+        await harness.until(lambda: gateway.engine.settings == changed, "the site is told")
+        assert federation.sites["gw-2"].engine.settings == SiteSettings()
+        await coordinator.close()
+        federation.coordinators.clear()
+        again = await federation.coordinator()
+        await gateway.stop()
+        gateway = await federation.site("gw-1", epoch=2)
+        await harness.until(lambda: gateway.engine.settings == changed, "the next life is told")
+        assert again.site_settings("gw-1") == changed
+        with pytest.raises(KeyError):
+            again.site_settings("static")
+        with pytest.raises(BindingError, match="slice_ms is above 0"):
+            await again.change_site("gw-1", {"slice_ms": -1})
+        assert again.site_settings("gw-1") == changed
 
     harness.run(scenario)

@@ -1,0 +1,113 @@
+"""What an operator has set at engine sites: kept in the catalog, retained on the broker."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+
+from federated_optimizer.coordinator.catalog_store import CatalogStore
+from federated_optimizer.coordinator.deployment import Deployment
+from federated_optimizer.coordinator.membership import Membership
+from streamsql.data.types import Value
+from streamsql.errors import BindingError, Span
+from streamsql.wire.site_settings import SchedulerKind, SiteSettings
+
+ENGINE_ROLES = ("gateway", "base")
+
+
+class SettingsBook:
+    """The settings of sites.
+
+    Args:
+        store: The catalog on disk.
+        deployment: What sites are told through.
+        membership: All sites.
+        bases: Base sites that are expected to exist.
+    """
+
+    def __init__(
+        self,
+        store: CatalogStore,
+        deployment: Deployment,
+        membership: Membership,
+        bases: tuple[str, ...],
+    ) -> None:
+        self._store = store
+        self._deployment = deployment
+        self._membership = membership
+        self._bases = bases
+        self._set: dict[str, SiteSettings] = {}
+
+    def begin(self, stored: Mapping[str, SiteSettings]) -> None:
+        """Take over what a former life of the coordinator has kept."""
+        self._set = dict(stored)
+
+    def of(self, site: str) -> SiteSettings:
+        """Return what is set at a site; where nobody has set anything, what it says it uses.
+
+        Raises:
+            KeyError: There is no such engine site.
+        """
+        if self._membership.role(site) not in ENGINE_ROLES and site not in self._bases:
+            raise KeyError(site)
+        return self._set.get(site) or self._membership.settings(site) or SiteSettings()
+
+    async def change(
+        self, site: str, changes: Mapping[str, Value], span: Span | None = None
+    ) -> SiteSettings:
+        """Set something at a site; what is not named stays.
+
+        Raises:
+            KeyError: There is no such engine site.
+            BindingError: A name or a value is wrong; nothing has changed then.
+        """
+        settings = changed(self.of(site), changes, span)
+        await asyncio.to_thread(self._store.put_settings, site, settings)
+        self._set[site] = settings
+        self._deployment.settings(site, settings)
+        return settings
+
+    def publish(self) -> None:
+        """Tell all sites what is set there.
+
+        Raises:
+            MessagingError: The message queue is full.
+        """
+        for site, settings in self._set.items():
+            self._deployment.settings(site, settings)
+
+
+def changed(
+    settings: SiteSettings, changes: Mapping[str, Value], span: Span | None = None
+) -> SiteSettings:
+    """Return settings with changes.
+
+    Raises:
+        BindingError: A name or a value is wrong; says which and what is right.
+    """
+    fields = {field.name for field in msgspec.structs.fields(SiteSettings)}
+    for name in changes:
+        if name not in fields:
+            raise BindingError(
+                f"a site has no setting {name!r:.60}",
+                span=span,
+                hint=f"there are {', '.join(sorted(fields))}",
+                code="bad_option",
+            )
+    kinds = [str(kind) for kind in SchedulerKind]
+    if changes.get("scheduler", kinds[0]) not in kinds:
+        raise BindingError(
+            f"there is no scheduler {changes['scheduler']!r:.60}",
+            span=span,
+            hint=f"there are {', '.join(kinds)}",
+            code="bad_option",
+        )
+    try:
+        return msgspec.convert({**msgspec.structs.asdict(settings), **changes}, SiteSettings)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise BindingError(
+            f"this cannot be set: {error}",
+            span=span,
+            hint="pando site settings SITE shows what is set",
+            code="bad_option",
+        ) from error
