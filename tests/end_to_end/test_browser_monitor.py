@@ -67,7 +67,7 @@ def test_plan_properties_settings_and_graphs(
     reported = page.locator("#properties tr", has_text=re.compile("^scheduler"))
     expect(reported).to_contain_text("FIFO")
     page.select_option("#setting-scheduler", "greedy")
-    expect(page.locator("#settings .saved")).to_contain_text("changed")
+    expect(page.locator("#settings .saved")).to_contain_text("reports that it is so")
     expect(reported).to_contain_text("greedy")
     assert up.http.get("/api/sites/gw-1/settings").json()["scheduler"] == "greedy"
     page.fill("#setting-queue_rows", "0")

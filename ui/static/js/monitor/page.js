@@ -36,7 +36,7 @@ drawing.shown = update;
 const graphs = new Graphs(byId("graphs"), queries, counted);
 const dialog = new GraphDialog(byId("add-graph"), (offer) => graphs.add(offer));
 const table = new PropertyTable(byId("properties"), (entity, property) => addGraph(propertyGraph(entity, property)), choose);
-const settings = new SettingsForm(byId("settings"), isAway);
+const settings = new SettingsForm(byId("settings"), isAway, (site) => sites.get(site)?.role !== "static");
 
 function isAway(site) {
   const found = sites.get(site);
@@ -121,6 +121,7 @@ function later() {
 function choose(entity) {
   drawing.select(entity);
   settings.show(entity?.site ?? null);
+  byId("entity").classList.toggle("of-site", entity?.kind === "site"); // then its settings come first
   update();
 }
 
@@ -146,6 +147,7 @@ function update() {
   const operator = chosen && ["operator", "synopsis", "queue"].includes(chosen.kind) ? operatorOf(chosen) : null;
   const ofQuery = chosen && ["operator", "synopsis", "queue"].includes(chosen.kind) ? shownQuery?.id : "";
   table.update(chosen, operator?.line ?? null, ofQuery, reported, relatedTo(chosen), chosen && isAway(chosen.site));
+  settings.heard(reported);
   message(away);
 }
 

@@ -128,7 +128,7 @@ export class PlanDrawing {
     const [x1, y1, y2] = [below.x + NODE.width / 2, below.y, above.y + NODE.height];
     const x2 = above.x + NODE.width * ((port + 1) / (to.feeding.length + 1));
     const bend = (y1 + y2) / 2;
-    const rate = shape("text", { x: x1 + 8, y: y1 - 8, class: "rate" });
+    const rate = shape("text", { x: x1 + 10, y: y1 - 5, class: "rate" });
     const path = shape("path", { d: `M${x1} ${y1}C${x1} ${bend} ${x2} ${bend} ${x2} ${y2}`, class: "edge" });
     layers.lines.append(path, rate);
     this.live.push((now) => flow(path, rate, now.value(site, "operator", from.entity, "rows_out_per_s")));

@@ -44,11 +44,12 @@ const WORDS = {
   rows_in: ["rows in", ""], rows_out: ["rows out", ""], rows_in_per_s: ["rows in per second", "rows/s"], rows_out_per_s: ["rows out per second", "rows/s"],
   selectivity: ["selectivity", "ratio"], retractions: ["retractions", "rows"], busy_ms: ["time worked", "ms"], us_per_row: ["time per row", "µs"], state_rows: ["rows remembered", "rows"],
   rows: ["rows", "rows"], batches: ["batches", ""], peak_rows: ["most rows", "rows"], bytes: ["bytes", "bytes"], resyncs: ["resynchronised", "times"], stubs: ["shared by", "synopses"],
+  retractions_per_s: ["retractions per second", "rows/s"], worked_ms: ["time worked", "ms"], worked_ms_per_s: ["time worked per second", "ms/s"], queued_rows_average: ["rows waiting on average", "rows"], rows_held: ["rows held", "rows"], queries: ["queries", ""],
   steps: ["steps", ""], step_ms: ["time per step", "ms"], queued_rows: ["rows waiting", "rows"], queued_rows_peak: ["most rows waiting", "rows"], pending_events: ["events waiting", "events"],
   events_per_s: ["events per second", "events/s"], memory_mb: ["memory of the process", "MB"], slice_ms: ["slice", "ms"], queue_rows: ["rows that may wait", "rows"], sharing: ["sharing", "flag"], shared: ["shared", "flag"],
   scheduler: ["scheduler", "scheduler"], report_seconds: ["report every", "s"], events: ["events", ""], late: ["late", "events"], watermark_lag_s: ["watermark behind by", "s"], store: ["store", "store"],
 };
-const ENDINGS = [[/_per_s$/, "per second", "rows/s"], [/_ms$/, "", "ms"], [/_us$/, "", "µs"], [/_s$|_seconds$/, "", "s"], [/_mb$/, "", "MB"], [/_rows$/, "rows", "rows"], [/_bytes$/, "bytes", "bytes"], [/^selectivity/, "selectivity", "ratio"]];
+const ENDINGS = [[/_ms_per_s$/, "ms/s"], [/bytes_per_s$/, "bytes/s"], [/batches_per_s$/, "batches/s"], [/events_per_s$/, "events/s"], [/_per_s$/, "rows/s"], [/_ms$/, "ms"], [/_us$/, "µs"], [/_s$|_seconds$/, "s"], [/_mb$/, "MB"], [/_rows$/, "rows"], [/_bytes$/, "bytes"], [/^selectivity/, "ratio"]];
 export const SCHEDULERS = ["fifo", "greedy", "chain", "round_robin"]; // in the order of their numbers
 export const SCHEDULER_WORDS = { fifo: "FIFO", greedy: "greedy", chain: "Chain", round_robin: "round robin" };
 
@@ -61,10 +62,10 @@ export function sorted(properties) {
 }
 
 /** How a property is called. */
-export const wordsOf = (property) => WORDS[property]?.[0] ?? property.replaceAll("_", " ");
+export const wordsOf = (property) => WORDS[property]?.[0] ?? property.replace(/_per_s$/, "_per_second").replaceAll("_", " ");
 
 /** The unit of a property, or "". */
-export const unitOf = (property) => WORDS[property]?.[1] ?? ENDINGS.find(([ending]) => ending.test(property))?.[2] ?? "";
+export const unitOf = (property) => WORDS[property]?.[1] ?? ENDINGS.find(([ending]) => ending.test(property))?.[1] ?? "";
 
 /** A number in as many digits as people read. */
 export function number(value) {

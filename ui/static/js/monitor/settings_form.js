@@ -12,10 +12,12 @@ const FIELDS = [
 
 export class SettingsForm {
   /** @param place where it is shown
-   *  @param isAway whether a site is away now */
-  constructor(place, isAway) {
+   *  @param isAway whether a site is away now
+   *  @param isEngine whether it runs the engine that the settings are of */
+  constructor(place, isAway, isEngine) {
     this.place = place;
     this.isAway = isAway;
+    this.isEngine = isEngine;
     this.site = null;
   }
 
@@ -23,15 +25,16 @@ export class SettingsForm {
   async show(site) {
     if (site === this.site) return;
     this.site = site;
+    this.hoped = null;
     this.place.replaceChildren();
     if (!site) return;
+    if (!this.isEngine(site)) return fill(this.place, make("p", { class: "quiet" }, "Nothing of this site can be changed while it runs."));
     try {
       const settings = await get(`/api/sites/${encodeURIComponent(site)}/settings`);
       if (site === this.site) this.fill(settings);
     } catch (error) {
       if (site !== this.site) return;
-      const none = error.code === "not_found" || error.code === "unsupported";
-      fill(this.place, none ? make("p", { class: "quiet" }, "Nothing of this site can be changed while it runs.") : [problem(error), make("button", { type: "button", onclick: () => this.again() }, "Try again")]);
+      fill(this.place, [problem(error), make("button", { type: "button", onclick: () => this.again() }, "Try again")]);
     }
   }
 
@@ -65,6 +68,7 @@ export class SettingsForm {
   async change(field, control) {
     const value = field.options ? control.value : field.flag ? control.checked : this.number(field, control);
     if (value === undefined) return this.refuse(field, control, { message: `${field.label}: a number is wanted.`, hint: field.help });
+    this.hoped = null;
     if (value === this.settings[field.name]) return this.say(null);
     const { site } = this;
     control.disabled = true;
@@ -73,12 +77,24 @@ export class SettingsForm {
       if (site !== this.site) return;
       this.settings = settings;
       this.reset(field, control);
+      this.hoped = { field, value: this.settings[field.name] };
       this.say(`${field.label} ${this.isAway(site) ? `is kept; ${site} is away and takes it over when it is back.` : "changed."}`);
     } catch (error) {
       if (site === this.site) this.refuse(field, control, error);
     } finally {
       control.disabled = false;
     }
+  }
+
+  /** Say so once the site reports what was set. */
+  heard(reported) {
+    if (!this.hoped) return;
+    const { field, value } = this.hoped;
+    const told = reported.value(this.site, "site", this.site, field.name);
+    const wanted = field.options ? SCHEDULERS.indexOf(value) : value === null ? null : Number(value);
+    if (told !== wanted) return;
+    this.hoped = null;
+    this.say(`${field.label} changed; ${this.site} reports that it is so.`);
   }
 
   /** A number, null for an empty field that may be so, undefined for anything else. */
