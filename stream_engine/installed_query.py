@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from stream_engine.circuit.circuit import Circuit, OperatorStatistics
 from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
+from stream_engine.exchange.forgetting import Forgetting
 from stream_engine.exchange.inbox import Arrivals, Inbox, oldest, split_port
 from stream_engine.exchange.links import Links, longest_idle, producers_first
 from stream_engine.exchange.outbox import RESULT, Outbox
@@ -58,6 +59,7 @@ class InstalledQuery:
         bundle: The whole plan.
         scans: Every source the fragments here read.
         senders: Remote sites that send to the fragments here.
+        forgetting: What the channels need not remember.
         runs_through: Whether every step has to work until nothing waits between its operators.
     """
 
@@ -129,6 +131,7 @@ class InstalledQuery:
             dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
         )
         self.senders: tuple[str, ...] = tuple(self._inbox.channels)
+        self.forgetting = Forgetting(bundle, self._circuits.values(), self._inbox, self._outbox)
         self._holds = False
         self._hold()
 
@@ -156,6 +159,8 @@ class InstalledQuery:
         if within and reception == Reception.ACCEPTED:
             self._recursions[port].receive(sender, within, batch.annotated, batch.kills)
             self._recursive_news = True
+        elif batch.reset and reception == Reception.ACCEPTED:
+            self.forgetting.heard(batch.watermark)
         return reception
 
     def lose(self, site: str, epoch: int | None) -> None:
@@ -230,6 +235,7 @@ class InstalledQuery:
                 self._outbox.collect_recursive(port, message)
         if self._timed:
             self._note_wakeup()
+        self.forgetting.stepped()
         return list(self._outbox.flush(now))
 
     # --- operators one by one -------------------------------------------------------------------

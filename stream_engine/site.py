@@ -68,17 +68,30 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
+class Forget:
+    """What a sender of a query need not remember for this site; see `SiteEngine.forget`."""
+
+    query: str
+    sender: str
+    version: int
+    watermark: int
+    bounds: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class StepResult:
     """What a step produced.
 
     Attributes:
         outgoing: Batches in the order in which each channel must carry them.
         resyncs: (query, sender) pairs: ask that sender for a snapshot of its channel to here.
+        forgets: What senders need not remember any more; such a message may get lost.
         failures: Queries that were stopped at this site, with the reason.
     """
 
     outgoing: list[Outgoing] = field(default_factory=list)
     resyncs: list[tuple[str, str]] = field(default_factory=list)
+    forgets: list[Forget] = field(default_factory=list)
     failures: list[tuple[str, FederationError]] = field(default_factory=list)
 
 
@@ -119,6 +132,7 @@ class SiteEngine:
         self._lives: dict[str, tuple[int, int]] = {}
         self._interrupted: set[str] = set()
         self._resyncs: dict[tuple[str, str], None] = {}
+        self._forgets: list[Forget] = []
         self._floor = 0
         self._steps = 0
         self._taken: dict[str, int] = {}
@@ -247,6 +261,40 @@ class SiteEngine:
         installed = self._queries.get(query)
         return installed is not None and installed.request_snapshot(destination)
 
+    def forgettable(self) -> list[Forget]:
+        """Return what senders need not remember, if what this site knows now is never lost."""
+        known = [(name, query, query.forgetting.known()) for name, query in self._queries.items()]
+        return [
+            Forget(
+                name,
+                sender,
+                query.bundle.version,
+                forgotten.watermark,
+                {port: bound for port, (_column, bound) in forgotten.bounds.items()},
+            )
+            for name, query, forgotten in known
+            if forgotten.watermark is not None
+            for sender in query.senders
+        ]
+
+    def kept(self, forgettable: Sequence[Forget]) -> None:
+        """Take in that what the site knew when it was asked what is `forgettable` is on disk.
+
+        The next step tells the senders.
+        """
+        self._forgets = list(forgettable)
+
+    def forget(self, destination: str, told: Forget) -> None:
+        """Forget, of a channel from here, rows that end in windows which have closed there.
+
+        Args:
+            destination: The receiver.
+            told: What it has said; of another version of the query's plan it means nothing.
+        """
+        installed = self._queries.get(told.query)
+        if installed is not None and installed.bundle.version == told.version:
+            installed.forgetting.forget(destination, told.watermark, told.bounds)
+
     def resync_all(self) -> None:
         """Send a snapshot of every channel in the next step, after the network was away."""
         for installed in self._queries.values():
@@ -329,6 +377,8 @@ class SiteEngine:
         self.synopses.settle()
         result.resyncs.extend(self._resyncs)
         self._resyncs = {}
+        result.forgets.extend(self._forgets)
+        self._forgets = []
         return result
 
     def _share_newcomers(self) -> None:

@@ -9,11 +9,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gateway.clock import Clock
 from gateway.site.dead_letters import DeadLetters
 from gateway.site.flow_reports import FlowReports
+from gateway.site.forget_messages import forget_command
 from gateway.site.inbox import SiteInbox
 from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
@@ -22,7 +23,7 @@ from gateway.site.resync_requests import ResyncRequests
 from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic
 from messaging import Message, MessageClient, QueueFull
-from stream_engine.site import Outgoing
+from stream_engine.site import Forget, Outgoing
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import encode_json, encode_packed
@@ -235,6 +236,7 @@ class SiteHost:
         for outgoing in result.outgoing:
             self._send(outgoing, now)
         self._request_resyncs(now)
+        self._tell_forgotten(result.forgets)
         self.flow_reports.publish(now)
         if self._on_step is not None:
             self._on_step(self.client.connected)
@@ -278,6 +280,14 @@ class SiteHost:
         for query, sender in self._requests.due(waiting, now):
             command = Command(query=query, channel=self.site)
             self._publish_small(self.topics.command(sender, "resync"), encode_json(command))
+
+    def _tell_forgotten(self, forgets: Iterable[Forget]) -> None:
+        """Tell senders what they need not remember; what gets lost is told with the next one."""
+        if not self.client.connected:
+            return
+        for told in forgets:
+            command = forget_command(told, self.site)
+            self._publish_small(self.topics.command(told.sender, "forget"), encode_json(command))
 
     def _publish_small(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
         try:

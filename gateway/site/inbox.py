@@ -11,6 +11,7 @@ from typing import Protocol
 
 from gateway.site.dead_letters import DeadLetters
 from gateway.site.flow_reports import FlowReports
+from gateway.site.forget_messages import forget_from
 from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
@@ -187,6 +188,8 @@ class SiteInbox:
         if verb == "resync":
             destination = "" if command.channel == "out" else command.channel
             host.engine.resync(command.query, destination)
+        elif verb == "forget":
+            host.engine.forget(command.channel, forget_from(command, me=host.engine.site))
         elif verb == "flow":
             host.flow_reports.forget()  # a coordinator that has just started knows no counts
         elif verb == "mark":

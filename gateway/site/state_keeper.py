@@ -8,7 +8,7 @@ journal short. A site that cannot write goes on, and says so.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from gateway.settings import SnapshotSettings
 from gateway.site.membership import CONFIRM_MICROSECONDS
 from gateway.site.state_files import Loaded, StateFiles
 from gateway.site.state_losses import Loss, StateLosses
+from stream_engine.site import Forget
 from stream_engine.snapshot.recorded_site import RecordedSite, Restored
 from streamsql.errors import FederationError
 from streamsql.wire.messages import QueryProblem
@@ -134,6 +135,9 @@ class StateKeeper:
         """
         now = self._elapsed()
         self._look_around(now, connected=connected)
+        if not self._settings.keep and now >= self._due:
+            self._due = now + self._settings.seconds  # nothing can be lost that would be kept
+            self.engine.kept(self.engine.forgettable())
         if not self._settings.keep or self._writing is not None or now < self._earliest:
             return
         if now < self._due and not self.files.wants_snapshot:
@@ -141,12 +145,13 @@ class StateKeeper:
         if self.engine.changes == self._saved_changes and not self.files.wants_snapshot:
             self._due = now + self._settings.seconds
             return
+        forgettable = self.engine.forgettable()
         taken = self._take()
         took = self._elapsed() - now
         self._earliest = now + max(SHORTEST, took * SHARE)
         self._due = now + max(self._settings.seconds, took * SHARE)
         if taken is not None:
-            self._writing = asyncio.get_running_loop().create_task(self._write(*taken))
+            self._writing = asyncio.get_running_loop().create_task(self._write(*taken, forgettable))
 
     async def stop(self) -> None:
         """Save the state once more: a clean stop loses nothing."""
@@ -180,10 +185,11 @@ class StateKeeper:
         self._saved_changes = changes
         return content, generation
 
-    async def _write(self, content: bytes, generation: int) -> None:
+    async def _write(self, content: bytes, generation: int, forgettable: Sequence[Forget]) -> None:
         try:
             if await asyncio.to_thread(self.files.save, content, generation):
                 self.files.count_again()
+                self.engine.kept(forgettable)
             else:
                 self._saved_changes = -1
         finally:

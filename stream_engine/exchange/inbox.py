@@ -7,7 +7,7 @@ import msgspec
 
 from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import WireError
-from streamsql.wire.channels import ReceivingChannel, Reception
+from streamsql.wire.channels import Forgotten, ReceivingChannel, Reception
 from streamsql.wire.messages import DeltaBatch
 
 
@@ -116,6 +116,27 @@ class Inbox:
         self._given_up.add(sender)
         for port, delta in channel.lose_sender().items():
             self._pending.setdefault(port, Arrivals()).add(delta, None)
+
+    def rows_of(self, ports: Collection[str]) -> int:
+        """Return how many different rows are kept of some ports."""
+        return sum(
+            len(rows)
+            for channel in self.channels.values()
+            for port, rows in channel.contents.items()
+            if port in ports
+        )
+
+    def forget(self, forgotten: Forgotten, retracted: Collection[str]) -> None:
+        """Forget rows that feed nothing which is open; what has arrived must have been worked on.
+
+        Args:
+            forgotten: Which.
+            retracted: Ports of which operators keep the rows: they are retracted in the next step.
+        """
+        for channel in self.channels.values():
+            for port, delta in channel.forget(forgotten).items():
+                if port in retracted:
+                    self._pending.setdefault(port, Arrivals()).add(delta, None)
 
     @property
     def is_complete(self) -> bool:

@@ -30,7 +30,7 @@ class OnCloseOperator:
     While it is *held* nothing closes, but all is taken in (see `hold`).
 
     Attributes:
-        too_late: Weight of input rows that came for a closed window.
+        too_late: Weight of rows that came for a closed window; retractions are not counted.
         held_until: Time at which it is held no longer, or None: not held, or without end.
     """
 
@@ -100,6 +100,15 @@ class OnCloseOperator:
         """
         self._held, self._wait, self.held_until = True, wait, None
 
+    def begin_after(self, watermark: int) -> None:
+        """Count windows that ended by then as closed, without giving them: they were given.
+
+        So says a sender that has forgotten their rows to a site that has lost its own state.
+        """
+        if self._closed is None or self._closed < watermark:
+            self._closed = watermark
+            self._close(watermark)
+
     def release(self) -> None:
         """Let windows close again, from the next step on."""
         self._wait, self.held_until = 0, None
@@ -128,7 +137,7 @@ class OnCloseOperator:
         for row, weight in delta.items():
             end = row[position]
             if isinstance(end, int) and end <= closed:
-                self.too_late += abs(weight)
+                self.too_late += max(weight, 0)
             else:
                 kept[row] = weight
         return kept
@@ -142,12 +151,16 @@ class OnCloseOperator:
         if least is None or (self._closed is not None and least <= self._closed):
             return {}
         self._closed = least
+        return self._close(least)
+
+    def _close(self, watermark: int) -> Delta:
+        """Forget the windows that have ended, and return what they held."""
         result: Delta = {}
         ends = self._ends
-        while ends and ends[0] <= least:
+        while ends and ends[0] <= watermark:
             rows = self._open.pop(heappop(ends))
             self._aggregate.forget([row[: self._key_width] for row in rows])
             result.update(rows)
         if result and self._forget is not None:
-            self._forget(least)
+            self._forget(watermark)
         return result

@@ -203,6 +203,12 @@ class SessionWindowOperator:
         """Return the number of distinct rows."""
         return sum(len(partition.rows) for partition in self._partitions.values())
 
+    def oldest(self) -> int | None:
+        """Return where the oldest session that is remembered starts; O(partitions)."""
+        return min(
+            (partition.starts.first() for partition in self._partitions.values()), default=None
+        )
+
     def keep_ends(self) -> None:
         """Keep the ends of sessions in order from the first row on: `forget` will be called."""
         self._ends = []

@@ -38,6 +38,7 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 from streamsql.errors import InternalError
+from streamsql.wire.channels import Forgotten
 from streamsql.wire.fragments import FragmentBundle
 
 _FUNCTIONS_OF_THEIR_INPUTS = (
@@ -141,6 +142,10 @@ class QueryLayout:
                 for sender, channel in inbox.channels.items()
             },
             "sent": {to: channel.contents for to, channel in outbox.channels.items()},
+            "forgotten": [
+                {name: _saved_forgotten(end.forgotten) for name, end in inbox.channels.items()},
+                {name: _saved_forgotten(end.forgotten) for name, end in outbox.channels.items()},
+            ],
             "waiting": [] if query.waiting is None else query.waiting.save(batch),
         }
 
@@ -163,10 +168,19 @@ class QueryLayout:
             channel.epoch, channel.expected, channel.contents = epoch, expected, contents
         for to, contents in state["sent"].items():
             outbox.channels[to].contents.update(contents)
+        here, there = state.get("forgotten", ({}, {}))  # an earlier version's has none
+        for sender, (watermark, bounds) in here.items():
+            inbox.channels[sender].forgotten = Forgotten(watermark, dict(bounds))
+        for to, (watermark, bounds) in there.items():
+            outbox.channels[to].forgotten = Forgotten(watermark, dict(bounds))
         waiting = state.get("waiting")  # a snapshot of an earlier version has none
         if waiting:
             query.queues(site_work).restore(waiting)
         query.resume()
+
+
+def _saved_forgotten(forgotten: Forgotten) -> tuple[int | None, dict[str, tuple[int, int]]]:
+    return (forgotten.watermark, forgotten.bounds)
 
 
 def _operators(circuit: Circuit) -> list[object]:

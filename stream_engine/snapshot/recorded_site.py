@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from stream_engine.scheduling.site_work import Stopwatch
-from stream_engine.site import SiteEngine, StepResult
+from stream_engine.site import Forget, SiteEngine, StepResult
 from stream_engine.snapshot.columns import UnsavableError, pack, unpack
 from stream_engine.snapshot.journal import (
     Installed,
@@ -28,6 +28,7 @@ from streamsql.algebra.operators import Scan
 from streamsql.data.events import SourceEvent
 from streamsql.errors import DeploymentError, FederationError, InternalError
 from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import DeltaBatch
 
 FORMAT = 2
 """Grows whenever saved state of the same shape begins to mean something else."""
@@ -178,6 +179,19 @@ class RecordedSite(SiteEngine):
         finally:
             if taken or note is not None:
                 self._say(Taken(taken, note, origin))
+
+    def forgettable(self) -> list[Forget]:
+        """Return what senders need not remember once a snapshot of now is kept."""
+        return [told for told in super().forgettable() if told.query in self._layouts]
+
+    def receive(self, query: str, sender: str, batch: DeltaBatch) -> None:
+        """Take a batch in; see `SiteEngine.receive`.
+
+        It is not recorded: the sender is asked for it again. But once a snapshot knows what came of
+        it, the sender need not.
+        """
+        super().receive(query, sender, batch)
+        self.changes += query in self._layouts
 
     def site_lost(self, site: str, epoch: int | None = None, query: str = "") -> None:
         """Retract what a site has sent; see `SiteEngine.site_lost`."""

@@ -8,7 +8,7 @@ of a sender becomes a retraction. Correct whatever the broker loses, repeats or 
 
 import enum
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from streamsql.data.delta import Delta, accumulate, difference, negated
@@ -29,6 +29,10 @@ class SendingChannel:
 
     State: the integrated contents of every port, as large as what the receiver holds; of a stream,
     to which rows are only added, its latest rows.
+
+    Attributes:
+        forgotten: What the receiver has said that it needs no more; snapshots leave it out, and say
+            so.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class SendingChannel:
             streams: The ports that give streams.
         """
         self._streams = frozenset(streams)
+        self.forgotten = Forgotten()
         self.version = version
         self.epoch = epoch
         self.sequence = 0
@@ -75,7 +80,15 @@ class SendingChannel:
         contents = self.contents.setdefault(port, {})
         accumulate(contents, delta)
         if port in self._streams:
-            _forget_oldest(contents, STREAM_ROWS)
+            forget_oldest(contents, STREAM_ROWS)
+
+    def forget(self, forgotten: "Forgotten") -> None:
+        """Forget the rows below bounds that the receiver has named; what was forgotten stays so."""
+        self.forgotten.raise_to(forgotten)
+        for port in forgotten.bounds:
+            contents = self.contents.get(port, {})
+            for row in list(self.forgotten.below(port, contents)):
+                del contents[row]
 
     def snapshot(self, *, now: int) -> Iterator[DeltaBatch]:
         """Yield batches that replace everything the receiver has of this channel."""
@@ -105,9 +118,46 @@ class SendingChannel:
             more=more,
             now=now,
             ts=ts,
+            watermark=self.forgotten.watermark if reset else None,
         )
         self.sequence += 1
         return batch
+
+
+@dataclass(slots=True)
+class Forgotten:
+    """Rows of a channel that are forgotten at its ends, because nothing they feed is open.
+
+    The receiver decides, and drops what arrives of them from then on; only when it knows that for
+    good, whatever becomes of it, it tells the sender. So the sender never has forgotten more than
+    the receiver, and the difference between both is exact.
+
+    Attributes:
+        watermark: Windows that ended by then have closed, or None.
+        bounds: Column and bound by port: a row with a lower value there is forgotten.
+    """
+
+    watermark: int | None = None
+    bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def raise_to(self, other: "Forgotten") -> None:
+        """Forget what another one has forgotten, too."""
+        if other.watermark is not None:
+            self.watermark = max(self.watermark or other.watermark, other.watermark)
+        for port, (column, bound) in other.bounds.items():
+            _column, before = self.bounds.get(port, (column, bound))
+            self.bounds[port] = (column, max(bound, before))
+
+    def below(self, port: str, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows of a port that are forgotten."""
+        place = self.bounds.get(port)
+        if place is None:
+            return
+        column, bound = place
+        for row in rows:
+            value = row[column]
+            if isinstance(value, int) and value < bound:
+                yield row
 
 
 class Reception(enum.Enum):
@@ -139,8 +189,13 @@ class ReceivingChannel:
     in, or the loss of the beginning would go unnoticed: the receiver of such a channel names the
     port that the sender opened first.
 
-    What a stream has given stays given, whatever becomes of the sender; of a snapshot of it only
-    what is new counts.
+    What a stream has given stays given, whatever becomes of the sender; of a snapshot of it, and of
+    what a new life of the sender gives, only what is new counts.
+
+    Attributes:
+        forgotten: Rows that are forgotten here: of what arrives they are left out.
+        sender_forgot: The greatest watermark up to which the sender has forgotten closed windows,
+            by its snapshots.
     """
 
     def __init__(
@@ -154,6 +209,8 @@ class ReceivingChannel:
             streams: The ports that give streams.
         """
         self._streams = frozenset(streams)
+        self.forgotten = Forgotten()
+        self.sender_forgot: int | None = None
         self.version = version
         self.first_port = first_port
         self.epoch: int | None = None
@@ -163,6 +220,7 @@ class ReceivingChannel:
         self.duplicates = 0
         self.gaps = 0
         self._unfinished: _Unfinished | None = None
+        self._repeated: dict[str, Delta] = {}
 
     @property
     def size(self) -> int:
@@ -178,6 +236,7 @@ class ReceivingChannel:
             return (Reception.STALE, {})
         if self.epoch is None or batch.epoch > self.epoch:
             self.epoch, self.expected, self.synchronised = batch.epoch, batch.seq, False
+            self._repeated = {port: {} for port, rows in self.contents.items() if rows}
         if batch.seq < self.expected:
             self.duplicates += 1
             return (Reception.DUPLICATE, {})
@@ -188,7 +247,22 @@ class ReceivingChannel:
             return (Reception.GAP, {})
         self.expected = batch.seq + 1
         self.synchronised = True
+        if batch.reset and batch.watermark is not None:
+            self.sender_forgot = max(self.sender_forgot or batch.watermark, batch.watermark)
         return (Reception.ACCEPTED, self._taken(batch))
+
+    def forget(self, forgotten: Forgotten) -> dict[str, Delta]:
+        """Forget rows below bounds; return per port the delta that retracts them."""
+        self.forgotten.raise_to(forgotten)
+        retractions: dict[str, Delta] = {}
+        for port in forgotten.bounds:
+            contents = self.contents.get(port, {})
+            gone = {row: -contents[row] for row in self.forgotten.below(port, contents)}
+            for row in gone:
+                del contents[row]
+            if gone:
+                retractions[port] = gone
+        return retractions
 
     def lose_sender(self) -> dict[str, Delta]:
         """Forget the sender; return per port the delta that retracts all it had sent."""
@@ -222,6 +296,8 @@ class ReceivingChannel:
         if batch.more:
             return {}
         self._unfinished = None
+        for row in list(self.forgotten.below(batch.port, change.rows)):
+            del change.rows[row]
         if batch.port in self._streams:
             return self._added(change)
         if change.reset:
@@ -235,19 +311,37 @@ class ReceivingChannel:
         """Add to a stream what is new, and keep twice of what its sender keeps."""
         contents = self.contents.setdefault(change.port, {})
         delta = change.rows
-        if change.reset:
+        if change.port in self._repeated:
+            delta = self._beyond(change, contents)
+        elif change.reset:
             known = {row: contents[row] for row in delta if row in contents}
             delta = {row: w for row, w in difference(delta, known).items() if w > 0}
         accumulate(contents, delta)
-        _forget_oldest(contents, 2 * STREAM_ROWS)
+        forget_oldest(contents, 2 * STREAM_ROWS)
         return delta
 
+    def _beyond(self, change: _Unfinished, contents: Delta) -> Delta:
+        """Return what a new life of the sender has given more often than all before it together.
 
-def _forget_oldest(contents: Delta, least: int) -> None:
-    """Keep the rows added last: `least` to twice as many."""
-    if len(contents) > 2 * least:
-        for row in list(islice(contents, len(contents) - least)):
-            del contents[row]
+        It may have to give again what its former life had given since it was last saved.
+        """
+        given = {} if change.reset else self._repeated[change.port]
+        accumulate(given, change.rows)
+        self._repeated[change.port] = given
+        if len(given) > STREAM_ROWS:
+            del self._repeated[change.port]  # it has long caught up
+        more = {row: given[row] - contents.get(row, 0) for row in change.rows}
+        return {row: weight for row, weight in more.items() if weight > 0}
+
+
+def forget_oldest(contents: Delta, least: int) -> int:
+    """Keep the rows added last, `least` to twice as many; return how many are forgotten."""
+    if len(contents) <= 2 * least:
+        return 0
+    oldest = list(islice(contents, len(contents) - least))
+    for row in oldest:
+        del contents[row]
+    return len(oldest)
 
 
 def row_bytes(row: Row) -> int:

@@ -5,7 +5,7 @@ import enum
 import msgspec
 
 from streamsql.algebra.operators import Plan
-from streamsql.algebra.streams import is_stream
+from streamsql.algebra.streams import is_final, is_stream
 from streamsql.data.schema import Schema
 
 
@@ -111,8 +111,21 @@ class FragmentBundle(msgspec.Struct, frozen=True):
 
     @property
     def streams(self) -> frozenset[str]:
-        """The fragments that give streams: rows are only added, and channels forget old ones."""
-        return frozenset(f.id for f in self.fragments if is_stream(f.plan))
+        """The fragments that give streams: rows are only added, and channels forget old ones.
+
+        So are results whose rows are final, as those of windows that have closed.
+        """
+        return frozenset(
+            f.id
+            for f in self.fragments
+            if is_stream(f.plan) or (not f.consumer and is_final(f.plan))
+        )
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the result is a relation to which rows are only added."""
+        results = [f for f in self.fragments if not f.consumer]
+        return self.emit == "relation" and all(is_final(f.plan) for f in results)
 
     def fragment(self, fragment_id: str) -> Fragment:
         """Return a fragment by id.

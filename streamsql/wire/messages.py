@@ -181,7 +181,8 @@ class DeltaBatch(msgspec.Struct, frozen=True, array_like=True):
         more: The change or snapshot goes on in the next batch; it counts as a whole, with its last.
         annotated: Rows inside a recursion.
         kills: Tokens of dead base tuples, inside a recursion.
-        watermark: Event time up to which the sender is complete, or None.
+        watermark: Of a snapshot: windows that ended by then have closed, and the sender has
+            forgotten their rows. None: none.
         ts: Oldest reading that caused the batch, for latency figures.
         now: The sender's time when it was made.
     """

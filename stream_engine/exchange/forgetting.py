@@ -1,0 +1,94 @@
+"""What a query's channels forget: rows that end in windows which have closed."""
+
+from collections.abc import Iterable
+
+from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.nodes import OperatorNode
+from stream_engine.exchange.inbox import Inbox
+from stream_engine.exchange.outbox import Outbox
+from stream_engine.operators.on_close import OnCloseOperator
+from stream_engine.operators.session_window import SessionWindowOperator
+from streamsql.wire.channels import Forgotten
+from streamsql.wire.closing_rules import closing_rules
+from streamsql.wire.fragments import FragmentBundle
+
+LOOK_ROWS = 1_000
+"""So many rows more than twice those that were left last time are looked through."""
+
+
+class Forgetting:
+    """Keeps the channels of one query at one site as large as the windows that are open.
+
+    The receiving site forgets when its channels have doubled, so that a row is looked at twice or
+    so; what arrives later of a closed window is dropped. Its senders are told when it is sure that
+    this site will know for good which windows have closed (see `Forgotten`).
+
+    Args:
+        bundle: The whole plan.
+        circuits: Of the fragments here.
+        inbox: The receiving ends.
+        outbox: The sending ends.
+    """
+
+    def __init__(
+        self, bundle: FragmentBundle, circuits: Iterable[Circuit], inbox: Inbox, outbox: Outbox
+    ) -> None:
+        self._rules = closing_rules(bundle)
+        self._inbox = inbox
+        self._outbox = outbox
+        self._closing: list[OnCloseOperator] = []
+        self._sessions: list[SessionWindowOperator] = []
+        for node in (node for circuit in circuits for node in circuit.nodes):
+            if isinstance(node, ClosingNode) and isinstance(node.closing, OnCloseOperator):
+                self._closing.append(node.closing)
+            elif isinstance(node, OperatorNode) and isinstance(
+                node.operator, SessionWindowOperator
+            ):
+                self._sessions.append(node.operator)
+        self._receives = bool(self._rules and self._closing and inbox.channels)
+        self._retracted = frozenset(p for p, rule in self._rules.items() if rule.keeps_rows)
+        self._looked_at = 0
+        self._left = 0
+
+    def stepped(self) -> None:
+        """Forget, after a step, if it is worth while; what operators keep is retracted next."""
+        if not self._receives:
+            return
+        rows = self._inbox.rows_of(self._rules)
+        if rows <= 2 * self._left + LOOK_ROWS:
+            return
+        forgotten = self._closed()
+        if forgotten.watermark is None or forgotten.watermark <= self._looked_at:
+            return
+        self._looked_at = forgotten.watermark
+        self._inbox.forget(forgotten, self._retracted)
+        self._left = self._inbox.rows_of(self._rules)
+
+    def known(self) -> Forgotten:
+        """Return what the senders need not remember once this site knows it for good."""
+        return self._closed() if self._receives else Forgotten()
+
+    def heard(self, watermark: int | None) -> None:
+        """Take in that a sender has forgotten what closed by a watermark."""
+        if watermark is not None:
+            for closing in self._closing:
+                closing.begin_after(watermark)
+
+    def forget(self, destination: str, watermark: int, bounds: dict[str, int]) -> None:
+        """Forget at a sending end what its receiver has named; bounds of no rule are ignored."""
+        channel = self._outbox.channels.get(destination)
+        if channel is not None:
+            rules = self._rules
+            named = {p: (rules[p].column, bound) for p, bound in bounds.items() if p in rules}
+            channel.forget(Forgotten(watermark, named))
+
+    def _closed(self) -> Forgotten:
+        marks = [closing.closed for closing in self._closing]
+        least = min([mark for mark in marks if mark is not None], default=None)
+        if least is None or None in marks:
+            return Forgotten()
+        starts = [operator.oldest() for operator in self._sessions]
+        oldest = min([start for start in starts if start is not None], default=None)
+        bounds = {p: (rule.column, rule.bound(least, oldest)) for p, rule in self._rules.items()}
+        return Forgotten(least, bounds)
