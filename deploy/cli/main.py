@@ -24,9 +24,13 @@ from deploy.cli.options import (
 from deploy.local.options import DEFAULT_PORT, UpOptions
 from streamsql.errors import FederationError
 from ui.cli.main import Address, app, gateway_app, guarded
+from ui.cli.notices import alarm_app, display_app
 from ui.cli.printing import check_format
 
 DATA = Path("pando-data")
+
+app.add_typer(alarm_app, name="alarm")
+app.add_typer(display_app, name="display")
 
 
 @app.command()

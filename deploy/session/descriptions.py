@@ -13,6 +13,7 @@ from federated_optimizer import plan as place_plan
 from federated_optimizer.placement import explain_bundle
 from stream_engine.recursion.foreseen import foreseen
 from streamsql.algebra.explain import explain_plan
+from streamsql.algebra.plan_graph import plan_dot
 from streamsql.binder import Creating, bind_query, define
 from streamsql.binder.nullable import left_out
 from streamsql.binder.validate import validation_report
@@ -79,7 +80,10 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
     Raises:
         QueryError: The statement is wrong, or has no plan.
     """
+    from federated_optimizer.coordinator.explaining import refuse_graph  # noqa: PLC0415
+
     inner = statement.inner
+    refuse_graph(statement)
     if statement.analyze:
         raise UnsupportedError(
             "EXPLAIN ANALYZE needs a federation", span=statement.span, code="needs_federation"
@@ -106,11 +110,12 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
         return _text(statement, report.text, report.data, bound.warnings)
     if statement.type == "logical":
         text = explain_plan(bound.plan)
-        return _text(statement, text, {"plan": text.splitlines()}, warnings)
+        shown = plan_dot(bound.plan) if statement.format == "dot" else text
+        return _text(statement, shown, {"plan": text.splitlines()}, warnings)
     topology = local_topology(sites, catalog)
     bundle = place_plan(bound, topology, query=QUERY, foresee=foreseen)
-    shown = explain_bundle(bundle, statement.format)
-    return _text(statement, str(shown), shown, warnings)
+    placed = explain_bundle(bundle, statement.format)
+    return _text(statement, str(placed), placed, warnings)
 
 
 def views_reading(definition: Definition, catalog: Catalog) -> list[str]:

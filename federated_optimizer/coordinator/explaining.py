@@ -13,6 +13,7 @@ from federated_optimizer.coordinator.work import running_recursions, traffic_lin
 from federated_optimizer.placement import explain_bundle
 from federated_optimizer.placement.explain import bundle_data, fragment_lines, recursion_lines
 from streamsql.algebra.explain import explain_plan
+from streamsql.algebra.plan_graph import plan_dot
 from streamsql.binder import Creating, define
 from streamsql.binder.nullable import left_out
 from streamsql.binder.validate import validation_report
@@ -36,6 +37,7 @@ def explained(
     Raises:
         QueryError: The statement is wrong, or of a kind that has no plan.
     """
+    refuse_graph(statement)
     if statement.analyze:
         return _analyzed(statement, running)
     inner = statement.inner
@@ -52,16 +54,33 @@ def explained(
             report = validation_report(bound)
             text, data = report.text, report.data
         case "logical":
-            text = explain_plan(bound.plan)
+            as_graph = statement.format == "dot"
+            text = plan_dot(bound.plan) if as_graph else explain_plan(bound.plan)
             data = {"plan": text.splitlines()}
         case _:
             bundle = planner.place(bound, query="explain", text=inner.text)
-            text = str(explain_bundle(bundle))
+            text = str(explain_bundle(bundle, "dot" if statement.format == "dot" else "text"))
             data = bundle_data(bundle)
     warnings = (*bound.warnings, *left_out(bound.plan))
     if statement.format == "json":
         return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
     return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
+
+
+def refuse_graph(statement: Explain) -> None:
+    """Refuse FORMAT DOT where there is no plan to draw.
+
+    Raises:
+        UnsupportedError: There is none.
+    """
+    if statement.format == "dot" and (statement.analyze or statement.type == "validate"):
+        what = "ANALYZE" if statement.analyze else "TYPE VALIDATE"
+        raise UnsupportedError(
+            f"{what} tells facts, not a graph",
+            span=statement.span,
+            hint="FORMAT TEXT or FORMAT JSON; FORMAT DOT goes with TYPE LOGICAL and FEDERATED",
+            code="misplaced_explain",
+        )
 
 
 def _analyzed(statement: Explain, running: Sequence[RunningQuery]) -> StatementResult:

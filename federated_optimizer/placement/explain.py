@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from federated_optimizer.placement.bundle_graph import bundle_dot
 from streamsql.algebra.explain import describe, plan_lines
 from streamsql.algebra.expressions import conjuncts, expression_text
 from streamsql.algebra.operators import (
@@ -25,15 +26,19 @@ FORMAT_VERSION = 2
 
 
 def explain_bundle(bundle: FragmentBundle, fmt: str = "text") -> str | dict[str, Any]:
-    """Return the bundle as text (`fmt` "text") or as a value for JSON ("json").
+    """Return the bundle as text (`fmt` "text" or "dot") or as a value for JSON ("json").
 
     Raises:
         UnsupportedError: Another format.
     """
     if fmt == "json":
         return bundle_data(bundle)
+    if fmt == "dot":
+        return bundle_dot(bundle)
     if fmt != "text":
-        raise UnsupportedError(f"EXPLAIN has no format {fmt!r}", hint="FORMAT TEXT or FORMAT JSON")
+        raise UnsupportedError(
+            f"EXPLAIN has no format {fmt!r}", hint="FORMAT TEXT, FORMAT JSON or FORMAT DOT"
+        )
     lines = [line for f in bundle.fragments for line in fragment_lines(f)]
     lines.extend(line for r in bundle.recursions for line in recursion_lines(r))
     return "\n".join(lines)

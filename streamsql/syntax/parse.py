@@ -106,6 +106,13 @@ def _explain(cursor: Cursor, common: dict[str, Any]) -> Statement:
     analyze, kind, fmt = commands.parse_explain_options(cursor)
     question = question_parser(cursor)
     if question is not None:
+        if fmt == "dot":
+            raise QuerySyntaxError(
+                "a question about rows has no graph",
+                span=common["span"],
+                hint="FORMAT TEXT or FORMAT JSON",
+                code="misplaced_explain",
+            )
         if analyze:
             raise QuerySyntaxError(
                 "ANALYZE is about plans, not about rows",

@@ -138,8 +138,8 @@ def test_inputs_that_equal_a_third_are_joined_directly() -> None:
 
 def test_an_unknown_format_of_explain() -> None:
 
-    with pytest.raises(UnsupportedError, match="no format 'dot'"):
-        explain_bundle(place(SEAT, TOPOLOGY, query="q"), "dot")
+    with pytest.raises(UnsupportedError, match="no format 'svg'"):
+        explain_bundle(place(SEAT, TOPOLOGY, query="q"), "svg")
 
 
 def test_a_federation_needs_a_base() -> None:

@@ -223,7 +223,7 @@ def explain(
     kind: Annotated[
         str, typer.Option("--type", help="federated, logical or validate")
     ] = "federated",
-    form: Annotated[str, typer.Option("--format", help="text or json")] = "text",
+    form: Annotated[str, typer.Option("--format", help="text, json or dot")] = "text",
     console: Address = None,
 ) -> None:
     """Show how a query would be cut into fragments, and why.
@@ -232,7 +232,7 @@ def explain(
       pando explain "SELECT * FROM reachable" --type federated
     """
     with connected(console) as client:
-        check_format(form, ("text", "json"))
+        check_format(form, ("text", "json", "dot"))
         result = explained(client, sql, kind, form)
         for warning in result["warnings"]:
             sys.stderr.write(f"warning: {warning}\n")

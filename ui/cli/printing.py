@@ -73,6 +73,8 @@ class ChangePrinter:
     then `ts,diff,…`.
     """
 
+    heading = "diff"
+
     def __init__(self, form: str, columns: Sequence[str]) -> None:
         self.form = form
         self.columns = columns
@@ -80,7 +82,7 @@ class ChangePrinter:
         self._console = Terminal(highlight=False, soft_wrap=True)
         self._csv = csv.writer(sys.stdout, lineterminator="\n")
         if form == "csv":
-            self._csv.writerow(["ts", "diff", *columns])
+            self._csv.writerow(["ts", self.heading, *columns])
         elif form == "table":
             self._console.print("[bold cyan]" + escape("   " + " │ ".join(columns)) + "[/]")
 
@@ -99,3 +101,35 @@ class ChangePrinter:
             times = f" x{count}" if count > 1 else ""
             values = " │ ".join("NULL" if row[c] is None else str(row[c]) for c in self.columns)
             self._console.print(f"[{style}]{sign}  {escape(values)}{times}[/]")
+
+    def progress(self, up_to: str) -> None:
+        """Say up to when the answer is complete; CSV has no place for it."""
+        if self.form == "json":
+            print_json({"progress": up_to})
+        elif self.form == "table":
+            self._console.print(f"[dim]   complete up to {escape(up_to)}[/]")
+
+
+class UpsertPrinter(ChangePrinter):
+    """Prints the row that a key has now, or that it has none any more.
+
+    table: = and - lines; json: one object a line with `key`, and `row` or null; csv: a header, then
+    `ts,op,…` with the key alone where the row is gone.
+    """
+
+    heading = "op"
+
+    def print(self, change: dict[str, Any]) -> None:
+        """Print one upsert."""
+        self.printed += 1
+        row, key = change["row"], change["key"]
+        values = [(row or key).get(column, "") for column in self.columns]
+        if self.form == "json":
+            print_json({"ts": change["ts"], "key": key, "row": row})
+        elif self.form == "csv":
+            self._csv.writerow([change["ts"], "upsert" if row else "delete", *values])
+            sys.stdout.flush()
+        else:
+            sign, style = ("=", "green") if row else ("-", "red")
+            shown = " │ ".join("NULL" if value is None else str(value) for value in values)
+            self._console.print(f"[{style}]{sign}  {escape(shown)}[/]")

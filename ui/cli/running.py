@@ -10,7 +10,7 @@ from streamsql.errors import DeploymentError, FederationError
 from streamsql.syntax import Query, Subscribe
 from streamsql.syntax.parse import parse_statement
 from ui.cli.client import ConsoleClient
-from ui.cli.printing import ChangePrinter
+from ui.cli.printing import ChangePrinter, UpsertPrinter
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
 SETTLE_POLL = 0.15
@@ -73,16 +73,23 @@ def follow(client: ConsoleClient, query: dict[str, Any], until: Until, form: str
     Raises:
         FederationError: The query fails, or the console goes away.
     """
-    printer = ChangePrinter(form, [column["name"] for column in query["columns"]])
+    names = [column["name"] for column in query["columns"]]
+    by_key = bool(query.get("subscription", {}).get("key"))
+    printer = UpsertPrinter(form, names) if by_key else ChangePrinter(form, names)
     told = ""
     begin = time.monotonic()
-    reader = _Reader(client, query["id"])
+    reader = _Reader(client, query["id"], whole=query.get("subscription", {}).get("snapshot", True))
     for event, value in reader.until(until, begin):
         if event in ("snapshot", "change"):
-            for change in value["changes"]:
+            for change in value["upserts"] if by_key else value["changes"]:
                 printer.print(change)
                 if until.limit is not None and printer.printed >= until.limit:
                     return
+        elif event == "progress":
+            printer.progress(value["up_to"])
+        elif event == "refused":
+            error = value["error"]
+            raise DeploymentError(error["message"], hint=error["hint"], code=error["code"])
         elif event == "status":
             error = value.get("error") or ""
             if value.get("status") == "failed":
@@ -95,12 +102,13 @@ def follow(client: ConsoleClient, query: dict[str, Any], until: Until, form: str
 class _Reader:
     """Reads events in a thread, so that time limits hold while nothing comes."""
 
-    def __init__(self, client: ConsoleClient, query_id: str) -> None:
+    def __init__(self, client: ConsoleClient, query_id: str, *, whole: bool) -> None:
         import queue  # noqa: PLC0415
         import threading  # noqa: PLC0415
 
         self._client = client
         self._id = query_id
+        self._whole = whole
         self._events: queue.Queue[tuple[str, Any] | FederationError | None] = queue.Queue(10_000)
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._empty = queue.Empty
@@ -113,7 +121,7 @@ class _Reader:
         """
         self._thread.start()
         settled_twice = 0
-        begun = stopped = False
+        begun, stopped = not self._whole, False
         while True:
             if until.seconds is not None and time.monotonic() - begin >= until.seconds:
                 return

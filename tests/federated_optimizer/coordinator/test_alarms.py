@@ -1,0 +1,139 @@
+"""Alarms and displays of a whole federation: raised, cleared, kept over restarts, in use."""
+
+from typing import Any
+
+import pytest
+
+from federated_optimizer.alarm_book import AlarmState
+from federated_optimizer.coordinator.model import ChangeBatch
+from streamsql.errors import BindingError
+
+ALARM = "CREATE ALARM open AS SELECT rid FROM RoomSensor WHERE status = 'open' SEVERITY 'warning'"
+
+
+def states(coordinator: Any) -> list[tuple[str, AlarmState]]:
+    (info,) = coordinator.alarms()
+    return [(row.row[0], row.state) for row in info.rows]
+
+
+def test_an_alarm_is_raised_and_cleared_and_survives_a_restart(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        first = await federation.standard()
+        (made,) = await first.execute(ALARM)
+        assert made.message == "alarm open created"
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
+        await harness.until(lambda: first.alarms()[0].raised == 2)
+        federation.sites["gw-2"].put("roomsensor", ("r2", "dark"))
+        await harness.until(lambda: states(first)[-1:] == [("r2", AlarmState.CLEARED)])
+        (row,) = [row for row in first.alarms()[0].rows if row.row == ("r1",)]
+        first.acknowledge(row.id)
+        with pytest.raises(KeyError):
+            first.acknowledge(4711)
+        (shown,) = await first.execute("SHOW ALARMS")
+        assert shown.rows[0][:4] == ("open", "warning", "raised", 1)
+        await first._alarms.keep()
+        await first.close()
+        federation.sites["gw-1"].put("roomsensor", ("r3", "open"))  # while nobody listens
+        second = await federation.coordinator()
+        assert ("r1", AlarmState.ACKNOWLEDGED) in states(second)
+        assert second.acknowledge(row.id).raised == row.raised
+        expected = {
+            ("r1", AlarmState.ACKNOWLEDGED),
+            ("r3", AlarmState.RAISED),
+            ("r2", AlarmState.CLEARED),
+        }
+        await harness.until(lambda: set(states(second)) == expected)
+        numbers = [row.id for row in second.alarms()[0].rows]
+        assert len(set(numbers)) == 3
+        federation.sites["gw-1"].put("roomsensor", ("r1", "dark"), ("r3", "dark"))
+        await harness.until(lambda: second.alarms()[0].raised == 0)
+        assert second.alarms()[0].state == "clear"
+
+    harness.run(scenario)
+
+
+def test_an_alarm_that_comes_and_goes_between_two_looks_is_not_missed(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(ALARM)
+        (info,) = coordinator.alarms()
+        await harness.until(lambda: coordinator._alarms._followed["open"].is_met)
+        result = coordinator._find(info.query).result
+        result._show({("r1",): 1}, None)
+        result._show({("r1",): -1}, None)
+        assert states(coordinator) == [("r1", AlarmState.CLEARED)]
+
+    harness.run(scenario)
+
+
+def test_what_alarms_and_displays_use_stays(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(f"{ALARM}; CREATE DISPLAY lobby WITH (x = 1, y = 2)")
+        (info,) = coordinator.alarms()
+        with pytest.raises(BindingError, match="used by alarm open"):
+            await coordinator.execute("DROP SOURCE RoomSensor")
+        with pytest.raises(BindingError, match="that of alarm open") as refusal:
+            await coordinator.stop(info.query)
+        assert refusal.value.code == "in_use"
+        query = await harness.start_query(
+            coordinator, "SELECT rid FROM RoomSensor OUTPUT TO DISPLAY lobby", name="rooms"
+        )
+        assert coordinator.query(query).display == "lobby"
+        with pytest.raises(BindingError, match="display 'lobby' is used by query rooms"):
+            await coordinator.execute("DROP DISPLAY lobby")
+        (shown,) = await coordinator.execute("SHOW DISPLAYS")
+        assert shown.rows == (("lobby", "0", "1.0", "2.0", "", "rooms"),)
+        (described,) = await coordinator.execute("DESCRIBE open")
+        assert described.rows[-1] == ("", "", "alarm: warning")
+        for number in range(2, 9):
+            await harness.start_query(
+                coordinator, f"SELECT rid, {number} AS n FROM RoomSensor OUTPUT TO DISPLAY lobby"
+            )
+        with pytest.raises(BindingError, match="shows 8 answers already"):
+            await coordinator.execute("SELECT status FROM RoomSensor OUTPUT TO DISPLAY lobby")
+        await coordinator.execute("DROP ALARM open")
+        assert coordinator.alarms() == ()
+        assert info.query not in [found.id for found in coordinator.queries()]
+        assert coordinator._store.alarm_rows() == {}
+
+    harness.run(scenario)
+
+
+def test_a_query_keeps_its_display_over_a_restart(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        first = await federation.standard(gateways=1)
+        await first.execute("CREATE DISPLAY lobby WITH (x = 1, y = 2)")
+        query = await harness.start_query(
+            first, "SELECT rid FROM RoomSensor OUTPUT TO DISPLAY lobby"
+        )
+        await first.close()
+        second = await federation.coordinator()
+        assert second.query(query).display == "lobby"
+        with pytest.raises(BindingError, match="used by query"):
+            await second.execute("DROP DISPLAY lobby")
+
+    harness.run(scenario)
+
+
+def test_progress_is_told_once_the_answer_has_settled(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        text = "SUBSCRIBE TO (SELECT rid, status FROM RoomSensor) WITH (PROGRESS)"
+        query = await harness.start_query(coordinator, text)
+        assert coordinator.query(query).progress
+        reader = coordinator.subscribe(query, progress=True)
+        plain = coordinator.subscribe(query)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        seen: list[ChangeBatch] = []
+        while not (seen and seen[-1].progress and any(b.changes for b in seen)):
+            seen.append(await harness.next_batch(reader))
+        assert coordinator.query(query).settled
+        while not (seen[-1].changes):
+            seen.append(await harness.next_batch(plain))
+        assert all(batch.progress is None for batch in plain._waiting)
+        await reader.close()
+        await plain.close()
+
+    harness.run(scenario)
