@@ -6,9 +6,10 @@ from collections.abc import Callable
 from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.model import Change, ChangeBatch, QueryStatus
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
+from streamsql.algebra.streams import ordered_time
 from streamsql.data.delta import Delta, accumulate, difference, sort_key
 from streamsql.data.types import Row
-from streamsql.wire.channels import ReceivingChannel, Reception
+from streamsql.wire.channels import STREAM_ROWS, ReceivingChannel, Reception, forget_oldest
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 
@@ -27,7 +28,10 @@ class QueryResult:
     of a result site, which begins with an empty result.
 
     A result that is a relation is what `rows` returns. A stream has no current contents: its
-    latest rows stand in for them.
+    latest rows stand in for them, and nothing else of it is kept.
+
+    Where rows are final, as those of closed windows, a row that was shown stays, and of many only
+    the latest are kept.
 
     Args:
         recovered: The query ran before: what its first snapshot holds is nothing new.
@@ -51,6 +55,10 @@ class QueryResult:
         self._bundle = bundle
         self._channels = _channels(bundle)
         self.view: Delta = {}
+        self.forgotten = 0
+        self._missed: Delta = {}
+        self._time = _time_of(bundle)
+        self._last_instant: int | None = None
         self.held = False
         self.held_since = 0
         self.changes = 0
@@ -74,6 +82,15 @@ class QueryResult:
         """How many different rows are in view or on their way into it."""
         return max(len(self.view), sum(channel.size for channel in self._channels.values()))
 
+    def notices(self) -> tuple[str, ...]:
+        """Return what a reader of the whole result should know."""
+        if not self.forgotten:
+            return ()
+        return (
+            f"{self.forgotten} rows of windows that closed long ago were given and are not listed "
+            "any more; a sink or a subscriber gets all of them",
+        )
+
     def received(self) -> dict[str, int]:
         """Return the next expected sequence number by result site."""
         return {site: channel.expected for site, channel in self._channels.items()}
@@ -87,6 +104,8 @@ class QueryResult:
         outcome, delta = channel.accept(batch)
         if epoch not in (None, channel.epoch):
             self._hold()
+        if outcome == Reception.ACCEPTED and self.held and self._is_stream:
+            accumulate(self._missed, delta)
         if outcome == Reception.ACCEPTED and not self.held:
             self._show(delta, batch.ts)
             self._silent = self._silent and batch.more
@@ -95,29 +114,38 @@ class QueryResult:
     def redeploy(self, bundle: FragmentBundle) -> None:
         """Expect another version from now on; the view stays until `release`."""
         self._bundle = bundle
+        self._time = _time_of(bundle)
         self._channels = _channels(bundle)
         self._hold()
 
     def release(self) -> None:
         """Show what has arrived since the redeployment or restart."""
         self.held = False
+        if self._is_stream:
+            missed, self._missed = self._missed, {}
+            self._show(missed, None)
+            self._silent = False
+            return
         target: Delta = {}
         for channel in self._channels.values():
             for contents in channel.contents.values():
                 accumulate(target, contents)
-        self._show(difference(target, self.view), None)
+        change = difference(target, self.view)
+        if self._bundle.is_final:  # what was given stays, whatever a result site still knows
+            change = {row: weight for row, weight in change.items() if weight > 0}
+        self._show(change, None)
         self._silent = False
 
     def rows(self) -> tuple[Row, ...]:
         """Return the rows in view, sorted; of a stream its latest, oldest first."""
-        if self._bundle.emit != "relation":
+        if self._is_stream:
             return tuple(change.row for change in tuple(self._recent))
         view = dict(self.view)
         return tuple(row for row in sorted(view, key=sort_key) for _ in range(view[row]))
 
     def snapshot(self) -> ChangeBatch:
         """Return everything in view as one batch."""
-        if self._bundle.emit == "relation":
+        if not self._is_stream:
             ts = self._clock()
             changes = tuple(Change(ts, weight, row) for row, weight in self.view.items())
         else:
@@ -163,43 +191,64 @@ class QueryResult:
         for reader in tuple(self.readers):
             reader.end(last)
 
+    @property
+    def _is_stream(self) -> bool:
+        return self._bundle.emit != "relation"
+
     def _hold(self) -> None:
         self.held, self.held_since = True, elapsed()
 
     def _show(self, delta: Delta, reading_ts: int | None) -> None:
         if not delta:
             return
-        accumulate(self.view, delta)
+        if self._is_stream:
+            delta = self._unheard(delta)
+        else:
+            accumulate(self.view, delta)
+        if self._bundle.is_final:
+            self.forgotten += forget_oldest(self.view, 2 * STREAM_ROWS)
         if self.on_change is not None:
             self.on_change(delta)
         # All that was there before the restart has been emitted before the restart.
-        changes = () if self._silent else self._emitted(delta, reading_ts)
+        changes = () if self._silent else self._changes(delta, reading_ts)
         if not changes:
             return
         self.changes += len(changes)
         self.last_change = changes[0].ts
-        if self._bundle.emit != "relation":
+        if self._is_stream:
             self._recent.extend(changes)
         self._deliver(ChangeBatch(self._bundle.query, changes))
 
-    def _emitted(self, delta: Delta, reading_ts: int | None) -> tuple[Change, ...]:
-        """Return what the reader of this kind of result sees of a change of the relation."""
+    def _unheard(self, delta: Delta) -> Delta:
+        """Return the rows of a stream that are after those shown: a restart may repeat some."""
+        time, last = self._time, self._last_instant
+        if time is None:
+            return delta
+        instants = {row: instant for row in delta if isinstance(instant := row[time], int)}
+        self._last_instant = max(instants.values(), default=last)
+        if last is None:
+            return delta
+        self._last_instant = max(last, self._last_instant or last)
+        return {row: delta[row] for row, instant in instants.items() if instant > last}
+
+    def _changes(self, delta: Delta, reading_ts: int | None) -> tuple[Change, ...]:
         ts = self._clock()
-        match self._bundle.emit:
-            case "istream":
-                shown = {row: weight for row, weight in delta.items() if weight > 0}
-            case "dstream":
-                shown = {row: -weight for row, weight in delta.items() if weight < 0}
-            case "rstream":
-                shown = self.view
-            case _:
-                shown = delta
-        return tuple(Change(ts, weight, row, reading_ts) for row, weight in shown.items())
+        return tuple(Change(ts, weight, row, reading_ts) for row, weight in delta.items())
 
     def _deliver(self, batch: ChangeBatch) -> None:
         for reader in tuple(self.readers):
             reader.deliver(batch)
 
 
+def _time_of(bundle: FragmentBundle) -> int | None:
+    """Return where the rows of a stream have their instant, if that is ever later."""
+    last = [fragment for fragment in bundle.fragments if not fragment.consumer]
+    alone = len(last) == 1 and len(last[0].sites) == 1
+    return ordered_time(last[0].plan) if alone else None
+
+
 def _channels(bundle: FragmentBundle) -> dict[str, ReceivingChannel]:
-    return {site: ReceivingChannel(version=bundle.version) for site in bundle.result_sites}
+    return {
+        site: ReceivingChannel(version=bundle.version, streams=bundle.streams)
+        for site in bundle.result_sites
+    }

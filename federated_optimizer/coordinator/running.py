@@ -124,7 +124,10 @@ class RunningQuery:
             last_change=self.result.last_change,
             error=self.error,
             waiting_for=self.waiting_for(membership),
-            warnings=self.warnings + missing_sources(self.bundle) + left_out(self.bundle),
+            warnings=self.warnings
+            + missing_sources(self.bundle)
+            + left_out(self.bundle)
+            + self.result.notices(),
             settled=self.is_settled(membership),
             display=self.presentation.display,
             snapshot=self.presentation.snapshot,
