@@ -89,7 +89,6 @@ class Watched:
         return self.contents[name].contents.get("f0", {})
 
 
-@settings(max_examples=settings().max_examples * 2)
 @given(
     plans(),
     plans(depth=2),
