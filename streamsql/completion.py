@@ -60,11 +60,12 @@ _AGGREGATES = (
     "ARG_MAX(x, by)|STDDEV(x)|STDDEV_POP(x)|VARIANCE(x)|VAR_POP(x)|MEDIAN(x)|"
     "QUANTILE_CONT(x, 0.95)|"
     "PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY x)|BOOL_AND(condition)|BOOL_OR(condition)|"
-    "ARRAY_AGG(x)"
+    "PERCENTILE_DISC(0.95) WITHIN GROUP (ORDER BY x)|MODE(x)|ARRAY_AGG(x)|STRING_AGG(x, ',')"
 )
 _TABLE_FUNCTIONS = (
     "TUMBLE(relation, time, INTERVAL '1 minute')|HOP(relation, time, hop, size)|"
-    "SESSION(relation, time, gap, key)|LATE(source)"
+    "SESSION(relation, time, gap, key)|LATE(source)|ISTREAM(SELECT …)|DSTREAM(SELECT …)|"
+    "RSTREAM(SELECT …)"
 )
 _RELATION_FOLLOWS = {"FROM", "JOIN", "INTO", "TO", "DESCRIBE", "TUMBLE", "HOP", "SESSION", "LATE"}
 _WITHOUT_VALUES = (

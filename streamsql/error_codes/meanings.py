@@ -162,11 +162,22 @@ MEANINGS = (
     ErrorCode(
         "misplaced_window",
         "A window cannot stand here",
-        "[…] stands on streams: what is derived expires with the rows it rests on, and rows of "
-        "tables do not expire. A stream takes one.",
-        "Put the window on the stream, inside the view; or use TUMBLE, HOP or SESSION.",
-        "SELECT desk FROM heavy [RANGE 10 MINUTES]",
+        "[…] stands on streams, and on queries and views to which rows are only added: what is "
+        "derived otherwise expires with the rows it rests on, and rows of tables do not expire. A "
+        "stream takes one.",
+        "Put the window on the stream, inside the view; write ISTREAM(…) around the query; or use "
+        "TUMBLE, HOP or SESSION.",
+        "SELECT n FROM (SELECT COUNT(*) AS n FROM seat) AS q [RANGE 10 MINUTES]",
         "SELECT desk FROM seat [RANGE 10 MINUTES] WHERE weight > 50",
+    ),
+    ErrorCode(
+        "no_instants",
+        "Stored tables have no instants",
+        "ISTREAM, DSTREAM and RSTREAM follow a query through the times of readings; rows of stored "
+        "tables have none.",
+        "Leave it out and subscribe: readers get the changes of the relation.",
+        "ISTREAM(SELECT mid FROM machines)",
+        "SELECT mid FROM machines",
     ),
     ErrorCode(
         "bad_window",

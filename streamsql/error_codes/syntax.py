@@ -80,11 +80,12 @@ SYNTAX = (
     ErrorCode(
         "misplaced_emit",
         "What is emitted is said in the wrong place",
-        "ISTREAM, DSTREAM, RSTREAM and EMIT ON WINDOW CLOSE say how a running query gives its "
-        "answer. They stand around or behind the whole statement, never in a view.",
-        "Define the view without it, and write it around the query that reads the view.",
-        "CREATE VIEW v AS ISTREAM(SELECT desk FROM seat)",
-        "ISTREAM(SELECT desk FROM heavy)",
+        "ISTREAM, DSTREAM and RSTREAM stand around a whole query or a whole select list: in "
+        "statements, views and FROM, not in conditions. What EMIT ON WINDOW CLOSE gives is a stream "
+        "already, and stands at the end.",
+        "Write it around the query that gives the rows.",
+        "SELECT ISTREAM(desk), weight FROM seat",
+        "SELECT ISTREAM(desk, weight) FROM seat",
     ),
     ErrorCode(
         "misplaced_output",
