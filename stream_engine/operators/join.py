@@ -47,11 +47,12 @@ class JoinOperator:
 
     def apply(self, port: int, delta: Delta) -> Delta:
         """Join the change of one side with the other side and remember it."""
-        own, find = self._sides[port], self._sides[1 - port].finder()
+        own, other = self._sides[port], self._sides[1 - port]
         if own.__class__ is IndexedRelation:
+            find = other.finder()
             result = _join_right(delta, own, find) if port else _join_left(delta, own, find)
         else:
-            result = _pairs(delta, own.key_of, find, is_right=port == 1)
+            result = _pairs(delta, own.key_of, other, is_right=port == 1)
             own.apply(delta)
         return result if self._holds is None else _select(result, self._holds)
 
@@ -72,11 +73,18 @@ class JoinOperator:
 _Finder = Callable[[Any], Bucket | None]
 
 
-def _pairs(delta: Delta, key_of: Callable[[Row], Any], find: _Finder, *, is_right: bool) -> Delta:
+def _pairs(
+    delta: Delta, key_of: Callable[[Row], Any], other: KeyedRows, *, is_right: bool
+) -> Delta:
     """Pair a side's changed rows with the other side's rows, without remembering them."""
+    find, patched = other.lookup()
     result: Delta = {}
     for row, weight in delta.items():
-        for partner, count in rows_in(find(key_of(row))):
+        key = key_of(row)
+        partners = patched[key] if key in patched else find(key)
+        if partners is None:
+            continue
+        for partner, count in rows_in(partners):
             result[partner + row if is_right else row + partner] = weight * count
     return result
 

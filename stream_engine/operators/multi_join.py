@@ -108,15 +108,20 @@ class MultiJoinOperator:
                 names[f"own{len(own)}"] = index.buckets
                 names[f"add{len(own)}"] = index.add
                 own.append(columns)
-        text = layout.source(port, steps, own, names)
+        looked_up = [(step.input, self._indexes[step.input][step.columns]) for step in steps]
+        others = [(number, rows) for number, rows in looked_up if _is_shared(rows)]
+        shared = [i for i in self._indexes[port].items() if _is_shared(i[1])]
+        patched = frozenset(number for number, _ in others)
+        names.update({f"patched{number}": {} for number in patched})
+        text = layout.source(port, steps, own, names, patched)
         exec(compile(text, "<join pipeline>", "exec"), names)  # noqa: S102  (no text from outside)
         pipeline: Callable[[Delta, Delta], None] = names["pipeline"]
-        looked_up = [(step.input, self._indexes[step.input][step.columns]) for step in steps]
-        others = [(f"find{i}", rows) for i, rows in looked_up if _is_shared(rows)]
-        shared = [rows for rows in self._indexes[port].values() if _is_shared(rows)]
         if not others and not shared:
             return pipeline
-        return _SharedPipeline(pipeline, names, layout.admits(port), others, shared)
+        needed = layout.needed()[port]
+        is_plain = all(needed == frozenset((c,) for c in columns) for columns, _ in shared)
+        admits = None if is_plain else layout.admits(port)
+        return _SharedPipeline(pipeline, names, admits, others, [rows for _, rows in shared])
 
 
 def _is_shared(rows: KeyedRows) -> bool:
@@ -126,16 +131,16 @@ def _is_shared(rows: KeyedRows) -> bool:
 class _SharedPipeline:
     """A pipeline some of whose indexes are shared: what it sees of them may be another every time.
 
-    Shared indexes are given the whole change; it has to be without the rows that the pipeline
-    passes over.
+    Shared indexes are given the whole change. It has to be without the rows that the pipeline
+    passes over, unless these are those without which an index does without as well.
     """
 
     def __init__(
         self,
         pipeline: Callable[[Delta, Delta], None],
         names: dict[str, Any],
-        admits: Callable[[Row], bool],
-        looked_up: list[tuple[str, KeyedRows]],
+        admits: Callable[[Row], bool] | None,
+        looked_up: list[tuple[int, KeyedRows]],
         own: list[KeyedRows],
     ) -> None:
         self._pipeline = pipeline
@@ -147,13 +152,13 @@ class _SharedPipeline:
     def __call__(self, delta: Delta, result: Delta) -> None:
         """Take a change through the others' views as they are now, then remember it."""
         names = self._names
-        for name, rows in self._looked_up:
-            names[name] = rows.finder()
+        for number, rows in self._looked_up:
+            names[f"find{number}"], names[f"patched{number}"] = rows.lookup()
         self._pipeline(delta, result)
         if not self._own:
             return
         admits = self._admits
-        if not all(map(admits, delta)):
+        if admits is not None and not all(map(admits, delta)):
             delta = {row: weight for row, weight in delta.items() if admits(row)}
         for rows in self._own:
             rows.apply(delta)
@@ -210,8 +215,11 @@ class _Layout:
         steps: Sequence[_Step],
         indexes: Sequence[tuple[int, ...]],
         names: dict[str, Any],
+        patched: frozenset[int] = frozenset(),
     ) -> str:
         """Return the text of a pipeline; predicates are added to `names`.
+
+        Of a `patched` input some keys have other rows than `find` gives.
 
         A changed row is remembered before others are looked up for it: both need its keys, and its
         own indexes are not read for it. Rows in an index have been admitted already.
@@ -230,8 +238,10 @@ class _Layout:
             number = step.input
             key = self._key(step.keys)
             rows = f"b{number}.items() if b{number}.__class__ is dict else ((b{number}, 1),)"
+            found = kept.get(key, key)
             lines = [
-                f"b{number} = find{number}({kept.get(key, key)})",
+                f"b{number} = find{number}({found})",
+                *_patching(number, found, patched),
                 f"if b{number} is None: continue",
                 f"for r{number}, w{number} in {rows}:",
             ]
@@ -324,6 +334,13 @@ class _Layout:
             "if new: result[row] = new",
             "else: del result[row]",
         ]
+
+
+def _patching(number: int, key: str, patched: frozenset[int]) -> list[str]:
+    """Return the line that takes the rows of a key from elsewhere, if there are such keys."""
+    if number not in patched:
+        return []
+    return [f"if {key} in patched{number}: b{number} = patched{number}[{key}]"]
 
 
 def _storing(number: int, key: str, row: str, weight: str) -> list[str]:

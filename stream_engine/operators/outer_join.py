@@ -3,13 +3,11 @@
 Left and full joins share them; what is padded is all that tells them apart.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from stream_engine.operators.band_bounds import find_band
 from stream_engine.operators.join_state import Keys, join_sides, put_side_index, side_indexes
 from stream_engine.state.indexed_relation import (
-    Bucket,
     Index,
     IndexedRelation,
     KeyedRows,
@@ -42,9 +40,10 @@ class KeyedOuterJoin:
 
     def apply(self, port: int, delta: Delta) -> Delta:
         """Take the change of one side; return the change of the join."""
-        own, find = self._sides[port], self._sides[1 - port].finder()
+        own, other = self._sides[port], self._sides[1 - port]
         if not isinstance(own, IndexedRelation):
-            return self._apply_shared(port, delta, own, find)
+            return self._apply_shared(port, delta, own, other)
+        find = other.finder()
         own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
         buckets = own.buckets
         key_of, composite, remember = own.key_of, own.composite, own.add
@@ -73,17 +72,15 @@ class KeyedOuterJoin:
                     add(result, lone, -count if not had else count)
         return result
 
-    def _apply_shared(
-        self, port: int, delta: Delta, own: KeyedRows, find: Callable[[Any], Bucket | None]
-    ) -> Delta:
+    def _apply_shared(self, port: int, delta: Delta, own: KeyedRows, other: KeyedRows) -> Delta:
         """Do the same where all changed rows are remembered at once.
 
         Which keys have come or gone on their own side is then known only after all pairs are made.
+        Both sides may be in one store: nothing found before the change is of use after it.
         """
         own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
-        key_of, find_own = own.key_of, own.finder()
+        key_of, find_own, find = own.key_of, own.finder(), other.finder()
         had: dict[Any, bool] = {}
-        partners_of: dict[Any, Bucket] = {}
         result: Delta = {}
         for row, weight in delta.items():
             key = key_of(row)
@@ -92,20 +89,19 @@ class KeyedOuterJoin:
                 if own_padding is not None:
                     result[own_padding + row if port else row + own_padding] = weight
                 continue
-            if key not in partners_of:
-                partners_of[key] = partners
+            if key not in had:
                 had[key] = find_own(key) is not None
             for partner, count in rows_in(partners):
                 add(result, partner + row if port else row + partner, weight * count)
         own.apply(delta)
         if other_padding is None:
             return result
-        find_own = own.finder()
-        for key, partners in partners_of.items():
-            if had[key] != (find_own(key) is not None):
-                for partner, count in rows_in(partners):
+        find_own, find = own.finder(), other.finder()
+        for key, before in had.items():
+            if before != (find_own(key) is not None):
+                for partner, count in rows_in(find(key)):
                     lone = partner + other_padding if port else other_padding + partner
-                    add(result, lone, count if had[key] else -count)
+                    add(result, lone, count if before else -count)
         return result
 
     def indexes(self) -> list[Index]:

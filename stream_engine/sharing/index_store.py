@@ -1,6 +1,6 @@
 """Join sides that several joins keep together: one index by key."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from stream_engine.sharing.versions import Change, Changes, Item, SharedStore, Stub
@@ -11,14 +11,20 @@ from streamsql.data.types import Row
 class IndexStore(SharedStore):
     """The rows of one subplan by some of its columns.
 
-    State and work: as `SharedStore`; a stub that is behind looks a key up in what it has not seen
-    as well, and copies the rows of the key if it has to take some away.
+    State and work: as `SharedStore`; for a stub that is behind the rows of the keys in which it
+    differs are copied.
+
+    Attributes:
+        head: The index.
+        patches: By place in the log, for a stub that is there and differs in nothing else, the rows
+            of the keys that have changed since; until the head changes again.
     """
 
     def __init__(self, number: int, relation: IndexedRelation) -> None:
         """Take a relation over; it belongs to the store from now on."""
         super().__init__(number)
         self.head = relation
+        self.patches: dict[int, dict[Any, Bucket | None]] = {}
 
     def items(self, delta: Change) -> Iterator[Item]:
         """Yield the rows whose key has no NULL."""
@@ -30,10 +36,12 @@ class IndexStore(SharedStore):
 
     def change(self, delta: Change) -> None:
         """Add a change to the index."""
+        self.patches.clear()
         self.head.apply(delta)
 
     def subtract(self, lag: Changes) -> None:
         """Take rows away."""
+        self.patches.clear()
         add = self.head.add
         for key, row, weight in lag.items():
             add(key, row, -weight)
@@ -94,24 +102,31 @@ class IndexStub(Stub):
 
     def finder(self) -> Callable[[Any], Bucket | None]:
         """Return the function from key to rows; until the next change of any stub."""
-        find = self.store.head.buckets.get
-        if self.position == self.store.end and self.lag is None:
+        find, patched = self.lookup()
+        if not patched:
             return find
-        parts = [part.by_key for part in self.behind()]
-        first, others = parts[0].get, parts[1:]
+        return lambda key: patched[key] if key in patched else find(key)
 
-        def find_behind(key: Any) -> Bucket | None:
-            bucket = find(key)
-            change = first(key)
-            if change is not None:
-                bucket = _without(bucket, change)
-            for part in others:
-                change = part.get(key)
-                if change is not None:
-                    bucket = _without(bucket, change)
-            return bucket
+    def lookup(self) -> tuple[Callable[[Any], Bucket | None], Mapping[Any, Bucket | None]]:
+        """Return the store's function from key to rows, and the rows of keys that look otherwise.
 
-        return find_behind
+        What only a step of the log tells apart is worked out once for all stubs before it.
+        """
+        store = self.store
+        find = store.head.buckets.get
+        if self.position == store.end:
+            if self.lag is None:
+                return find, {}
+        elif self.lag is None and (patched := store.patches.get(self.position)) is not None:
+            return find, patched
+        patched = {}
+        for part in self.behind():
+            for key, change in part.by_key.items():
+                old = patched[key] if key in patched else find(key)
+                patched[key] = _without(old, change)
+        if self.lag is None:
+            store.patches[self.position] = patched
+        return find, patched
 
     def rows(self, key: Any) -> Iterable[tuple[Row, int]]:
         """Return the rows of a key with their weights."""

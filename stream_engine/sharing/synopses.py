@@ -66,7 +66,9 @@ class _Group:
 
     def stores(self) -> list[Store]:
         """Return the stores in use, oldest first."""
-        found = {slot.stub.store.number: slot.stub.store for slot in self.slots if slot.stub}
+        found = {
+            slot.stub.store.number: slot.stub.store for slot in self.slots if slot.stub is not None
+        }
         return [found[number] for number in sorted(found)]
 
     @property

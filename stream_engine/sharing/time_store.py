@@ -6,7 +6,7 @@ their time, from the beginning of the earliest stretch on, and a window is two t
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -281,6 +281,16 @@ class TimeStub(Stub):
         """Take the change of the source; return what of it is inside."""
         self.make(delta)
         return self.store.output(delta, self.low, self.high)
+
+    def shift(self, items: Iterable[Item], sign: int) -> None:
+        """Add to its lag; rows that have left it do not matter."""
+        low = self.low
+        super().shift((item for item in items if item[0] > low), sign)
+
+    def reaches(self, key: Any) -> bool:
+        """Whether rows of a time have not left."""
+        later: bool = key > self.low
+        return later
 
     def next_wakeup(self) -> int | None:
         """Return a time before which nothing leaves or enters, or None."""

@@ -34,6 +34,12 @@ class KeyedRows(Protocol):
     def finder(self) -> Callable[[Any], Bucket | None]:
         """Return the function from key to rows; it holds until the next change."""
 
+    def lookup(self) -> tuple[Callable[[Any], Bucket | None], Mapping[Any, Bucket | None]]:
+        """Return a function from key to rows that runs in C, and the keys for which it is wrong.
+
+        Both hold until the next change. The rows of those keys are in the mapping.
+        """
+
     def rows(self, key: Any) -> Iterable[tuple[Row, int]]:
         """Return the rows of a key with their weights; nothing for a key with NULL."""
 
@@ -100,11 +106,19 @@ class IndexedRelation:
         self.composite = len(key) > 1
 
     def apply(self, delta: Delta) -> None:
-        """Add a change."""
-        key_of, composite = self.key_of, self.composite
+        """Add a change; nothing is called for the usual cases."""
+        key_of, composite, buckets = self.key_of, self.composite, self.buckets
+        find = buckets.get
         for row, weight in delta.items():
             key = key_of(row)
-            if key is not None and not (composite and None in key):
+            if key is None or (composite and None in key):
+                continue
+            bucket = find(key)
+            if bucket is None:
+                buckets[key] = row if weight == 1 else {row: weight}
+            elif bucket.__class__ is dict and (new := bucket.get(row, 0) + weight):
+                bucket[row] = new
+            else:
                 self.add(key, row, weight)
 
     def add(self, key: Any, row: Row, weight: int) -> int:
@@ -142,6 +156,10 @@ class IndexedRelation:
     def finder(self) -> Callable[[Any], Bucket | None]:
         """Return the function from key to rows."""
         return self.buckets.get
+
+    def lookup(self) -> tuple[Callable[[Any], Bucket | None], Mapping[Any, Bucket | None]]:
+        """Return the function from key to rows; it is right for all keys."""
+        return self.buckets.get, {}
 
     def rows(self, key: Any) -> Iterable[tuple[Row, int]]:
         """Return the rows of a key with their weights; nothing for a key with NULL."""
