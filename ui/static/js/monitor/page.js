@@ -15,6 +15,7 @@ const byId = (id) => document.getElementById(id);
 const SILENT_MS = 10_000;
 const PATIENCE_MS = 4000; // for a site's first report
 const NEWS_MS = 2000;
+const MOST_RELATED = 16;
 const NUMBERS_SECONDS = 10;
 
 const queries = new SessionQueries();
@@ -131,11 +132,13 @@ function operatorOf(entity) {
 
 /** What belongs to the chosen entity and can be looked at next. */
 function relatedTo(entity) {
-  if (!entity || entity.kind === "site") return [];
-  const found = [{ site: entity.site, kind: "site", entity: entity.site }];
-  if (entity.kind !== "operator") return found;
-  const own = (kind, fits) => reported.of(entity.site, kind).filter((other) => fits(other.entity)).map((other) => ({ site: entity.site, kind, entity: other.entity }));
-  return [...own("synopsis", (name) => name === entity.entity || name.startsWith(`${entity.entity}.`)), ...own("queue", (name) => name.startsWith(`${entity.entity}-`)), ...found].slice(0, 6);
+  if (!entity) return [];
+  const { site } = entity;
+  const of = (kind, fits = () => true) => reported.of(site, kind).filter((other) => fits(other.entity)).map((other) => ({ site, kind, entity: other.entity }));
+  if (entity.kind === "site") return ["gateway", "clock", "wrapper", "source"].flatMap((kind) => of(kind)).slice(0, MOST_RELATED);
+  const home = { site, kind: "site", entity: site };
+  if (entity.kind !== "operator") return [home];
+  return [...of("synopsis", (name) => name === entity.entity || name.startsWith(`${entity.entity}.`)), ...of("queue", (name) => name.startsWith(`${entity.entity}-`)).slice(0, MOST_RELATED), home];
 }
 
 function update() {
@@ -145,7 +148,7 @@ function update() {
   drawing.away = away;
   if (plan.sites.length) drawing.update(plan, reported, shownQuery ? `result: ${count(shownQuery.rows, "row")}` : null);
   const operator = chosen && ["operator", "synopsis", "queue"].includes(chosen.kind) ? operatorOf(chosen) : null;
-  const ofQuery = chosen && ["operator", "synopsis", "queue"].includes(chosen.kind) ? shownQuery?.id : "";
+  const ofQuery = chosen && reported.find(chosen.site, chosen.kind, chosen.entity)?.query;
   table.update(chosen, operator?.line ?? null, ofQuery, reported, relatedTo(chosen), chosen && isAway(chosen.site));
   settings.heard(reported);
   message(away);

@@ -26,7 +26,7 @@ export class PropertyTable {
   update(entity, line, query, reported, related, away) {
     const found = entity && reported.find(entity.site, entity.kind, entity.entity);
     const properties = found ? sorted(found.values.keys()) : [];
-    const signature = JSON.stringify([entity, line, properties, related, away]);
+    const signature = JSON.stringify([entity, line, query, properties, related, away]);
     if (signature !== this.signature) {
       this.signature = signature;
       this.build(entity, line, query, properties, related, away);

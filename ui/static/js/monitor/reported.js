@@ -49,7 +49,7 @@ const WORDS = {
   events_per_s: ["events per second", "events/s"], memory_mb: ["memory of the process", "MB"], slice_ms: ["slice", "ms"], queue_rows: ["rows that may wait", "rows"], sharing: ["sharing", "flag"], shared: ["shared", "flag"],
   scheduler: ["scheduler", "scheduler"], report_seconds: ["report every", "s"], events: ["events", ""], late: ["late", "events"], watermark_lag_s: ["watermark behind by", "s"], store: ["store", "store"],
 };
-const ENDINGS = [[/_ms_per_s$/, "ms/s"], [/bytes_per_s$/, "bytes/s"], [/batches_per_s$/, "batches/s"], [/events_per_s$/, "events/s"], [/_per_s$/, "rows/s"], [/_ms$/, "ms"], [/_us$/, "µs"], [/_s$|_seconds$/, "s"], [/_mb$/, "MB"], [/_rows$/, "rows"], [/_bytes$/, "bytes"], [/^selectivity/, "ratio"]];
+const ENDINGS = [[/_ms$/, "ms"], [/_us$/, "µs"], [/_s$|_seconds$/, "s"], [/_mb$/, "MB"], [/_rows$/, "rows"], [/_bytes$/, "bytes"], [/^selectivity/, "ratio"]];
 export const SCHEDULERS = ["fifo", "greedy", "chain", "round_robin"]; // in the order of their numbers
 export const SCHEDULER_WORDS = { fifo: "FIFO", greedy: "greedy", chain: "Chain", round_robin: "round robin" };
 
@@ -65,7 +65,10 @@ export function sorted(properties) {
 export const wordsOf = (property) => WORDS[property]?.[0] ?? property.replace(/_per_s$/, "_per_second").replaceAll("_", " ");
 
 /** The unit of a property, or "". */
-export const unitOf = (property) => WORDS[property]?.[1] ?? ENDINGS.find(([ending]) => ending.test(property))?.[1] ?? "";
+export function unitOf(property) {
+  const rate = /^(\w+)_per_s$/.exec(property);
+  return WORDS[property]?.[1] ?? (rate ? `${rate[1].replace(/.*_/, "")}/s` : ENDINGS.find(([ending]) => ending.test(property))?.[1] ?? "");
+}
 
 /** A number in as many digits as people read. */
 export function number(value) {
