@@ -99,6 +99,9 @@ class Expressions:
                 return f"{value} {random.choice(('', 'NOT '))}IN ({listed})"
             case 2 if kind != "BOOLEAN":
                 return f"{value} BETWEEN {self.of(kind, depth)} AND {self.of(kind, depth)}"
+            case 3 if kind == "TEXT" and random.random() < 0.4:
+                pattern = random.choice(("'^a'", "'b$'", "'^[ab]{2}$'", "'a|^$'", "'(?:ab?)+'"))
+                return f"REGEXP_MATCHES({value}, {pattern})"
             case 3 if kind == "TEXT":
                 pattern = random.choice(("'a%'", "'%b'", "'_'", "'%'"))
                 return f"{value} {random.choice(('', 'NOT '))}LIKE {pattern}"
@@ -164,6 +167,8 @@ class Expressions:
 
     def _double(self, depth: int) -> str:
         first = self.of("DOUBLE", depth - 1)
+        if self.shop.user_function and self.shop.chance(0.5):
+            return f"{self.shop.user_function}({first}, {self.of('DOUBLE', depth - 1)})"
         match self.shop.random.randrange(6):
             case 0:
                 return f"ABS({first})"

@@ -14,7 +14,7 @@ def call(shop: Workshop, inner: Expressions, *, exact: bool) -> tuple[str, str]:
     """
     random = shop.random
     kind = random.choice(KINDS)
-    choice = random.randrange(12)
+    choice = random.randrange(15)
     if choice == 0:
         return _filtered(shop, inner, "COUNT(*)"), "INTEGER"
     if choice == 1:
@@ -31,6 +31,8 @@ def call(shop: Workshop, inner: Expressions, *, exact: bool) -> tuple[str, str]:
         shop.beyond.add("arrays are text here")
         distinct = random.choice(("", "DISTINCT "))
         return f"ARRAY_AGG({distinct}{inner.of(kind, 1)})", "TEXT"
+    if choice >= 12:
+        return _ordered(shop, inner)
     number = random.choice(("INTEGER", "DOUBLE"))
     value = inner.of(number, 1)
     if choice == 7:
@@ -49,6 +51,25 @@ def call(shop: Workshop, inner: Expressions, *, exact: bool) -> tuple[str, str]:
     if choice == 9:
         return _filtered(shop, inner, f"AVG({distinct}{value})"), "DOUBLE"
     return _filtered(shop, inner, f"SUM({distinct}{value})"), number
+
+
+def _ordered(shop: Workshop, inner: Expressions) -> tuple[str, str]:
+    """Return an aggregate that gives one of the values, or all texts in order."""
+    random = shop.random
+    kind = random.choice(("INTEGER", "DOUBLE", "TEXT", "TIMESTAMP"))
+    match random.randrange(3):
+        case 0:
+            text = inner.of("TEXT", 1)
+            distinct = random.choice(("", "DISTINCT "))
+            ours = f"STRING_AGG({distinct}{text}, '-')"
+            return dual(ours, f"STRING_AGG({distinct}{text}, '-' ORDER BY {text})"), "TEXT"
+        case 1:
+            fraction = random.choice(("0", "0.25", "0.5", "0.75", "1"))
+            return f"QUANTILE_DISC({inner.of(kind, 1)}, {fraction})", kind
+        case _:
+            value = inner.of(kind, 0)
+            shop.beyond.add("ties of MODE")
+            return f"MODE({value})", kind
 
 
 def _filtered(shop: Workshop, inner: Expressions, text: str) -> str:

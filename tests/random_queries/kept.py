@@ -80,12 +80,14 @@ def _case(lines: list[str]) -> tuple[str, Case]:
 
 def _relation(text: str) -> Relation:
     found = re.fullmatch(
-        r"CREATE (TABLE|SOURCE) (\w+) \((.*?)(?:, KEY \((.*?)\))?\)(?: WITH \(ttl = '(\d+) s'\))?",
+        r"CREATE (TABLE|SOURCE) (\w+) \((.*?)(?:, KEY \((.*?)\))?"
+        r"(?:, WATERMARK FOR ts AS ts - INTERVAL '(\d+) s')?\)(?: WITH \(ttl = '(\d+) s'\))?",
         text,
     )
     if found is None:
         raise ValueError(f"{text!r} is not as `Relation.text` writes it")
-    kind, name, columns, key, ttl = found.groups()
+    kind, name, columns, key, late, ttl = found.groups()
     listed = tuple((c.split()[0], c.split()[1]) for c in columns.split(", "))
     keys = tuple(key.split(", ")) if key else ()
-    return Relation(name, listed, kind == "TABLE", keys, int(ttl) if ttl else None)
+    lasting, lateness = (int(text) if text else None for text in (ttl, late))
+    return Relation(name, listed, kind == "TABLE", keys, lasting, lateness)

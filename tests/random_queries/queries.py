@@ -6,11 +6,18 @@ from random import Random
 from tests.random_queries.expressions import COMPARISONS, KINDS, Expressions
 from tests.random_queries.groups import call
 from tests.random_queries.leaves import leaf
+from tests.random_queries.pieces import (
+    constants,
+    natural,
+    of_user,
+    recursion,
+    when_windows_close,
+)
 from tests.random_queries.schemas import SECOND, Batch, Columns, Relation, batches, relations
 from tests.random_queries.scopes import Item, Workshop, columns_of, dual
 
 _ON = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
-JOINS = (*_ON, "CROSS JOIN", ",", "ASOF", "USING")
+JOINS = (*_ON, "CROSS JOIN", ",", "ASOF", "USING", "NATURAL")
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,11 @@ def case(random: Random) -> Case:
         name = f"v{number}"
         views.append(f"CREATE VIEW {name} AS {text}")
         shop.views[name] = columns
-    text, _ = maker.query(2, outermost=True)
+    if shop.chance(0.08):
+        views.append(of_user(shop))
+    text = when_windows_close(shop) if shop.chance(0.08) else ""
+    if not text:
+        text, _ = maker.query(2, outermost=True)
     happening = batches(random, shop.relations, frozenset(shop.counted))
     return Case(
         tuple(shop.relations),
@@ -60,7 +71,12 @@ class Queries:
         self.shop = shop
 
     def query(
-        self, depth: int, kinds: list[str] | None = None, *, outermost: bool = False
+        self,
+        depth: int,
+        kinds: list[str] | None = None,
+        *,
+        outermost: bool = False,
+        nested: bool = False,
     ) -> tuple[str, Columns]:
         """Return a query and its columns, which are called o0, o1 and so on.
 
@@ -68,11 +84,14 @@ class Queries:
             depth: How many levels of queries may stand in it.
             kinds: Wanted types of its columns.
             outermost: Whether nothing is computed from its values.
+            nested: Whether it is an operand of a set operator.
         """
         random = self.shop.random
         if depth > 0 and kinds is None and random.random() < 0.08:
             return self._with(depth)
-        if depth > 0 and random.random() < 0.12:
+        if depth > 0 and kinds is None and random.random() < 0.08:
+            return recursion(self, depth)
+        if depth > 0 and random.random() < (0.25 if nested else 0.12):
             return self._set_operation(depth, kinds)
         if depth > 0 and kinds is None and random.random() < 0.08:
             return self._ranked(depth)
@@ -93,12 +112,28 @@ class Queries:
         self.shop.views = before
         return f"WITH {name} AS ({inner}) {text}", result
 
+    def over_view(self, name: str, columns: Columns) -> tuple[str, Columns]:
+        """Return a SELECT over one name of WITH, perhaps joined with something else."""
+        random = self.shop.random
+        alias = self.shop.alias()
+        text, items = f"{name} AS {alias}", [Item(alias, tuple(columns))]
+        if random.random() < 0.4:
+            added, item = self._item(0)
+            text, items = self._joined(text, items, added, item)
+        values = Expressions(self.shop, items)
+        kinds = self._kinds()
+        listed = ", ".join(f"{values.of(kind, 1)} AS o{n}" for n, kind in enumerate(kinds))
+        where = f" WHERE {values.condition(1)}" if self.shop.chance(0.3) else ""
+        result = [(f"o{n}", kind) for n, kind in enumerate(kinds)]
+        return f"SELECT {listed} FROM {text}{where}", result
+
     def _set_operation(self, depth: int, kinds: list[str] | None) -> tuple[str, Columns]:
         random = self.shop.random
         kinds = kinds or self._kinds()
-        word = random.choice(("UNION", "UNION ALL", "INTERSECT", "EXCEPT", "EXCEPT ALL"))
-        left, columns = self.query(depth - 1, kinds)
-        right, _ = self.query(depth - 1, kinds)
+        words = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
+        word = random.choice(words)
+        left, columns = self.query(depth - 1, kinds, nested=True)
+        right, _ = self.query(depth - 1, kinds, nested=True)
         return f"({left}) {word} ({right})", columns
 
     def _ranked(self, depth: int) -> tuple[str, Columns]:
@@ -173,10 +208,24 @@ class Queries:
         if kinds is not None:
             listed = [(over.of(kind, 1), kind) for kind in kinds]
         where = f" WHERE {inner.condition(1)}" if random.random() < 0.3 else ""
-        by = f" GROUP BY {', '.join(dict.fromkeys(groups))}" if groups else ""
+        by = self._by(list(dict.fromkeys(groups)))
         values = ", ".join(f"{value} AS o{n}" for n, (value, _) in enumerate(listed))
         columns = [(f"o{n}", kind) for n, (_, kind) in enumerate(listed)]
         return f"SELECT {values} FROM {text}{where}{by}{having}", columns
+
+    def _by(self, groups: list[str]) -> str:
+        if not groups:
+            return ""
+        listed = ", ".join(groups)
+        match self.shop.random.randrange(12):
+            case 0:
+                return f" GROUP BY ROLLUP ({listed})"
+            case 1:
+                return f" GROUP BY CUBE ({listed})"
+            case 2:
+                return f" GROUP BY GROUPING SETS (({listed}), {groups[-1]}, ())"
+            case _:
+                return f" GROUP BY {listed}"
 
     def _subquery(self, kind: str, around: list[Item]) -> str:
         """Return a subquery of one column: one value, or rows if the kind says so."""
@@ -233,6 +282,8 @@ class Queries:
         return leaf(self.shop)
 
     def _item(self, depth: int) -> tuple[str, Item]:
+        if self.shop.chance(0.06):
+            return constants(self.shop)
         text, columns = self._source(depth)
         alias = self.shop.alias()
         return f"{text} AS {alias}", Item(alias, tuple(columns))
@@ -261,7 +312,12 @@ class Queries:
             shared = [c for c in items[0].columns if c in item.columns]
             if shared:
                 return self._using(text, items[0], added, item, random.choice(shared))
-        if kind in {",", "USING"}:
+        if kind == "NATURAL" and len(items) == 1:
+            names = {name for name, _ in items[0].columns} & {name for name, _ in item.columns}
+            common = [c for c in items[0].columns if c in item.columns]
+            if common and len(common) == len(names):
+                return natural(self.shop, text, items[0], added, item)
+        if kind in {",", "USING", "NATURAL"}:
             kind = "LEFT JOIN"
         conditions = [self._between([item], items)]
         if random.random() < 0.3:

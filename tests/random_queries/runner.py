@@ -14,6 +14,7 @@ from deploy.session.engines import QUERY, _Run, local_topology
 from deploy.session.history import Moment
 from federated_optimizer import plan as place_plan
 from stream_engine.recursion.foreseen import foreseen
+from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta
@@ -81,7 +82,7 @@ def check(case: Case, tally: Tally, sites: tuple[int, ...] = (1,)) -> None:
     Raises:
         DisagreementError: Engines disagree; the text shows the whole case.
     """
-    with contextlib.closing(LocalSession("reference")) as session:
+    with contextlib.closing(LocalSession("reference")) as session, _functions():
         for relation in case.relations:
             session.run(relation.text)
         try:
@@ -123,6 +124,15 @@ def check(case: Case, tally: Tally, sites: tuple[int, ...] = (1,)) -> None:
         tally.shown += rows > 0
         tally.compared += peer is not None
         tally.skipped.update(case.beyond)
+
+
+@contextlib.contextmanager
+def _functions() -> Iterator[None]:
+    INSTALLED.allow(["deploy.samples.readings"])
+    try:
+        yield
+    finally:
+        INSTALLED.allow([])
 
 
 def _started(bound: Any, sites: int, catalog: Catalog) -> _Run:

@@ -39,6 +39,7 @@ class Relation:
         columns: A stream's last one is `ts`, its event time.
         key: Names of the columns of its key.
         ttl: Seconds.
+        lateness: Seconds of the watermark behind the newest event, or None without watermark.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Relation:
     table: bool
     key: tuple[str, ...] = ()
     ttl: int | None = None
+    lateness: int | None = None
 
     @property
     def text(self) -> str:
@@ -53,6 +55,8 @@ class Relation:
         parts = [f"{name} {kind}" for name, kind in self.columns]
         if self.key:
             parts.append(f"KEY ({', '.join(self.key)})")
+        if self.lateness is not None:
+            parts.append(f"WATERMARK FOR ts AS ts - INTERVAL '{self.lateness} s'")
         kind = "TABLE" if self.table else "SOURCE"
         options = f" WITH (ttl = '{self.ttl} s')" if self.ttl else ""
         return f"CREATE {kind} {self.name} ({', '.join(parts)}){options}"
@@ -82,11 +86,12 @@ def _relation(random: Random, number: int) -> Relation:
     key: tuple[str, ...] = ()
     if random.random() < 0.3:
         key = tuple(name for name, _ in columns[: random.randint(1, 2)])
-    ttl = None
+    ttl = lateness = None
     if not table:
         columns.append(("ts", "TIMESTAMP"))
         ttl = random.choice((None, None, 2, 5))
-    return Relation(f"r{number}", tuple(columns), table, key, ttl)
+        lateness = random.choice((None, None, None, 1, 3))
+    return Relation(f"r{number}", tuple(columns), table, key, ttl, lateness)
 
 
 def batches(random: Random, found: list[Relation], counted: frozenset[str]) -> list[Batch]:

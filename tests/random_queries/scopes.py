@@ -43,6 +43,7 @@ class Workshop:
         views: Names to columns of the views that have been defined.
         beyond: Why DuckDB cannot say it.
         counted: Logs that a window by count stands on.
+        user_function: Name of a function of the user, of two doubles, if there is one.
     """
 
     random: Random
@@ -51,6 +52,7 @@ class Workshop:
     views: dict[str, Columns] = field(default_factory=dict)
     beyond: set[str] = field(default_factory=set)
     counted: set[str] = field(default_factory=set)
+    user_function: str = ""
     aliases: int = 0
 
     def alias(self) -> str:
