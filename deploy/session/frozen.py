@@ -92,32 +92,29 @@ def _frozen_instants(plan: ToStream, database: Database, now: int) -> Plan:
         (instant, frozen(plan.query, then, at))
         for instant, then, at in databases(plan, list(map(rows, plan.feeds)), final)
     ]
-    branches = [
-        _stamped(_given(plan.kind, before, after), instant, plan.name)
+    changes = [
+        (instant, before, after)
         for (_, before), (instant, after) in pairwise(relations)
         if before != after
     ]
-    match branches:
-        case []:
-            return Values((), plan.schema)
-        case [only]:
-            return only
-        case _:
-            return UnionAll(tuple(branches))
-
-
-def _given(kind: StreamKind, before: Plan, after: Plan) -> Plan:
-    came = SetOperation(after, before, SetKind.EXCEPT, all=True)
-    went = SetOperation(before, after, SetKind.EXCEPT, all=True)
-    match kind:
+    if not changes:
+        return Values((), plan.schema)
+    now_there = _union([_stamped(after, instant, plan.name) for instant, _, after in changes])
+    was_there = _union([_stamped(before, instant, plan.name) for instant, before, _ in changes])
+    came = SetOperation(now_there, was_there, SetKind.EXCEPT, all=True)
+    went = SetOperation(was_there, now_there, SetKind.EXCEPT, all=True)
+    match plan.kind:
         case StreamKind.ISTREAM:
             return came
         case StreamKind.DSTREAM:
             return went
         case StreamKind.RSTREAM:
-            changed = UnionAll((came, went))
-            always = Literal(value=True, dtype=DataType.BOOLEAN)
-            return Join(after, changed, JoinKind.SEMI, residual=always)
+            time = len(plan.query.schema)
+            return Join(now_there, UnionAll((came, went)), JoinKind.SEMI, ((time, time),))
+
+
+def _union(branches: list[Plan]) -> Plan:
+    return branches[0] if len(branches) == 1 else UnionAll(tuple(branches))
 
 
 def _stamped(plan: Plan, instant: int, name: str) -> Plan:
