@@ -1,5 +1,6 @@
 """Results of plans, each computed once per version of its tables, whoever asks."""
 
+import time
 from dataclasses import dataclass
 
 from static_engine.executor import EngineLostError, StaticExecutor
@@ -24,6 +25,8 @@ class _Outcome:
     result: Delta | None = None
     error: FederationError | None = None
     losses: int = 0
+    runs: int = 1
+    seconds: float | None = None
 
 
 class Evaluations:
@@ -66,6 +69,16 @@ class Evaluations:
         outcome = self._outcomes.get(plan)
         return outcome.error if outcome else None
 
+    def runs(self, plan: Plan) -> int:
+        """Return how often a plan was evaluated since somebody reads it."""
+        outcome = self._outcomes.get(plan)
+        return outcome.runs if outcome else 0
+
+    def seconds(self, plan: Plan) -> float | None:
+        """Return how long the last evaluation of a plan took; None if there is no such time."""
+        outcome = self._outcomes.get(plan)
+        return outcome.seconds if outcome else None
+
     def evaluate(self, plan: Plan, executor: StaticExecutor, now: float) -> None:
         """Evaluate a plan over the present versions.
 
@@ -76,9 +89,12 @@ class Evaluations:
         versions = self.versions(plan) or ()
         before = self._outcomes.get(plan)
         outcome = _Outcome(versions, now, before.result if before else None)
+        outcome.runs += before.runs if before else 0
+        began = time.perf_counter()
         self.count += 1
         try:
             outcome.result = executor.evaluate(plan)
+            outcome.seconds = time.perf_counter() - began
         except EngineLostError as error:
             outcome.losses = 1
             if before is not None and before.error is not None:

@@ -18,6 +18,7 @@ from static_engine.clock import wall_clock
 from static_engine.evaluations import Evaluations
 from static_engine.executor import EngineLostError, StaticExecutor
 from static_engine.installed import RESULT, InstalledQuery, tables_of
+from static_engine.job_reports import JobReports
 from static_engine.reporting import Reporter
 from static_engine.sending import Sender
 from static_engine.settings import StaticSettings
@@ -75,6 +76,7 @@ class StaticEngine:
         self._evaluations = Evaluations(store)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
+        self._jobs = JobReports(client, self.topics, self._me, epoch)
         self._sender = Sender(client, self.topics, self._me)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="static-engine")
         self._wake = asyncio.Event()
@@ -88,6 +90,7 @@ class StaticEngine:
         await self.client.connect(timeout=None)
         await self.client.subscribe(
             topics.tables(me),
+            topics.reports(me),
             topics.fragment("+", me),
             topics.command(me, "+"),
             topics.host_state(me),
@@ -110,9 +113,14 @@ class StaticEngine:
         self._report()
         await self._send()
         self._report()
+        self._jobs.publish(self._queries.values(), self._evaluations)
 
     def _pause(self) -> float:
-        due = min(self._poll_at - time.monotonic(), self._reporter.seconds_to_next())
+        due = min(
+            self._poll_at - time.monotonic(),
+            self._reporter.seconds_to_next(),
+            self._jobs.seconds_to_next(),
+        )
         return max(due, SHORTEST_PAUSE)
 
     async def _read_tables(self) -> None:
@@ -242,6 +250,8 @@ class StaticEngine:
                 tables = decode_json(message.payload, TableSet) if message.payload else TableSet()
                 self._watch.define(tuple(t for t in tables.tables if t.is_table))
                 self._poll_at = 0.0
+            case ["host", _me, "reports"]:
+                self._jobs.asked(message.payload)
             case ["host", _me, "state"]:
                 self._heard_own_state(message.payload)
             case ["gw", _me, "cmd", verb]:

@@ -20,6 +20,7 @@ from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.explaining import explain_running
 from federated_optimizer.coordinator.explaining_rows import Question, RowExplanations
 from federated_optimizer.coordinator.explanations import RowExplainer
+from federated_optimizer.coordinator.host_reports import HostReports
 from federated_optimizer.coordinator.leftovers import Leftovers
 from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
@@ -179,6 +180,13 @@ class Coordinator:
             self._store, self._deployment, self._membership, self._settings.bases
         )
         self._site_settings.begin(settings)
+        self._reports = HostReports(
+            self._client,
+            self._topics,
+            self._settings.host,
+            self._settings.static,
+            self.epoch,
+        )
         self._system = SystemTables(
             self._client,
             self._topics,
@@ -387,6 +395,7 @@ class Coordinator:
         self._owes_greeting = True
         self._queries.publish_all()
         self._system.resync_all()
+        self._reports.forget()
         try:
             self._announce()
         except MessagingError as error:
@@ -472,6 +481,7 @@ class Coordinator:
                 self._sites_changed()
             self._announce()
             self._system.look(self._queries.all(), self._clock())
+            self._reports.look(self._queries.all(), elapsed())
             self._queries.request_missing()
             self._repairs.look(self._queries.all(), elapsed())
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from gateway.clock import Clock
 from gateway.site.dead_letters import DeadLetters
 from gateway.site.flow_reports import FlowReports
 from gateway.site.forget_messages import forget_from
@@ -16,9 +17,11 @@ from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.observation_reader import ObservationReader, Seen
+from gateway.site.system_lane import SystemLane
 from gateway.site.traffic import Traffic
 from messaging import Message
 from stream_engine.snapshot.recorded_site import RecordedSite
+from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -38,6 +41,7 @@ class Host(Protocol):
     """What the inbox needs of the site's host."""
 
     engine: RecordedSite
+    clock: Clock
     topics: Topics
     membership: Membership
     dead_letters: DeadLetters
@@ -76,6 +80,7 @@ class SiteInbox:
         self._on_own_state = on_own_state
         self._on_own_link = on_own_link
         self._observations = ObservationReader()
+        self._system = SystemLane()
 
     def take(self, message: Message) -> None:
         """Take in one message, whatever is in it."""
@@ -114,6 +119,10 @@ class SiteInbox:
                 if query in host.engine.queries:
                     rows = len(batch.deltas) + len(batch.annotated)
                     host.traffic.received(query, sender, rows, len(payload))
+            case ["gw", other, "obs", SYS_STREAM.name] if host.lanes is not None:
+                told = self._system.events(other, payload, host.clock())
+                if told and SYS_STREAM.name in self._observations.streams():
+                    host.engine.take_in({SYS_STREAM.name: told})
             case ["gw", gateway, "obs" | "hist" as lane, stream] if host.lanes is not None:
                 events, pack = self._observations.read(gateway, stream, payload)
                 if events:

@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.senml import microseconds, row_from, rows_of
+from gateway.site.system_lane import listens
 from streamsql.algebra.operators import Scan, SourceKind, walk_plan
+from streamsql.catalog.system import SYS_STREAM, is_site_source
 from streamsql.data.events import SourceEvent
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json
@@ -39,7 +41,7 @@ class ObservationReader:
             node.source: node
             for fragment in bundle.at(site)
             for node in walk_plan(fragment.plan)
-            if isinstance(node, Scan) and node.kind != SourceKind.TABLE
+            if isinstance(node, Scan) and _is_heard(node, bundle, site)
         }
         return self.streams()
 
@@ -101,3 +103,10 @@ class ObservationReader:
         if len(seen) > REMEMBERED:
             del seen[next(iter(seen))]
         return True
+
+
+def _is_heard(scan: Scan, bundle: FragmentBundle, site: str) -> bool:
+    """Whether others send rows of a source here; what sites tell of themselves stays with them."""
+    if is_site_source(scan.source):
+        return scan.source == SYS_STREAM.name and listens(bundle, site)
+    return scan.kind != SourceKind.TABLE

@@ -321,6 +321,24 @@ class ReportRequest(msgspec.Struct, frozen=True):
             )
 
 
+SystemRow = tuple[str, str, str, str, float]
+"""Query, entity, kind, property and value of a row of `sys_stream`."""
+
+
+class SystemRows(msgspec.Struct, frozen=True):
+    """What a host that is no engine site tells in `sys_stream`, on its observation lane.
+
+    Attributes:
+        epoch: Of the host's life.
+        seq: 0, 1, 2, … in that life.
+        rows: Site is the sender; the time is that of arrival, by the clock of the base site.
+    """
+
+    epoch: int
+    seq: int
+    rows: tuple[SystemRow, ...]
+
+
 class QueryProblem(msgspec.Struct, frozen=True):
     """Why a site cannot answer its part of a query at present; its last rows stay valid meanwhile.
 

@@ -37,7 +37,9 @@ from streamsql.wire.messages import (
     DeltaBatch,
     FlowReport,
     QueryProblem,
+    ReportRequest,
     SiteState,
+    SystemRows,
     TableSet,
 )
 from streamsql.wire.partitioning import site_of
@@ -675,3 +677,32 @@ def test_a_defect_that_a_message_meets_does_not_lose_the_next_ones(tmp_path: Pat
         assert w.engine._reporter.bad_payloads == 1
 
     run(tmp_path, scenario)
+
+
+def test_jobs_are_told_only_while_somebody_asks(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world(tmp_path) as w:
+            w.tables(ROOMS)
+            w.deploy(bundle())
+            await w.until(lambda: w.rows())
+            lane = TOPICS.observation("static", "sys_stream")
+            await asyncio.sleep(0.2)
+            assert not [m for m in w.seen if m.topic == lane]
+            asked = TOPICS.reports("static")
+            w.observer.publish(asked, encode_json(ReportRequest(0.1)), retain=True)
+            await w.until(lambda: len([m for m in w.seen if m.topic == lane]) >= 2)
+            first, second = [decode_json(m.payload, SystemRows) for m in w.seen if m.topic == lane][
+                :2
+            ]
+            assert (first.epoch, first.seq, second.seq) == (7, 0, 1)
+            told = {(q, entity, kind, name): value for q, entity, kind, name, value in first.rows}
+            assert told["q1", "f1", "job", "rows"] == 3
+            assert told["q1", "f1", "job", "runs"] == 1
+            assert told["q1", "f1", "job", "last_ms"] > 0
+            w.observer.publish(asked, b"", retain=True)
+            await asyncio.sleep(0.3)
+            count = len([m for m in w.seen if m.topic == lane])
+            await asyncio.sleep(0.3)
+            assert len([m for m in w.seen if m.topic == lane]) == count
+
+    asyncio.run(scenario())

@@ -67,7 +67,13 @@ class Site:
         self.engine = RecordedSite(name, epoch)
         self.sources: tuple[str, ...] = ()
         self.host = SiteHost(
-            self.engine, self.client, self.topics, wall, grace_seconds=0.2, tick_seconds=0.005
+            self.engine,
+            self.client,
+            self.topics,
+            wall,
+            grace_seconds=0.2,
+            tick_seconds=0.005,
+            reads_observations=role == "base",
         )
         self._task: asyncio.Task[None] | None = None
 

@@ -7,6 +7,8 @@ import pytest
 
 from federated_optimizer.coordinator.model import QueryStatus
 from streamsql.errors import BindingError, UnsupportedError
+from streamsql.wire.codec import decode_json, encode_json
+from streamsql.wire.messages import ReportRequest, SystemRows
 from streamsql.wire.site_settings import SiteSettings
 
 SELECTIVITY = """
@@ -193,5 +195,37 @@ def test_settings_reach_the_site_and_outlive_coordinator_and_site(harness: Any) 
         with pytest.raises(BindingError, match="slice_ms is above 0"):
             await again.change_site("gw-1", {"slice_ms": -1})
         assert again.site_settings("gw-1") == changed
+
+    harness.run(scenario)
+
+
+def test_results_and_jobs_are_told_through_the_base_site(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        asked = federation.topics.reports("static")
+        query = await harness.start_query(coordinator, "SELECT rid FROM RoomSensor")
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"), ("r2", "open"))
+        await harness.until_rows(coordinator, query, [("r1",), ("r2",)])
+        assert not getattr(federation.broker.retained.get(asked), "payload", b"")
+        watch = await harness.start_query(
+            coordinator,
+            "SELECT site, query, property, value FROM sys_stream WHERE kind IN ('result', 'job')",
+        )
+        mine = ("coordinator", query, "rows", 2.0)
+        await harness.until(lambda: mine in coordinator.relation(watch), "the result is told")
+        await harness.until(lambda: asked in federation.broker.retained, "the engine is asked")
+        assert decode_json(federation.broker.retained[asked].payload, ReportRequest).seconds == 1.0
+        jobs = SystemRows(7, 0, ((query, "f1", "job", "last_ms", 12.5),))
+        topic = federation.topics.observation("static", "sys_stream")
+        for _ in range(2):  # the broker may deliver twice
+            federation.sites["static"].client.publish(topic, encode_json(jobs))
+        told = ("static", query, "last_ms", 12.5)
+        await harness.until(lambda: told in coordinator.relation(watch), "the job is told")
+        assert coordinator.relation(watch).count(told) == 1
+        await coordinator.stop(watch)
+        await harness.until(
+            lambda: not getattr(federation.broker.retained.get(asked), "payload", b""),
+            "the engine may be quiet",
+        )
 
     harness.run(scenario)
