@@ -25,6 +25,7 @@ from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kin
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition
+from streamsql.catalog.sampling import Sampler, sampler_of
 from streamsql.completion import complete
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
@@ -71,6 +72,7 @@ class LocalSession:
         self.catalog = Catalog(library_views())
         self.history = History()
         self.alarms = LocalAlarms()
+        self._samplers: dict[str, Sampler | None] = {}
         self._executor: Executor = executor_for(engine, sites)
 
     def close(self) -> None:
@@ -160,7 +162,7 @@ class LocalSession:
 
     def _subscribe(self, statement: Subscribe) -> Result:
         bound = bind_query(statement.inner, self.catalog)
-        key = key_positions(statement.key, bound.schema)
+        key = key_positions(statement.key, bound.schema, bound.emit)
         if not statement.snapshot:
             raise UnsupportedError(
                 "a script reads the rows there are and waits for no changes, so without SNAPSHOT "
@@ -226,6 +228,7 @@ class LocalSession:
             )
         self.catalog.drop(name)
         self.alarms.forget(found.name)
+        self._samplers.pop(found.name, None)
         self.history.forget(found.name)
         for view in library_views():
             if view.name == found.name:
@@ -235,9 +238,13 @@ class LocalSession:
     def _insert(self, statement: Insert) -> Result:
         bound = bind_insert(statement, self.catalog)
         definition = bound.definition
-        events = tuple(SourceEvent(row, self._event_time(definition, row)) for row in bound.rows)
+        given = [SourceEvent(row, self._event_time(definition, row)) for row in bound.rows]
+        sampler = self._samplers.setdefault(definition.name, sampler_of(definition))
+        events = tuple(event for event in given if sampler is None or sampler.keeps(event))
         self.history.record(definition.name, events)
-        return Result(message=f"{len(events)} inserted")
+        left_out = len(given) - len(events)
+        told = f", {left_out} left out between two samples" if left_out else ""
+        return Result(message=f"{len(events)} inserted{told}")
 
     def _event_time(self, definition: SourceDefinition, row: Row) -> int:
         if definition.time_column is None:

@@ -29,17 +29,17 @@ class Presentation:
     key: tuple[int, ...] = ()
 
 
-def presentation_of(statement: Statement, schema: Schema) -> Presentation:
+def presentation_of(statement: Statement, schema: Schema, emit: str = "relation") -> Presentation:
     """Return what a statement says about its readers.
 
     Raises:
-        BindingError: The key names no column of the answer.
+        BindingError: The key names no column of the answer, or the answer is a stream.
     """
     match statement:
         case Query(display=display) if display is not None:
             return Presentation(display=display.text)
         case Subscribe():
-            key = key_positions(statement.key, schema)
+            key = key_positions(statement.key, schema, emit)
             return Presentation("", statement.snapshot, statement.progress, key)
         case _:
             return Presentation()

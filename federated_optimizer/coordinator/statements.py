@@ -127,7 +127,7 @@ class StatementRunner:
 
     async def _start(self, statement: Statement, name: str, origin: str) -> RunningQuery:
         bound = self._planner.bind(statement)
-        presentation = presentation_of(statement, bound.schema)
+        presentation = presentation_of(statement, bound.schema, bound.emit)
         check_room_on(statement, len(self._shown_on(presentation.display)))
         self._queries.check_room()
         number = await asyncio.to_thread(self._store.next_query_number)

@@ -58,7 +58,7 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple
             return _check(inner, catalog, warnings)
         case Query() | Subscribe():
             bound = bind_query(query_of(statement), catalog)
-            presentation_of(statement, bound.schema)
+            presentation_of(statement, bound.schema, bound.emit)
             warnings.extend(bound.warnings)
             return bound.schema.names
         case ExplainWhy():

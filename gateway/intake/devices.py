@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from gateway.clock import Clock
+from gateway.intake.feeds import Feeds
 from gateway.intake.last_values import LastValues
 from gateway.intake.observations import ObservationLane
 from gateway.intake.validation import event_of
@@ -135,6 +136,7 @@ class Devices:
         self.gateway = gateway
         self.clock = clock
         self.definitions = definitions
+        self._feeds = Feeds(definitions)
         self.engine = engine
         self.lane = lane
         self.last = last
@@ -181,18 +183,18 @@ class Devices:
         batches: dict[str, list[SourceEvent]] = {}
         for reading in readings:
             try:
-                definition = self._definition(reading.source)
-                event = event_of(reading, definition, now, correction)
+                events = [
+                    (definition, event_of(taken, definition, now, correction))
+                    for definition, taken in self._feeds.of(reading)
+                ]
             except ValueError as error:
                 device.failed(f"reading of {reading.sensor or reading.source!s:.60}: {error}")
                 continue
             device.readings += 1
-            batches.setdefault(definition.name, []).append(event)
-            if not reading.delete:
-                name = reading.sensor or self.gateway
-                self.lane.add(definition.name, name, event.ts, event.row, definition.schema)
-                if reading.sensor:
-                    self.last.note(reading.sensor, event, definition)
+            for definition, event in events:
+                if self._feeds.keeps(definition, event):
+                    batches.setdefault(definition.name, []).append(event)
+                    self._tell(definition, event, reading.sensor)
         if not batches:
             return
         note = None
@@ -202,6 +204,14 @@ class Devices:
             device.memory = None
         self.engine.take_in(batches, note)
         self.on_readings()
+
+    def _tell(self, definition: SourceDefinition, event: SourceEvent, sensor: str) -> None:
+        if event.delete:
+            return
+        name = sensor or self.gateway
+        self.lane.add(definition.name, name, event.ts, event.row, definition.schema)
+        if sensor:
+            self.last.note(sensor, event, definition)
 
     def simulate(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
         """Pass a command to the simulated devices; answer whether one could follow it."""
@@ -223,12 +233,6 @@ class Devices:
     def notes(self) -> list[str]:
         """Return what wrappers have come to."""
         return [f"{device.name}: {device.note}" for device in self.all if device.note]
-
-    def _definition(self, source: object) -> SourceDefinition:
-        definition = self.definitions.get(source) if isinstance(source, str) else None
-        if definition is None:
-            raise ValueError(f"no source {source!r:.60} at this gateway")
-        return definition
 
 
 def _names(settings: Sequence[WrapperSettings]) -> list[str]:

@@ -53,8 +53,7 @@ def define(statement: Creating, catalog: Catalog) -> Definition:
     if isinstance(statement, CreateDisplay):
         return define_display(statement)
     if isinstance(statement, CreateAlarm):
-        bind_query(statement.query, catalog)
-        return define_alarm(statement)
+        return define_alarm(statement, bind_query(statement.query, catalog))
     if isinstance(statement, CreateView):
         return _view(statement, catalog)
     return _source(statement)

@@ -2,6 +2,7 @@
 
 import math
 
+from streamsql.binder.environment import BoundQuery
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition, Severity
 from streamsql.data.schema import Schema
@@ -52,12 +53,19 @@ def define_display(statement: CreateDisplay) -> DisplayDefinition:
     )
 
 
-def define_alarm(statement: CreateAlarm) -> AlarmDefinition:
-    """Check CREATE ALARM but for its query.
+def define_alarm(statement: CreateAlarm, bound: BoundQuery) -> AlarmDefinition:
+    """Check CREATE ALARM, whose query is bound already.
 
     Raises:
-        BindingError: There is no such severity.
+        BindingError: There is no such severity, or the query gives a stream.
     """
+    if bound.emit != "relation":
+        raise BindingError(
+            "an alarm lasts while its query has rows, and this query gives a stream",
+            span=statement.query.span,
+            hint="read a relation: leave ISTREAM, DSTREAM or RSTREAM out",
+            code="misplaced_emit",
+        )
     known = [str(severity) for severity in Severity]
     severity = statement.severity.strip().lower()
     if severity not in known:
@@ -96,12 +104,19 @@ def check_display(query: Query, catalog: Catalog) -> None:
     )
 
 
-def key_positions(key: tuple[Name, ...], schema: Schema) -> tuple[int, ...]:
+def key_positions(key: tuple[Name, ...], schema: Schema, emit: str = "relation") -> tuple[int, ...]:
     """Return the positions of the columns of ENVELOPE UPSERT (KEY (…)).
 
     Raises:
-        BindingError: The answer has no such column, or more than one.
+        BindingError: The answer has no such column, or more than one, or it is a stream.
     """
+    if key and emit != "relation":
+        raise BindingError(
+            "the rows of a stream are never replaced, so they have no upserts",
+            span=key[0].span,
+            hint="leave ENVELOPE out, or read a relation",
+            code="misplaced_envelope",
+        )
     positions = []
     for name in key:
         found = [p for p, column in enumerate(schema.names) if column == name.text]

@@ -4,6 +4,7 @@ What only the engine that reads them can know (whether a file is there, whether 
 wrapper) is reported by it when it tries.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Never
 
@@ -15,17 +16,21 @@ from streamsql.catalog.table_options import (
     truth_of,
 )
 from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.durations import parse_duration
 from streamsql.syntax.statements import CreateSource, Option
 
-STREAM_OPTIONS = ("wrapper", "ttl", "idle", "colocate")
+STREAM_OPTIONS = ("wrapper", "topic", "sample", "ttl", "idle", "colocate")
 """Options of sources and link sources."""
 
+_TOPIC = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MISSED = {
     "ttl": ("rows of a table do not expire", "leave ttl out, or use SOURCE"),
     "idle": ("a table has no readings to wait for", "leave idle out, or use SOURCE"),
+    "topic": ("wrappers feed sources, and this is a table", "leave topic out, or use SOURCE"),
+    "sample": ("a table has no readings to choose from", "refresh = '10 min', or use SOURCE"),
     "wrapper": ("wrappers feed sources, and this is a table", "CREATE SOURCE, or source = 'csv'"),
     "colocate": ("a table is in one place", "leave colocate out"),
 }
@@ -104,13 +109,23 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
                     )
             case "colocate":
                 _check_columns(option, schema)
+            case "sample":
+                _duration(option)
+                _check_devices(option, statement, schema)
+            case "topic":
+                if _TOPIC.fullmatch(option.value.strip()) is None:
+                    _refuse(
+                        option,
+                        f"topic {option.value!r:.40} is no name of a stream",
+                        "topic = 'seat': the name under which a wrapper gives its readings",
+                    )
             case "wrapper":
                 _check_value(option, {"wrapper": _not_empty}, "wrapper = 'motes'")
             case name if any(name in names for names in TABLE_OPTIONS.values()):
                 _refuse(
                     option,
                     f"{name} says where a table's rows are, and this is a source",
-                    "CREATE TABLE for stored data; sources have wrapper, ttl and colocate",
+                    "CREATE TABLE for stored data; sources have wrapper, topic, sample and ttl",
                 )
             case name:
                 _refuse(
@@ -129,6 +144,18 @@ def _duration(option: Option) -> int:
     if micros <= 0:
         _refuse(option, f"{option.name} must be longer than nothing", f"{option.name} = '90 s'")
     return micros
+
+
+def _check_devices(option: Option, statement: CreateSource, schema: Schema) -> None:
+    """Check that something tells the devices of a sampled source apart."""
+    has_key = bool(statement.key) or statement.kind == "link"
+    has_key = has_key or any(column.primary_key for column in statement.columns)
+    if not has_key and DataType.TEXT not in schema.dtypes:
+        _refuse(
+            option,
+            "sample keeps one reading per device, and no column here names a device",
+            "add KEY (column), or a TEXT column",
+        )
 
 
 def _check_columns(option: Option, schema: Schema) -> None:

@@ -130,7 +130,7 @@ WRONG_OPTIONS = [
     ("SOURCE s (a TEXT, rid TEXT) WITH (colocate = 'a, rd')", 35, "names 'rd'", "rid?"),
     ("SOURCE s (a TEXT) WITH (colocate = '')", 25, "names ''", "columns: a"),
     ("SOURCE s (a TEXT) WITH (path = 'a.csv')", 25, "path says where a table's", "CREATE TABLE"),
-    ("LINK SOURCE l (a TEXT, b TEXT) WITH (sample = '5 s')", 38, "no option 'sample'", "known:"),
+    ("LINK SOURCE l (a TEXT, b TEXT) WITH (smple = '5 s')", 38, "no option 'smple'", "known:"),
     ("TABLE t (a TEXT) WITH (wrapper = 'motes')", 24, "wrappers feed sources", "CREATE SOURCE"),
     ("TABLE t (a TEXT) WITH (colocate = 'a')", 24, "in one place", "leave colocate out"),
     ("TABLE t (a TEXT) WITH (refresh = '1 s')", 24, "refresh without source", "source = "),

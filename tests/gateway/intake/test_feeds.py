@@ -1,0 +1,47 @@
+"""Readings reach the sources that name their topic, each with its columns, as often as it says."""
+
+import pytest
+
+from gateway.intake.feeds import Feeds
+from gateway.wrappers.wrapper import Reading
+from streamsql.algebra.operators import SourceKind
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.events import SourceEvent
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+
+SEAT = Schema.of(("mid", DataType.TEXT), ("weight", DataType.DOUBLE))
+MID = Schema.of(("mid", DataType.TEXT))
+
+
+def defined(name: str, schema: Schema = SEAT, **options: str) -> SourceDefinition:
+    return SourceDefinition(
+        name, SourceKind.STREAM, schema, key=(0,), options=tuple(options.items())
+    )
+
+
+def test_topics_and_names() -> None:
+    sources = [
+        defined("seatsensor"),
+        defined("heavy", topic="SeatSensor"),
+        defined("seen", MID, topic="seatsensor"),
+        defined("other", topic="lamp"),
+    ]
+    feeds = Feeds({source.name: source for source in sources})
+    reading = Reading("seatsensor", {"mid": "m1", "weight": 2.0}, 5)
+    fed = {source.name: dict(taken.values) for source, taken in feeds.of(reading)}
+    assert fed == {
+        "seatsensor": {"mid": "m1", "weight": 2.0},
+        "heavy": {"mid": "m1", "weight": 2.0},
+        "seen": {"mid": "m1"},
+    }
+    with pytest.raises(ValueError, match="no source 'other'"):
+        list(feeds.of(Reading("other", {"mid": "m1"})))
+
+
+def test_samples() -> None:
+    often, seldom = defined("often"), defined("seldom", topic="often", sample="5 s")
+    feeds = Feeds({"often": often, "seldom": seldom})
+    events = [SourceEvent(("m1", 1.0), second * 1_000_000) for second in range(11)]
+    assert sum(feeds.keeps(often, event) for event in events) == 11
+    assert [e.ts // 1_000_000 for e in events if feeds.keeps(seldom, e)] == [0, 5, 10]
