@@ -8,6 +8,7 @@ from deploy.session.descriptions import described, explained, listed, views_read
 from deploy.session.engines import Executor, executor_for
 from deploy.session.explaining import answered
 from deploy.session.history import History
+from deploy.session.refusals import refuse_system_sources
 from deploy.session.result import Result
 from streamsql.algebra.row_order import in_order
 from streamsql.algebra.scalar import compile_predicate
@@ -153,6 +154,7 @@ class LocalSession:
         return [found.label for found in complete(text, place, relations, functions, displays)]
 
     def _select(self, bound: BoundQuery) -> Result:
+        refuse_system_sources(bound.plan)
         relation = self._executor.answer(bound, self.history, self.catalog)
         return Result(
             schema=bound.schema,

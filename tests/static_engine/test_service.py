@@ -684,7 +684,7 @@ def test_jobs_are_told_only_while_somebody_asks(tmp_path: Path) -> None:
         async with world(tmp_path) as w:
             w.tables(ROOMS)
             w.deploy(bundle())
-            await w.until(lambda: w.rows())
+            await w.until(w.rows)
             lane = TOPICS.observation("static", "sys_stream")
             await asyncio.sleep(0.2)
             assert not [m for m in w.seen if m.topic == lane]

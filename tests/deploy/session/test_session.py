@@ -265,3 +265,12 @@ def test_explain_names_what_keeps_a_recursion_and_refuses_what_cannot() -> None:
         forced = f"{PAIRS} WITH (strategy = 'kernel')"
         for statement in (forced, f"EXPLAIN (TYPE FEDERATED) {forced}"):
             assert "reads the relation more than once" in refusal(session, statement)
+
+
+@pytest.mark.parametrize("name", ["sys_stream", "sys_operators", "sys_queries"])
+def test_what_only_a_federation_tells_is_refused_with_the_reason(
+    session: LocalSession, name: str
+) -> None:
+    assert "keeps none running" in refusal(session, f"SELECT * FROM {name}")
+    assert last(session, f"EXPLAIN SELECT * FROM {name}").text
+    assert "is a system source" in refusal(session, f"DELETE FROM {name}")
