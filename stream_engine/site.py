@@ -17,16 +17,13 @@ from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.sharing.synopses import Synopses
-from stream_engine.state.event_log import as_events, source_relation
-from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
-from stream_engine.state.watermark import HERE, Judged, Watermark
-from streamsql.algebra.operators import Scan, ScanPart
+from stream_engine.site_sources import SiteSources
+from stream_engine.state.watermark import HERE
+from streamsql.algebra.operators import Scan
 from streamsql.catalog.system import is_site_source
-from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import (
-    DeploymentError,
     FederationError,
     InternalError,
     RecursionInterruptedError,
@@ -38,9 +35,6 @@ from streamsql.wire.site_settings import SiteSettings
 
 MAX_REMEMBERED = 1_000
 """Stopped recursive queries whose lives are remembered."""
-
-MAX_PENDING_EVENTS = 1_000_000
-"""Events that may wait for a step; more means that nobody steps the site."""
 
 _STOPPING = (
     FederationError,
@@ -122,11 +116,7 @@ class SiteEngine:
         self.site = site
         self.epoch = epoch
         self._now = 0
-        self._declared: dict[str, Scan] = {}
-        self._relations: dict[str, dict[Scan, SourceRelation]] = {}
-        self._watermarks: dict[str, dict[int | None, Watermark]] = {}
-        self._events: dict[str, list[tuple[str, list[SourceEvent]]]] = {}
-        self._pending_events = 0
+        self._sources = SiteSources(site)
         self._queries: dict[str, InstalledQuery] = {}
         self._failed: dict[str, FragmentBundle] = {}
         self._lives: dict[str, tuple[int, int]] = {}
@@ -135,7 +125,6 @@ class SiteEngine:
         self._forgets: list[Forget] = []
         self._floor = 0
         self._steps = 0
-        self._taken: dict[str, int] = {}
         self._report = Report()
         self._told: frozenset[str] = frozenset()
 
@@ -144,8 +133,7 @@ class SiteEngine:
 
         Another definition of the same source replaces the first; it starts empty.
         """
-        self._declared[scan.source] = scan
-        self._relation(scan)
+        self._sources.declare(scan, self._now)
         self._drop_unused()
 
     def install(self, bundle: FragmentBundle) -> None:
@@ -174,13 +162,13 @@ class SiteEngine:
         )
         self._interrupted.discard(bundle.query)
         for scan in query.scans:
-            self._check_columns(scan)
+            self._sources.check_columns(scan)
         self._forget(bundle.query)
         if bundle.at(self.site):
             self._queries[bundle.query] = query
             self._newcomers.append(bundle.query)
             for scan in query.scans:
-                self._relation(scan)
+                self._sources.relation(scan, self._now)
             for sender in query.senders:
                 self._resyncs[(bundle.query, sender)] = None
         self._drop_unused()  # last: a source that only the old version read keeps its rows
@@ -212,30 +200,7 @@ class SiteEngine:
             DeploymentError: The source is unknown here, a row has the wrong width, or too many
                 events wait for a step.
         """
-        relations = self._relations.get(source)
-        if relations is None:
-            raise DeploymentError(
-                f"source {source!r} is not declared at site {self.site}",
-                hint="declare it, or install a query that reads it, before sending readings",
-            )
-        width = len(next(iter(relations)).columns)
-        for event in events:
-            if len(event.row) != width:
-                raise DeploymentError(
-                    f"source {source}: a row has {len(event.row)} columns instead of {width}"
-                )
-        if self._pending_events + len(events) > MAX_PENDING_EVENTS:
-            raise DeploymentError(
-                f"{self._pending_events} events wait for a step of site {self.site}",
-                hint="step the site more often, or send it fewer readings",
-            )
-        self._pending_events += len(events)
-        self._taken[source] = self._taken.get(source, 0) + len(events)
-        runs = self._events.setdefault(source, [])
-        if runs and runs[-1][0] == origin:
-            runs[-1][1].extend(events)
-        else:
-            runs.append((origin, list(events)))
+        self._sources.ingest(source, events, origin)
 
     def receive(self, query: str, sender: str, batch: DeltaBatch) -> None:
         """Take in a batch from another site; it is worked on in the next step.
@@ -369,7 +334,7 @@ class SiteEngine:
         result = StepResult()
         if self._newcomers:
             self._share_newcomers()
-        sources = self._advance_sources(now)
+        sources = self._sources.advance(now)
         if self._work.is_straight:
             self._run_through(list(self._queries), sources, now, result)
         else:
@@ -478,8 +443,7 @@ class SiteEngine:
     def next_change(self) -> int | None:
         """Return when time alone changes something: the earliest expiry or window boundary."""
         times = [query.next_wakeup() for query in self._queries.values()]
-        for relations in self._relations.values():
-            times.extend(relation.next_expiry() for relation in relations.values())
+        times.append(self._sources.next_expiry())
         return min((time for time in times if time is not None), default=None)
 
     def source_rows(self, source: str) -> list[Row]:
@@ -487,10 +451,7 @@ class SiteEngine:
 
         A log (a bag without ttl) keeps none.
         """
-        scan = self._declared.get(source)
-        if scan is None:
-            return []
-        return list(expand(without_times(self._relations[source][scan].snapshot())))
+        return self._sources.rows(source)
 
     def flow(self, query: str) -> FlowReport | None:
         """Return the counts of a query's channels, or None if it does not run here."""
@@ -528,10 +489,10 @@ class SiteEngine:
         return SiteParts(
             site=self.site,
             queries=self._queries,
-            relations=self._relations,
-            watermarks=self._watermarks,
-            events=self._taken,
-            waiting=self._pending_events,
+            relations=self._sources.relations,
+            watermarks=self._sources.watermarks,
+            events=self._sources.taken,
+            waiting=self._sources.pending,
             steps=self._steps,
             settings=self.settings,
             meter=self.queues,
@@ -542,39 +503,6 @@ class SiteEngine:
     def queries(self) -> dict[str, int]:
         """Running queries with their versions."""
         return {name: query.bundle.version for name, query in self._queries.items()}
-
-    def _advance_sources(self, now: int) -> SourceChanges:
-        """Apply the waiting events and the passage of time to every source."""
-        deltas: dict[Scan, TimedDelta] = {}
-        oldest: dict[Scan, int] = {}
-        for source, relations in self._relations.items():
-            runs = self._events.get(source, ())
-            judged: dict[int | None, Judged] = {}
-            for scan, relation in relations.items():
-                expiry = now if relation.follows_clock else relation.next_expiry()
-                if not runs and (expiry is None or expiry > now):
-                    continue
-                if not judged:
-                    marks = self._watermarks[source]
-                    judged = {late: mark.judge(runs) for late, mark in marks.items()}
-                delta = relation.take(judged[scan.lateness], self.site, now)
-                if delta:
-                    deltas[scan] = delta
-                    if runs:
-                        oldest[scan] = min([event.ts for _, events in runs for event in events])
-        self._events = {}
-        self._pending_events = 0
-
-        def current(scan: Scan) -> TimedDelta:
-            relations = self._relations[scan.source]
-            if scan.part == ScanPart.EVENTS:
-                declared = relations.get(self._declared.get(scan.source, scan))
-                if declared is not None and not declared.is_log:
-                    return as_events(declared.snapshot())
-            relation = relations[scan]
-            return deltas.get(scan, {}) if relation.is_log else relation.snapshot()
-
-        return SourceChanges(deltas, oldest, current)
 
     def _fail(self, name: str, error: FederationError, result: StepResult) -> None:
         """Stop a query here; its version stays known, so that it is not started again."""
@@ -612,30 +540,9 @@ class SiteEngine:
         version, life = self._lives.get(bundle.query, (0, 0))
         return life if version == bundle.version else 0
 
-    def _check_columns(self, scan: Scan) -> None:
-        declared = self._declared.get(scan.source)
-        if declared is None:
-            return
-        here, read = ([f.dtype for f in s.columns.fields] for s in (declared, scan))
-        if here != read:
-            raise DeploymentError(
-                f"a query reads {scan.source}{scan.columns}, but site {self.site} has "
-                f"{scan.source}{declared.columns}",
-                hint="declare the source in the catalog as it is declared at its gateways",
-            )
-
-    def _relation(self, scan: Scan) -> SourceRelation:
-        relations = self._relations.setdefault(scan.source, {})
-        if scan not in relations:
-            relation = relations[scan] = source_relation(scan)
-            marks = self._watermarks.setdefault(scan.source, {})
-            mark = marks.setdefault(scan.lateness, Watermark(scan.lateness))
-            relation.take(mark.so_far(), self.site, self._now)  # the progress so far
-        return relations[scan]
-
     def _drop_unused(self) -> None:
         """Forget the relations that are neither declared nor read."""
-        used = set(self._declared.values())
+        used: set[Scan] = set()
         told: set[str] = set()
         for query in self._queries.values():
             used.update(query.scans)
@@ -643,10 +550,4 @@ class SiteEngine:
         self._told = frozenset(told)
         if not told:
             self._report = Report()
-        for source in list(self._relations):
-            kept = {scan: r for scan, r in self._relations[source].items() if scan in used}
-            if kept:
-                self._relations[source] = kept
-            else:
-                del self._relations[source], self._watermarks[source]
-                self._taken.pop(source, None)
+        self._sources.keep(used)

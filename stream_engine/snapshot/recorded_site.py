@@ -202,7 +202,7 @@ class RecordedSite(SiteEngine):
         """Work on what came in; see `SiteEngine.step`."""
         wakeup = self.next_change()
         due = wakeup is not None and wakeup <= now
-        if self._pending_events or due or now - self._recorded_at >= RECORD_TIME:
+        if self._sources.pending or due or now - self._recorded_at >= RECORD_TIME:
             self._recorded_at = now
             self._say(Stepped(now))
         self._stepping = True
@@ -229,7 +229,7 @@ class RecordedSite(SiteEngine):
     @property
     def is_at_rest(self) -> bool:
         """Whether everything that came in has been worked on, or waits between operators."""
-        busy = self._stepping or self._pending_events
+        busy = self._stepping or self._sources.pending
         return not busy and all(query.is_at_rest for query in self._queries.values())
 
     def with_history(self) -> list[str]:
@@ -263,12 +263,14 @@ class RecordedSite(SiteEngine):
         """
         if not self.is_at_rest:
             raise InternalError("a snapshot is taken between two steps, of a site at rest")
-        scans = [scan for relations in self._relations.values() for scan in relations]
+        scans = [scan for relations in self._sources.relations.values() for scan in relations]
         sources = {
-            "rows": [_saved(SourceRelation(s), self._relations[s.source][s]) for s in scans],
+            "rows": [
+                _saved(SourceRelation(s), self._sources.relations[s.source][s]) for s in scans
+            ],
             "marks": [
                 (source, lateness, _saved(Watermark(lateness), mark))
-                for source, marks in self._watermarks.items()
+                for source, marks in self._sources.watermarks.items()
                 for lateness, mark in marks.items()
             ],
         }
@@ -373,11 +375,11 @@ class RecordedSite(SiteEngine):
     def _restore_sources(self, scans: tuple[Scan, ...], sources: dict[str, Any]) -> None:
         """Fill the relations that are declared or read here; what others held is of no use."""
         for scan, saved in zip(scans, sources["rows"], strict=True):
-            relation = self._relations.get(scan.source, {}).get(scan)
+            relation = self._sources.relations.get(scan.source, {}).get(scan)
             if relation is not None:
                 _fill(relation, SourceRelation(scan), saved)
         for source, lateness, saved in sources["marks"]:
-            mark = self._watermarks.get(source, {}).get(lateness)
+            mark = self._sources.watermarks.get(source, {}).get(lateness)
             if mark is not None:
                 _fill(mark, Watermark(lateness), saved)
 

@@ -1,0 +1,165 @@
+"""The sources of a site: their rows, their watermarks, and the events that wait for a step."""
+
+from collections.abc import Iterable, Sequence
+
+from stream_engine.installed_query import SourceChanges
+from stream_engine.state.event_log import as_events, source_relation
+from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
+from stream_engine.state.watermark import Judged, Watermark
+from streamsql.algebra.operators import Scan, ScanPart
+from streamsql.data.delta import expand
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.errors import DeploymentError
+
+MAX_PENDING_EVENTS = 1_000_000
+"""Events that may wait for a step; more means that nobody steps the site."""
+
+
+class SiteSources:
+    """What a site keeps of the sources that are declared there or read by a query.
+
+    Attributes:
+        declared: Sources that are kept whether a query reads them or not, by name.
+        relations: Their rows, by name and scan.
+        watermarks: By name and lateness.
+        taken: Events that have come in, by name.
+        pending: Events that wait for a step.
+    """
+
+    def __init__(self, site: str) -> None:
+        self.declared: dict[str, Scan] = {}
+        self.relations: dict[str, dict[Scan, SourceRelation]] = {}
+        self.watermarks: dict[str, dict[int | None, Watermark]] = {}
+        self.taken: dict[str, int] = {}
+        self.pending = 0
+        self._events: dict[str, list[tuple[str, list[SourceEvent]]]] = {}
+        self._site = site
+
+    def declare(self, scan: Scan, now: int) -> None:
+        """Keep a source's rows from now on; the last definition of a source counts."""
+        self.declared[scan.source] = scan
+        self.relation(scan, now)
+
+    def check_columns(self, scan: Scan) -> None:
+        """Refuse a source with other columns than it was declared with.
+
+        Raises:
+            DeploymentError: It has.
+        """
+        declared = self.declared.get(scan.source)
+        if declared is None:
+            return
+        here, read = ([f.dtype for f in s.columns.fields] for s in (declared, scan))
+        if here != read:
+            raise DeploymentError(
+                f"a query reads {scan.source}{scan.columns}, but site {self._site} has "
+                f"{scan.source}{declared.columns}",
+                hint="declare the source in the catalog as it is declared at its gateways",
+            )
+
+    def relation(self, scan: Scan, now: int) -> SourceRelation:
+        """Return the rows of a scan, from now on if they were not kept so far."""
+        relations = self.relations.setdefault(scan.source, {})
+        if scan not in relations:
+            relation = relations[scan] = source_relation(scan)
+            marks = self.watermarks.setdefault(scan.source, {})
+            mark = marks.setdefault(scan.lateness, Watermark(scan.lateness))
+            relation.take(mark.so_far(), self._site, now)  # the progress so far
+        return relations[scan]
+
+    def ingest(self, source: str, events: Sequence[SourceEvent], origin: str) -> None:
+        """Let events wait for the next step; see `SiteEngine.ingest`.
+
+        Raises:
+            DeploymentError: The source is unknown here, a row has the wrong width, or too many
+                events wait for a step.
+        """
+        relations = self.relations.get(source)
+        if relations is None:
+            raise DeploymentError(
+                f"source {source!r} is not declared at site {self._site}",
+                hint="declare it, or install a query that reads it, before sending readings",
+            )
+        width = len(next(iter(relations)).columns)
+        for event in events:
+            if len(event.row) != width:
+                raise DeploymentError(
+                    f"source {source}: a row has {len(event.row)} columns instead of {width}"
+                )
+        if self.pending + len(events) > MAX_PENDING_EVENTS:
+            raise DeploymentError(
+                f"{self.pending} events wait for a step of site {self._site}",
+                hint="step the site more often, or send it fewer readings",
+            )
+        self.pending += len(events)
+        self.taken[source] = self.taken.get(source, 0) + len(events)
+        runs = self._events.setdefault(source, [])
+        if runs and runs[-1][0] == origin:
+            runs[-1][1].extend(events)
+        else:
+            runs.append((origin, list(events)))
+
+    def advance(self, now: int) -> SourceChanges:
+        """Apply the waiting events and the passage of time to every source.
+
+        Args:
+            now: Microseconds since 1970 UTC.
+        """
+        deltas: dict[Scan, TimedDelta] = {}
+        oldest: dict[Scan, int] = {}
+        for source, relations in self.relations.items():
+            runs = self._events.get(source, ())
+            judged: dict[int | None, Judged] = {}
+            for scan, relation in relations.items():
+                expiry = now if relation.follows_clock else relation.next_expiry()
+                if not runs and (expiry is None or expiry > now):
+                    continue
+                if not judged:
+                    marks = self.watermarks[source]
+                    judged = {late: mark.judge(runs) for late, mark in marks.items()}
+                delta = relation.take(judged[scan.lateness], self._site, now)
+                if delta:
+                    deltas[scan] = delta
+                    if runs:
+                        oldest[scan] = min([event.ts for _, events in runs for event in events])
+        self._events = {}
+        self.pending = 0
+
+        def current(scan: Scan) -> TimedDelta:
+            relations = self.relations[scan.source]
+            if scan.part == ScanPart.EVENTS:
+                declared = relations.get(self.declared.get(scan.source, scan))
+                if declared is not None and not declared.is_log:
+                    return as_events(declared.snapshot())
+            relation = relations[scan]
+            return deltas.get(scan, {}) if relation.is_log else relation.snapshot()
+
+        return SourceChanges(deltas, oldest, current)
+
+    def next_expiry(self) -> int | None:
+        """Return when the first row's time is over, or None."""
+        times = [
+            relation.next_expiry()
+            for relations in self.relations.values()
+            for relation in relations.values()
+        ]
+        return min((time for time in times if time is not None), default=None)
+
+    def rows(self, source: str) -> list[Row]:
+        """Return the current rows of a declared source as of the last step."""
+        scan = self.declared.get(source)
+        if scan is None:
+            return []
+        return list(expand(without_times(self.relations[source][scan].snapshot())))
+
+    def keep(self, read: Iterable[Scan]) -> None:
+        """Forget the relations that are neither declared nor read."""
+        used = {*self.declared.values(), *read}
+        for source in list(self.relations):
+            kept = {scan: r for scan, r in self.relations[source].items() if scan in used}
+            if kept:
+                self.relations[source] = kept
+            else:
+                del self.relations[source], self.watermarks[source]
+                self.taken.pop(source, None)
