@@ -85,6 +85,11 @@ class IndexStub(Stub):
 
     store: IndexStore
 
+    def __init__(self, store: IndexStore, lag: Changes | None = None) -> None:
+        super().__init__(store, lag)
+        self._patched: dict[Any, Bucket | None] = {}
+        self._patched_at: tuple[int, int] | None = None
+
     @property
     def key_of(self) -> Callable[[Row], Any]:
         """The function from row to key."""
@@ -114,19 +119,27 @@ class IndexStub(Stub):
         """
         store = self.store
         find = store.head.buckets.get
-        if self.position == store.end:
-            if self.lag is None:
-                return find, {}
-        elif self.lag is None and (patched := store.patches.get(self.position)) is not None:
-            return find, patched
-        patched = {}
+        if self.position == store.end and self.lag is None:
+            return find, {}
+        if self.lag is None and (known := store.patches.get(self.position)) is not None:
+            return find, known
+        if self._patched_at == (self.position, store.end):
+            return find, self._patched
+        patched: dict[Any, Bucket | None] = {}
         for part in self.behind():
             for key, change in part.by_key.items():
                 old = patched[key] if key in patched else find(key)
                 patched[key] = _without(old, change)
         if self.lag is None:
             store.patches[self.position] = patched
+        else:
+            self._patched, self._patched_at = patched, (self.position, store.end)
         return find, patched
+
+    def shift(self, items: Iterable[Item], sign: int) -> None:
+        """Add to its lag."""
+        self._patched_at = None
+        super().shift(items, sign)
 
     def rows(self, key: Any) -> Iterable[tuple[Row, int]]:
         """Return the rows of a key with their weights."""
