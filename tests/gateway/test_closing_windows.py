@@ -1,0 +1,185 @@
+"""EMIT ON WINDOW CLOSE over gateway and base processes, the base killed before it has saved."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.broker.testing import BrokerProcess
+from gateway.settings import ClockSettings, GatewaySettings, SnapshotSettings, WrapperSettings
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    AggregateFunction,
+    HopWindow,
+    OnClose,
+    RemoteSource,
+    Scan,
+    ScanPart,
+    SourceKind,
+)
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from tests.gateway.processes import TOPICS, GatewayProcess, Listener, base
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(280)]
+
+SECOND = 1_000_000
+ORIGIN = 1_000 * SECOND
+PER_SECOND = 20
+IDLE_SECONDS = 5
+COLUMNS = Schema.of(("lane", DataType.TEXT), ("ts", DataType.TIMESTAMP))
+CARS = SourceDefinition("cars", SourceKind.STREAM, COLUMNS, time_column=1)
+GATEWAYS = ("gw-1", "gw-2")
+KILLS = 3
+
+
+def part(what: ScanPart) -> Scan:
+    idle = IDLE_SECONDS * SECOND if what == ScanPart.PROGRESS else None
+    return Scan("cars", SourceKind.STREAM, COLUMNS, (), 1, idle, 0, what)
+
+
+def counted() -> FragmentBundle:
+    """Return the number of cars of every second at both gateways."""
+    windows, progress = HopWindow(part(ScanPart.ROWS), 1, SECOND, SECOND), part(ScanPart.PROGRESS)
+    count = AggregateCall(AggregateFunction.COUNT_ALL, (), "n")
+    groups = Aggregate(RemoteSource("f0", windows.schema), (3,), (count,))
+    top = OnClose(groups, RemoteSource("f1", progress.schema), 0)
+    return FragmentBundle(
+        "q1",
+        1,
+        (
+            Fragment("f0", Engine.GATEWAY, windows, GATEWAYS, "f2", ("base",)),
+            Fragment("f1", Engine.GATEWAY, progress, GATEWAYS, "f2", ("base",)),
+            Fragment("f2", Engine.BASE, top, ("base",)),
+        ),
+        top.schema,
+    )
+
+
+class Street:
+    """Two gateways that replay cars, a base, and a reader of the seconds that are over."""
+
+    def __init__(self, folder: Path, broker: BrokerProcess, snapshot_seconds: float) -> None:
+        self.reader = Listener(broker.url)
+        self.reader.out = ReceivingChannel(version=1, streams=counted().streams)
+        settings = msgspec.structs.replace(
+            base(folder, broker.url), snapshots=SnapshotSettings(seconds=snapshot_seconds)
+        )
+        self.base = GatewayProcess(folder, settings)
+        self.gateways = [
+            GatewayProcess(folder, self._gateway(folder, broker, name)) for name in GATEWAYS
+        ]
+
+    @staticmethod
+    def _gateway(folder: Path, broker: BrokerProcess, name: str) -> GatewaySettings:
+        recording = folder / f"{name}.csv"
+        lines = [f"{ORIGIN // SECOND + n / PER_SECOND:.3f},lane" for n in range(60 * PER_SECOND)]
+        recording.write_text("ts,lane\n" + "\n".join(lines) + "\n")
+        options = {"file": str(recording), "format": "csv", "source": "cars"}
+        return GatewaySettings(
+            "demo",
+            name,
+            broker.url,
+            str(folder / name),
+            sources=(CARS,),
+            wrappers=(WrapperSettings("replay", options),),
+            clock=ClockSettings(1.0, origin_wall=time.time_ns() // 1000, origin=ORIGIN),
+            keepalive=2,
+        )
+
+    def seconds(self) -> dict[int, int]:
+        """Return how many cars each second that is over has had."""
+        return {int(str(end)) // SECOND: int(str(n)) for end, n in self.reader.rows()}
+
+    async def more(self, count: int) -> None:
+        """Wait until more seconds are over."""
+        enough = len(self.seconds()) + count
+        await self.reader.until(lambda: len(self.seconds()) >= enough, f"{count} seconds are over")
+
+
+def run(
+    broker: BrokerProcess,
+    folder: Path,
+    scenario: Callable[[Street], Coroutine[Any, Any, None]],
+    *,
+    snapshot_seconds: float,
+) -> None:
+    async def whole() -> None:
+        street = Street(folder, broker, snapshot_seconds)
+        processes = [street.base, *street.gateways]
+        await street.reader.start()
+        bundle = encode_packed(counted())
+        for site in (*GATEWAYS, "base"):
+            street.reader.client.publish(TOPICS.fragment("q1", site), bundle, retain=True)
+        try:
+            async with asyncio.timeout(250):
+                await scenario(street)
+        finally:
+            print("".join(p.log() for p in processes if p.process))  # noqa: T201 - when it fails
+            await street.reader.client.close()
+            for process in processes:
+                if process.process is not None:
+                    process.stop()
+
+    asyncio.run(whole())
+
+
+def every_second_is_whole(street: Street) -> None:
+    """Check that no second was given with the cars of one gateway, nor corrected, at any time.
+
+    The first ones are short: logs tell nobody what was, and the gateways begin one after another.
+    """
+    seconds = street.seconds()
+    for rows in street.reader.versions:
+        assert all(seconds[int(str(end)) // SECOND] == n for end, n in rows), (rows, seconds)
+    ends = sorted(seconds)
+    assert ends == list(range(ends[0], ends[-1] + 1))
+    whole = [end for end in ends if seconds[end] == 2 * PER_SECOND]
+    assert whole == ends[-len(whole) :], seconds
+    assert len(whole) >= KILLS * 2
+
+
+@pytest.mark.parametrize("snapshot_seconds", [3_600.0, 0.3], ids=["nothing saved", "saved"])
+def test_a_base_that_is_killed_closes_no_window_with_the_first_gateway_it_hears(
+    embedded_broker: BrokerProcess, tmp_path: Path, snapshot_seconds: float
+) -> None:
+    async def scenario(street: Street) -> None:
+        for process in (street.base, *street.gateways):
+            process.start()
+        await street.reader.until(
+            lambda: 2 * PER_SECOND in street.seconds().values(), "both gateways are there"
+        )
+        for _kill in range(KILLS):
+            await street.more(2)
+            street.base.kill()
+            street.base.start()
+        await street.more(3)
+        every_second_is_whole(street)
+        assert "Traceback" not in street.base.log()
+
+    run(embedded_broker, tmp_path, scenario, snapshot_seconds=snapshot_seconds)
+
+
+def test_a_gateway_that_never_comes_is_waited_for_no_longer_than_it_may_be_idle(
+    embedded_broker: BrokerProcess, tmp_path: Path
+) -> None:
+    async def scenario(street: Street) -> None:
+        street.base.start()
+        street.gateways[0].start()
+        began = time.monotonic()
+        await street.more(3)
+        assert time.monotonic() - began >= IDLE_SECONDS - 1
+        first, *others = [n for _end, n in sorted(street.seconds().items())]
+        assert first <= PER_SECOND
+        assert set(others) == {PER_SECOND}
+
+    run(embedded_broker, tmp_path, scenario, snapshot_seconds=3_600.0)
