@@ -22,11 +22,16 @@ from streamsql.algebra.operators import (
     Scan,
     ScanPart,
     SourceKind,
+    walk_plan,
 )
+from streamsql.binder import bind_query, define
+from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.syntax import parse_script
+from streamsql.syntax.statements import CreateSource, Query
 from streamsql.wire.channels import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch
@@ -272,3 +277,36 @@ def test_round_robin_lets_each_query_have_its_turn(site: SiteEngine) -> None:
     site.ingest("keyed", [one(1)])
     assert len(results(site, SECOND)) == 1
     assert site.queues.batches == 1
+
+
+PATHS = """CREATE LINK SOURCE hop (src INTEGER, dst INTEGER);
+WITH RECURSIVE paths (src, dst) AS (
+  SELECT src, dst FROM hop
+  UNION
+  SELECT p.src, h.dst FROM paths p JOIN hop h ON h.src = p.dst)
+SELECT src, dst FROM paths"""
+
+
+@pytest.mark.parametrize("scheduler", SchedulerKind)
+def test_a_recursion_runs_through_while_other_queries_wait(scheduler: SchedulerKind) -> None:
+    catalog = Catalog()
+    create, query = parse_script(PATHS)
+    assert isinstance(create, CreateSource)
+    assert isinstance(query, Query)
+    catalog.define(define(create, catalog))
+    plan = bind_query(query, catalog).plan
+    hop = next(node for node in walk_plan(plan) if isinstance(node, Scan))
+    site = SiteEngine("here", 1)
+    site.declare(KEYED)
+    installed(site, several(), "waiting")
+    installed(site, plan)
+    site.step(0)
+    site.configure(SiteSettings(scheduler=scheduler, slice_ms=1.0))
+    site.ingest("keyed", [one(1)])
+    site.ingest(hop.source, [SourceEvent((n, n + 1), SECOND) for n in range(3)])
+    given = results(site, SECOND)
+    assert sum(len(batch.deltas) for batch in given) == 6
+    assert site.queues.batches == 1
+    flow = site.flow("q")
+    assert flow is not None
+    assert not flow.busy
