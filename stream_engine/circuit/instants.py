@@ -9,8 +9,10 @@ from streamsql.algebra.operators import SourceKind, StreamKind, ToStream
 from streamsql.data.delta import Delta, accumulate, sort_key
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
-from streamsql.errors import InternalError
+from streamsql.errors import DeploymentError, InternalError
 
+MAX_WAITING = 1_000_000
+"""Events that may wait for their instant to end; more means that some site does not go on."""
 _Feed = tuple[int, Row]
 """The number of a scan and a row of its events."""
 
@@ -102,6 +104,7 @@ class InstantsOperator:
         self._heard = [False for _ in plan.progress]
         self._over: int | None = None
         self._begun = False
+        self._count = 0
         self._held = False
         self._wait: int | None = None
         self.held_until: int | None = None
@@ -115,6 +118,9 @@ class InstantsOperator:
         """Take events, a table's change, or the sites' progress; return what has become final.
 
         In a step events and tables have to come before the progress that ends their instants.
+
+        Raises:
+            DeploymentError: Too many events wait for the watermark of some site.
         """
         scans = len(self._scans)
         if port >= scans:
@@ -173,6 +179,14 @@ class InstantsOperator:
 
     def _wait_for(self, port: int, delta: Delta) -> None:
         over, waiting = self._over, self._waiting
+        self._count += len(delta)
+        if self._count > MAX_WAITING:
+            self._count = len(delta) + sum(map(len, waiting.values()))
+        if self._count > MAX_WAITING:
+            raise DeploymentError(
+                f"more than {MAX_WAITING:,} events wait for the watermark of {self._behind()}",
+                hint="give its sources a shorter lateness or idle time, or send it readings",
+            )
         for row, weight in delta.items():
             instant: Any = row[0]
             if over is not None and instant < over:
@@ -188,6 +202,17 @@ class InstantsOperator:
                 events[feed] = count
             else:
                 del events[feed]  # the site it came from is gone
+
+    def _behind(self) -> str:
+        """Return the stream that holds all others back."""
+        streams = [
+            s.source
+            for s, is_table in zip(self._scans, self._is_table, strict=True)
+            if not is_table
+        ]
+        marks: list[list[Any]] = [[mark for _site, mark in rows] for rows in self._marks]
+        order = [(min(m, default=float("-inf")), s) for m, s in zip(marks, streams, strict=True)]
+        return min(order)[1]
 
     def _advance(self) -> Delta:
         if not all(self._heard):

@@ -3,16 +3,22 @@
 from collections.abc import Mapping
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream_engine.circuit import instants
+from stream_engine.circuit.compiler import compile_plan
+from stream_engine.circuit.stream_nodes import InstantsNode
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.site import SiteEngine
-from stream_engine.testing import COLUMNS, SECOND, plans, rows
+from stream_engine.testing import COLUMNS, SECOND, alone, plans, rows
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
     AggregateFunction,
+    Join,
+    JoinKind,
     Plan,
     RemoteSource,
     Scan,
@@ -246,3 +252,29 @@ def test_any_interleaving_of_sites_gives_the_stream_of_the_reference(
         shown = now
     net.settle()
     assert net.result("q") == evaluate(plan, database, 0)
+
+
+def test_a_site_that_does_not_go_on_stops_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instants, "MAX_WAITING", 5)
+    both = Join(LOG, FADING, JoinKind.INNER, ((0, 0),))
+    run = OneSite(stream(StreamKind.ISTREAM, both))
+    for number in range(6):
+        run.site.ingest("log", [SourceEvent(("a", number, 0.5), number * SECOND)])
+        failures = run.site.step(number).failures
+    ((query, error),) = failures
+    assert query == "q"
+    assert "more than 5 events wait for the watermark of fading" in error.message
+
+
+def test_what_comes_for_an_instant_that_is_over_is_counted() -> None:
+    plan = stream(StreamKind.ISTREAM, LOG)
+    feeds = tuple(RemoteSource(f"f{n}", p.schema) for n, p in enumerate(plan.inputs))
+    remote = msgspec.structs.replace(plan, feeds=feeds[:1], progress=feeds[1:])
+    circuit = compile_plan(remote, alone)
+    operator = next(n.operator for n in circuit.nodes if isinstance(n, InstantsNode))
+    early, late = ((ts, 0, False, ts, "a", 1, 0.5) for ts in (5, 3))
+    given_rows = circuit.step({}, {"f0": {early: 2}, "f1": {("g1", 9): 1}}, 0)
+    assert given_rows == {("a", 1, 0.5, 5): 2}
+    assert circuit.step({}, {"f0": {late: 1}, "f1": {("g2", 1): 1}}, 0) == {}
+    assert isinstance(operator, instants.InstantsOperator)
+    assert (operator.too_late, operator.state_rows()) == (1, 0)
