@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import cast
 
 from gateway.wrappers.wrapper import Reading
 from streamsql.catalog.definitions import SourceDefinition
@@ -41,7 +42,7 @@ class Feeds:
         if not fed:
             raise ValueError(f"no source {source!r:.60} at this gateway")
         for definition in fed:
-            given: object = reading.values  # a wrapper may give anything; it is refused later
+            given = cast("object", reading.values)  # a wrapper may give anything: refused later
             if definition.option("topic") is None or not isinstance(given, Mapping):
                 yield definition, reading
                 continue

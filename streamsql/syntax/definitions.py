@@ -238,8 +238,8 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
     columns = cursor.names("a column name") if cursor.at("(") else ()
     if cursor.at("REFRESH"):
         cursor.refuse(
-            "REFRESH AT is not supported",
-            hint="every view is kept up to date as data arrives",
+            "REFRESH AT is not offered: no view is refreshed at times of day only",
+            hint=f"CREATE MATERIALIZED VIEW {name.text} AS … is kept up to date with every change",
             code="unsupported_statement",
         )
     cursor.expect("AS", hint=f"CREATE VIEW {name.text} AS SELECT …")

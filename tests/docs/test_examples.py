@@ -26,6 +26,8 @@ from streamsql.binder import (
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
 from streamsql.syntax import (
+    CreateAlarm,
+    CreateDisplay,
     CreateFunction,
     CreateSource,
     CreateView,
@@ -51,7 +53,7 @@ def _with_note(note: str) -> list[Block]:
 
 def _bind(statement: Statement, catalog: Catalog) -> None:
     match statement:
-        case CreateSource() | CreateView() | CreateFunction():
+        case CreateSource() | CreateView() | CreateFunction() | CreateDisplay() | CreateAlarm():
             catalog.define(define(statement, catalog), replace=True)
         case Explain(inner=inner) | Subscribe(inner=inner):
             _bind(inner, catalog)
