@@ -149,6 +149,10 @@ class Coordinator:
         )
         self._repairs = Repairs(self._deployment, self._membership)
         self._alarms = Alarms(self._queries, self._store, self._clock)
+        self._site_settings = SettingsBook(
+            self._store, self._deployment, self._membership, self._settings.bases
+        )
+        self._site_settings.begin(settings)
         self._statements = StatementRunner(
             self._catalog,
             self._store,
@@ -159,6 +163,7 @@ class Coordinator:
             publish_tables=self._publish_tables,
             sites=self.sites,
             alarms=self._alarms,
+            site_settings=self._site_settings,
         )
         reader = BaseRowReader(
             self._start_helper, self._stop_helper, self._membership, self._settings
@@ -176,10 +181,6 @@ class Coordinator:
                 recovered=True,
                 deploy=False,
             )
-        self._site_settings = SettingsBook(
-            self._store, self._deployment, self._membership, self._settings.bases
-        )
-        self._site_settings.begin(settings)
         self._reports = HostReports(
             self._client,
             self._topics,

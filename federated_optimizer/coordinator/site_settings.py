@@ -8,8 +8,10 @@ import msgspec
 from federated_optimizer.coordinator.catalog_store import CatalogStore
 from federated_optimizer.coordinator.deployment import Deployment
 from federated_optimizer.coordinator.membership import Membership
+from federated_optimizer.coordinator.model import ResultKind, StatementResult
 from streamsql.data.types import Value
 from streamsql.errors import BindingError, Span
+from streamsql.syntax.statements import Name, Option
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 
 ENGINE_ROLES = ("gateway", "base")
@@ -111,3 +113,44 @@ def changed(
             hint="pando site settings SITE shows what is set",
             code="bad_option",
         ) from error
+
+
+async def alter_site(
+    book: SettingsBook, site: Name, options: tuple[Option, ...]
+) -> StatementResult:
+    """Execute ALTER SITE; the answer lists all settings.
+
+    Raises:
+        BindingError: There is no such site, or a value is wrong.
+    """
+    changes = {option.name: _value(option) for option in options}
+    try:
+        settings = await book.change(site.text, changes, options[0].value_span)
+    except KeyError:
+        raise BindingError(
+            f"there is no gateway or base site {site.text!r}",
+            span=site.span,
+            hint="SHOW GATEWAYS",
+            code="unknown_relation",
+        ) from None
+    shown = msgspec.to_builtins(settings)
+    return StatementResult(
+        ResultKind.ROWS,
+        f"site {site.text} altered",
+        columns=("setting", "value"),
+        rows=tuple((name, None if v is None else str(v)) for name, v in shown.items()),
+    )
+
+
+def _value(option: Option) -> Value:
+    """Return an option's text as the value it stands for."""
+    text = option.value.strip()
+    words = {"true": True, "on": True, "false": False, "off": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

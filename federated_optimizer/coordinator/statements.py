@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.presentation import check_room_on, presenta
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.references import names_used
 from federated_optimizer.coordinator.running import RunningQuery
+from federated_optimizer.coordinator.site_settings import SettingsBook, alter_site
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
@@ -23,6 +24,7 @@ from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.errors import BindingError, FederationError, InternalError, UnsupportedError
 from streamsql.syntax import (
     AdvanceTime,
+    AlterSite,
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
@@ -63,6 +65,7 @@ class StatementRunner:
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
         alarms: Alarms,
+        site_settings: SettingsBook,
     ) -> None:
         self._catalog = catalog
         self._store = store
@@ -73,6 +76,7 @@ class StatementRunner:
         self._publish_tables = publish_tables
         self._sites = sites
         self._alarms = alarms
+        self._site_settings = site_settings
 
     async def run(self, statement: Statement, *, name: str, origin: str) -> StatementResult:
         """Execute one statement.
@@ -96,6 +100,8 @@ class StatementRunner:
                 return show(kind, self._catalog, infos, self._sites(), self._alarms.infos())
             case Describe():
                 return self._describe(statement)
+            case AlterSite(site=site, options=options):
+                return await alter_site(self._site_settings, site, options)
             case Insert() | Delete() | AdvanceTime():
                 raise UnsupportedError(
                     f"{type(statement).__name__.upper()} works in a local script only: here rows "

@@ -3,6 +3,7 @@
 from streamsql.syntax.parse import parse_script, parse_statement
 from streamsql.syntax.statements import (
     AdvanceTime,
+    AlterSite,
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
@@ -24,6 +25,7 @@ from streamsql.syntax.statements import (
 
 __all__ = [
     "AdvanceTime",
+    "AlterSite",
     "CreateAlarm",
     "CreateDisplay",
     "CreateFunction",

@@ -13,6 +13,7 @@ from streamsql.syntax.explanations import question_parser
 from streamsql.syntax.places import Script
 from streamsql.syntax.query_statements import query_statement
 from streamsql.syntax.scanning import scan, split
+from streamsql.syntax.site_settings import parse_alter
 from streamsql.syntax.statements import (
     Explain,
     ExplainConfidence,
@@ -84,7 +85,7 @@ def _statement(script: Script, tokens: Sequence[Token]) -> Statement:
     if cursor.at("("):
         return query_statement(cursor)
     word = cursor.word()
-    if word in _ELSEWHERE:
+    if word in _ELSEWHERE and not cursor.at("ALTER", "SITE"):
         cursor.refuse(
             f"{word} is not a StreamSQL statement",
             hint=_ELSEWHERE[word],
@@ -142,5 +143,6 @@ _PARSERS: dict[str, Callable[[Cursor, dict[str, Any]], Statement]] = {
     "SUBSCRIBE": parse_subscribe,
     "SHOW": commands.parse_show,
     "DESCRIBE": commands.parse_describe,
+    "ALTER": parse_alter,
     "ADVANCE": commands.parse_advance,
 }

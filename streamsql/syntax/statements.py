@@ -292,6 +292,14 @@ class Describe(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSite(Statement):
+    """ALTER SITE site SET (name = value, …): settings of an engine site."""
+
+    site: Name
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceTime(Statement):
     """ADVANCE TIME TO '…' | BY '…': sets the clock of a local script.
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.model import QueryStatus
-from streamsql.errors import BindingError, UnsupportedError
+from streamsql.errors import BindingError, QuerySyntaxError, UnsupportedError
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import ReportRequest, SystemRows
-from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 
 SELECTIVITY = """
 SELECT s.site, s.query, s.value FROM sys_stream s
@@ -227,5 +227,31 @@ def test_results_and_jobs_are_told_through_the_base_site(harness: Any) -> None:
             lambda: not getattr(federation.broker.retained.get(asked), "payload", b""),
             "the engine may be quiet",
         )
+
+    harness.run(scenario)
+
+
+def test_a_statement_changes_a_site(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        text = "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 2.5, sharing = false)"
+        (result,) = await coordinator.execute(text)
+        assert ("slice_ms", "2.5") in result.rows
+        engine = federation.sites["gw-1"].engine
+        chain = SiteSettings(scheduler=SchedulerKind.CHAIN, slice_ms=2.5, sharing=False)
+        await harness.until(lambda: engine.settings == chain, "the site is told")
+        await coordinator.execute("ALTER SITE \"gw-1\" SET (slice_ms = 'none')")
+        assert coordinator.site_settings("gw-1").slice_ms is None
+        for wrong, words in (
+            ("ALTER SITE gw-9 SET (slice_ms = 1)", "no gateway or base site 'gw-9'"),
+            ("ALTER SITE gw-1 SET (scheduler = 'lottery')", "no scheduler 'lottery'"),
+            ("ALTER SITE gw-1 SET (colour = 'red')", "no setting 'colour'"),
+            ("ALTER SITE gw-1 SET (queue_rows = 'many')", "cannot be set"),
+        ):
+            with pytest.raises(BindingError, match=words):
+                await coordinator.execute(wrong)
+        for wrong in ("ALTER SITE SET (a = 1)", "ALTER SITE gw-1", "ALTER SITE g w SET (a = 1)"):
+            with pytest.raises(QuerySyntaxError):
+                await coordinator.execute(wrong)
 
     harness.run(scenario)
