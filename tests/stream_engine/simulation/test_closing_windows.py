@@ -1,10 +1,13 @@
 """Windows close by the least watermark of all sites, in whatever order the sites are heard."""
 
+from collections.abc import Callable
+from functools import partial
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.simulation.network import Faults, Network
-from stream_engine.site import SiteEngine
+from stream_engine.site import SiteEngine, StepResult
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import (
     Aggregate,
@@ -198,3 +201,48 @@ def test_a_crash_while_windows_are_held_back() -> None:
     again = {("a", 5, 2): 1, ("a", 10, 3): 1, ("a", 15, 1): 1}  # what was given, as a snapshot
     assert deliver("g1") == {**again, ("a", 35, 1): 1}  # where g2 was is in the snapshot
     assert deliver("g2") == {}
+
+
+class SkewedNetwork(Network):
+    """Sites whose clocks differ: what they take in is stamped with theirs, and so are steps."""
+
+    def __init__(self, skews: dict[str, int], seed: int) -> None:
+        super().__init__(("base", *GATEWAYS), seed=seed)
+        for site, skew in skews.items():
+            engine = self.sites[site]
+            engine.step = partial(self._skewed, engine.step, skew)  # type: ignore[method-assign]
+
+    @staticmethod
+    def _skewed(step: Callable[[int], StepResult], skew: int, now: int) -> StepResult:
+        return step(now + skew)
+
+
+SKEWS = st.fixed_dictionaries({site: st.integers(0, 500) for site in ("base", *GATEWAYS)})
+
+
+@settings(max_examples=40)
+@given(
+    SKEWS,
+    st.lists(st.tuples(st.integers(0, 9), st.sampled_from(GATEWAYS)), max_size=30),
+    st.integers(0, 99),
+)
+def test_clocks_that_differ_make_no_window_short(
+    skews: dict[str, int], arrivals: list[tuple[int, str]], seed: int
+) -> None:
+    """Windows go by what readings say, and close when the gateway furthest behind has passed."""
+    net = SkewedNetwork(skews, seed)
+    for gateway in GATEWAYS:
+        net.declare(gateway, scan())
+    net.install(bundle())
+    events = [(gateway, "a", skews[gateway]) for gateway in GATEWAYS]
+    time = 0
+    for pause, gateway in arrivals:
+        time += pause
+        events.append((gateway, "a", time + skews[gateway]))
+    for number, (gateway, key, ts) in enumerate(events):
+        net.ingest(gateway, "s", [reading(key, ts)])
+        if number > len(GATEWAYS):
+            net.advance(ts - skews[gateway])
+            net.act()
+    net.settle()
+    assert net.result("q") == expected(events)

@@ -1,0 +1,70 @@
+"""Gateways ask the coordinator for the time, and lists show what they have found."""
+
+import time
+from typing import Any
+
+from federated_optimizer.coordinator.listings import show
+from federated_optimizer.coordinator.model import SiteInfo
+from gateway.session.clock_exchange import ClockExchange
+from gateway.settings import ClockSettings
+from messaging import Message
+from streamsql.catalog.catalog import Catalog
+from streamsql.wire.codec import decode_json
+from streamsql.wire.messages import ClockState, Command, SiteState
+
+SKEW = 3_000_000
+
+
+def elapsed() -> int:
+    return time.monotonic_ns() // 1000
+
+
+def test_a_gateway_learns_how_far_its_clock_is_behind(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.coordinator(define_schema=True)
+        client = federation.broker.client("gw-9")
+        exchange = ClockExchange(
+            "gw-9",
+            client,
+            federation.topics,
+            ClockSettings(correct=True),
+            wall=lambda: time.time_ns() // 1000 - SKEW,
+            elapsed=elapsed,
+        )
+
+        def hear(burst: list[Message]) -> None:
+            for message in burst:
+                exchange.answered(decode_json(message.payload, Command))
+
+        client.on_messages(hear)
+        exchange.ask()  # not connected yet: nothing happens
+        await client.connect()
+        await client.subscribe(federation.topics.command("gw-9", "clock"))
+        for answers in range(1, 5):
+            exchange.ask()
+            await harness.until(lambda wanted=answers: exchange.offset.answers == wanted)
+        found, error = exchange.offset.offset, exchange.offset.error
+        assert found is not None
+        assert abs(found - SKEW) <= error + 1_000
+        assert abs(exchange.corrected() - time.time_ns() // 1000) <= 2 * error + 10_000
+        assert exchange.problem() == ""
+        await client.close()
+        assert coordinator.bad_payloads == 0
+
+    harness.run(scenario)
+
+
+def test_lists_show_the_offset_with_its_error() -> None:
+    def listed(state: SiteState | None) -> object:
+        info = SiteInfo(
+            "gw-1", "gateway", online=True, freshness="live", epoch=1, since=0, state=state
+        )
+        answer = show("gateways", Catalog(), (), (info,))
+        return answer.rows[0][answer.columns.index("clock offset")]
+
+    assert listed(None) == ""
+    assert listed(SiteState(online=True, epoch=1, ts=0)) == ""
+    clock = ClockState(offset_ms=12.34, error_ms=0.56)
+    assert listed(SiteState(online=True, epoch=1, ts=0, clock=clock)) == "12.3 ± 0.6 ms"
+    clock = ClockState(offset_ms=12.34, error_ms=0.56, corrected_ms=12.3)
+    assert listed(SiteState(online=True, epoch=1, ts=0, clock=clock)) == "12.3 ± 0.6 ms, corrected"
