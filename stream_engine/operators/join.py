@@ -49,7 +49,8 @@ class JoinOperator:
         """Join the change of one side with the other side and remember it."""
         own, other = self._sides[port], self._sides[1 - port]
         if own.__class__ is IndexedRelation:
-            find = other.finder()
+            private = other.__class__ is IndexedRelation
+            find = other.buckets.get if private else other.finder()
             result = _join_right(delta, own, find) if port else _join_left(delta, own, find)
         else:
             result = _pairs(delta, own.key_of, other, is_right=port == 1)
