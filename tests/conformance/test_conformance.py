@@ -24,11 +24,11 @@ FOLDER = Path(__file__).parent
 SCRIPTS = sorted(FOLDER.glob("*.slt"))
 # Both sides of a comparison are texts; what is compared is far more exact than this.
 DIGITS = 12
-LEAST = {"reference": 700, "stream": 700, "spark": 600, "duckdb": 475}
+LEAST = {"reference": 740, "stream": 740, "spark": 640, "duckdb": 500}
 """Fewest queries that an engine must answer of all scripts."""
 
 LACKING = {
-    "spark": {"recursion"},
+    "spark": {"hundreds of relations in one job", "recursion"},
     "duckdb": {
         "CQL windows",
         "NULL for what is no number",

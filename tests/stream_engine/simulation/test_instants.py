@@ -258,9 +258,10 @@ def test_a_site_that_does_not_go_on_stops_the_query(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(instants, "MAX_WAITING", 5)
     both = Join(LOG, FADING, JoinKind.INNER, ((0, 0),))
     run = OneSite(stream(StreamKind.ISTREAM, both))
+    failures = []
     for number in range(6):
         run.site.ingest("log", [SourceEvent(("a", number, 0.5), number * SECOND)])
-        failures = run.site.step(number).failures
+        failures += run.site.step(number).failures
     ((query, error),) = failures
     assert query == "q"
     assert "more than 5 events wait for the watermark of fading" in error.message
