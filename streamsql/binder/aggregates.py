@@ -26,7 +26,7 @@ from streamsql.binder.aggregate_types import (
 )
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.expressions import ExpressionBinder
-from streamsql.binder.grouping_sets import Bits, levels_of, united
+from streamsql.binder.grouping_sets import Bits, levels_of, together, united
 from streamsql.binder.scope import Scope
 from streamsql.binder.user_calls import checked_arguments, implementation_of
 from streamsql.data.types import DataType
@@ -281,7 +281,8 @@ def group_expressions(
     levels = levels_of(clause, aggregation.environment)
     if levels is None:
         for node in clause.expressions:
-            _place(aggregation, node, target)
+            for part in together(node):
+                _place(aggregation, part, target)
         return
     if aggregation.group:
         raise aggregation.environment.unsupported(

@@ -53,11 +53,11 @@ def _is_levels(node: exp.Expr) -> bool:
 def _levels(node: exp.Expr, environment: Environment) -> list[Level]:
     match node:
         case exp.Rollup():
-            parts = [_together(part) for part in node.expressions]
+            parts = [together(part) for part in node.expressions]
             counts = range(len(parts), -1, -1)
             return [tuple(chain(*parts[:count])) for count in counts]
         case exp.Cube():
-            parts = [_together(part) for part in node.expressions]
+            parts = [together(part) for part in node.expressions]
             if 2 ** len(parts) > MAX_LEVELS:
                 raise _too_many(node, environment)
             counts = range(len(parts), -1, -1)
@@ -65,11 +65,11 @@ def _levels(node: exp.Expr, environment: Environment) -> list[Level]:
         case exp.GroupingSets():
             return [level for part in node.expressions for level in _levels(part, environment)]
         case _:
-            return [_together(node)]
+            return [together(node)]
 
 
-def _together(node: exp.Expr) -> Level:
-    """Return `(a, b)` as two values that come and go together."""
+def together(node: exp.Expr) -> Level:
+    """Return `(a, b)` as two values, which come and go together."""
     if isinstance(node, exp.Tuple):
         return tuple(node.expressions)
     return (node.this,) if isinstance(node, exp.Paren) else (node,)
