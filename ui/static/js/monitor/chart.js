@@ -6,7 +6,7 @@ import { number } from "./reported.js";
 const MARGIN = { left: 46, right: 12, right2: 46, top: 20, bottom: 22 };
 const HEIGHT = 190;
 const STEPS = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600]; // seconds between marks of time
-export const COLOURS = 8;
+const COLOURS = 8; // then they come again, dashed
 
 /** Marks from 0, or below, to a round number at or above the largest value. */
 export function ticks(low, high, wanted = 4) {
@@ -97,7 +97,7 @@ export class Chart {
     fill(this.legend, series.map(({ label, unit, points }, index) => {
       const value = moment === null ? points[points.length - 1]?.v : valueAt(points, moment, stepped);
       const suffix = ["ratio", "flag", "scheduler", "store", ""].includes(unit) ? "" : ` ${unit}`;
-      return make("li", {}, make("span", { class: `swatch series-${index % COLOURS}` }), make("span", { class: "label" }, label), make("b", {}, value === null || value === undefined ? "–" : `${number(value)}${suffix}`));
+      return make("li", {}, make("span", { class: `swatch series-${index % COLOURS}${index >= COLOURS ? " dashed" : ""}` }), make("span", { class: "label" }, label), make("b", {}, value === null || value === undefined ? "–" : `${number(value)}${suffix}`));
     }));
     const said = series.map(({ label, points }) => `${label} ${number(points[points.length - 1]?.v)}`).join(", ");
     this.svg.setAttribute("aria-label", said || "no points yet");

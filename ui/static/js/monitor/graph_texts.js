@@ -39,7 +39,7 @@ export function offers(query, plan, selected) {
   }
   const bySite = (property) => select(`kind = 'site' AND property = ${quoted(property)}`);
   if (query) {
-    found.push({ group: "This query", title: "Rows its operators remember", text: select(`query = ${quoted(query)} AND kind = 'operator' AND property = 'state_rows'`) });
+    found.push({ group: "This query", title: "Rows its operators remember", text: select(`query = ${quoted(query)} AND kind = 'operator' AND property = 'state_rows' AND value > 0.0`) });
     found.push({ group: "This query", title: "Rows waiting in its queues", text: select(`query = ${quoted(query)} AND kind = 'queue' AND property = 'rows'`) });
   }
   found.push({ group: "Sites", title: "Rows waiting between operators", text: select("kind = 'site' AND property IN ('queued_rows', 'queued_rows_peak')") });

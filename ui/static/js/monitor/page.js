@@ -171,9 +171,11 @@ function said(away) {
   if (!listed.some(({ id }) => id === shownQuery.id)) return `${shownQuery.name || shownQuery.id} was stopped. Choose another query above.`;
   if (trouble) return [make("strong", {}, trouble.message), trouble.hint && ` ${trouble.hint}`];
   if (shownQuery.status === "failed") return `${shownQuery.name || shownQuery.id} was stopped by an error: ${shownQuery.error}`;
-  if (away.size) return `${[...away].join(", ")} ${away.size > 1 ? "are" : "is"} away: the numbers there are the last that were heard.`;
+  if (away.size) return `${[...away].join(", ")} ${away.size > 1 ? "are" : "is"} away: what happens there is not known until ${away.size > 1 ? "they are" : "it is"} back.`;
   if (plan.sites.length) return "";
   if (Date.now() - since < SILENT_MS) return "Asking the sites what they do…";
+  const waiting = structure?.query?.waiting_for ?? [];
+  if (waiting.length) return `Waiting for ${waiting.join(", ")} to answer.`;
   const missing = [...sites.values()].filter(({ online, role }) => !online && ["gateway", "base"].includes(role)).map(({ site }) => site);
   return `No site has reported an operator of ${shownQuery.name || shownQuery.id} yet.${missing.length ? ` Away: ${missing.join(", ")}.` : " A query that Spark answers alone has none."}`;
 }
