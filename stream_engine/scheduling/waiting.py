@@ -74,7 +74,7 @@ def may_wait(bundle: FragmentBundle, site: str, circuits: Iterable[Circuit]) -> 
         return False
     here = {fragment.id for fragment in bundle.at(site)}
     return all(
-        isinstance(node, _allowed(fragment.id in here))
+        type(node) in _allowed(fragment.id in here)
         for fragment in bundle.fragments
         for node in walk_plan(fragment.plan)
     )
