@@ -48,7 +48,7 @@ def case(random: Random) -> Case:
         name = f"v{number}"
         views.append(f"CREATE VIEW {name} AS {text}")
         shop.views[name] = columns
-    if shop.chance(0.08):
+    if shop.chance(0.05):
         views.append(of_user(shop))
     text = when_windows_close(shop) if shop.chance(0.08) else ""
     if not text:
