@@ -239,7 +239,7 @@ class SiteEngine:
             )
             for name, query, forgotten in known
             if forgotten.watermark is not None
-            for sender in query.senders
+            for sender in query.forgetting.senders
         ]
 
     def kept(self, forgettable: Sequence[Forget]) -> None:
@@ -497,6 +497,7 @@ class SiteEngine:
             settings=self.settings,
             meter=self.queues,
             queues=self.queue_measures(),
+            synopses=self.synopses,
         )
 
     @property

@@ -36,14 +36,23 @@ def running_operators(query: str, fragment: str, circuit: Circuit) -> Iterator[R
 
 
 def measured_operators(
-    query: str, version: int, fragment: str, circuit: Circuit
+    query: str, version: int, fragment: str, circuit: Circuit, told: frozenset[str]
 ) -> Iterator[Measured]:
-    """Yield what the operators of a circuit have counted, and the synopses they keep."""
+    """Yield what the operators of a circuit have counted, and the synopses they keep.
+
+    Args:
+        query: Whose circuit it is.
+        version: Of its plan.
+        fragment: Of that.
+        circuit: The operators.
+        told: Operators whose synopses are told of elsewhere, because they may be shared.
+    """
     for number, node in enumerate(circuit.nodes):
         entity, rows = f"{fragment}/{number}", node.state_rows()
         yield _operator(query, version, entity, node, rows)
-        if rows:
-            yield Measured(query, "synopsis", entity, version, gauges={"rows": rows})
+        if rows and entity not in told:
+            held = {"rows": rows, "shared": 0}
+            yield Measured(query, "synopsis", entity, version, gauges=held)
 
 
 def _operator(query: str, version: int, entity: str, node: Node, rows: int) -> Measured:

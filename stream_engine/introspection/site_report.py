@@ -12,6 +12,7 @@ from stream_engine.introspection.operators import (
 )
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
+from stream_engine.sharing.synopses import Synopses, SynopsisReport
 from stream_engine.state.source_relation import SourceRelation
 from stream_engine.state.watermark import Watermark
 from streamsql.algebra.operators import Scan
@@ -33,6 +34,7 @@ class SiteParts:
         settings: In use.
         meter: How much waits between operators.
         queues: What waits where.
+        synopses: What is shared.
     """
 
     site: str
@@ -45,6 +47,7 @@ class SiteParts:
     settings: SiteSettings
     meter: QueueMeter
     queues: Sequence[QueueMeasures]
+    synopses: Synopses
 
 
 def operators_of(parts: SiteParts) -> list[RunningOperator]:
@@ -65,11 +68,13 @@ def measured_site(parts: SiteParts, now: int) -> Iterator[Measured]:
         now: Microseconds since 1970 UTC.
     """
     yield _site(parts)
+    synopses = parts.synopses.synopses()
     for name, query in parts.queries.items():
         version = query.bundle.version
         circuits, inbox, outbox = query.parts
+        told = frozenset(s.entity.partition(".")[0] for s in synopses if s.query == name)
         for fragment, circuit in circuits.items():
-            yield from measured_operators(name, version, fragment, circuit)
+            yield from measured_operators(name, version, fragment, circuit, told)
         for sender, receiving in inbox.channels.items():
             held = {"rows_held": receiving.size}
             yield Measured(name, "channel", f"from {sender}", version, gauges=held)
@@ -77,6 +82,11 @@ def measured_site(parts: SiteParts, now: int) -> Iterator[Measured]:
             held = {"rows_held": sum(map(len, sending.contents.values()))}
             to = channel_to(destination)
             yield Measured(name, "channel", to, version, gauges=held)
+    for synopsis in synopses:
+        yield _synopsis(synopsis)
+    for store in parts.synopses.stores():
+        kept = {"rows": store.rows, "stubs": store.stubs}
+        yield Measured("", "store", f"s{store.number}", gauges=kept)
     for queue in parts.queues:
         waits = {"rows": queue.rows, "batches": queue.batches, "peak_rows": queue.peak_rows}
         yield Measured(queue.query, "queue", queue.entity, gauges=waits)
@@ -117,6 +127,13 @@ def _site(parts: SiteParts) -> Measured:
         totals={"steps": parts.steps},
         gauges=told,
     )
+
+
+def _synopsis(synopsis: SynopsisReport) -> Measured:
+    told: dict[str, float] = {"rows": synopsis.rows, "shared": int(synopsis.store is not None)}
+    if synopsis.store is not None:
+        told["store"] = synopsis.store
+    return Measured(synopsis.query, "synopsis", synopsis.entity, gauges=told)
 
 
 def _source(parts: SiteParts, source: str, now: int) -> Measured:

@@ -7,6 +7,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import CreateSource, Query
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.site_settings import SiteSettings
 
 SECOND = 1_000_000
 SCRIPT = "CREATE SOURCE heat (room TEXT, celsius INTEGER, ts TIMESTAMP);"
@@ -138,3 +139,58 @@ def test_rates_begin_anew_when_nobody_has_read_for_a_while() -> None:
     site.install(bundle("SELECT value FROM sys_stream", "w2"))
     found = values(site, 100 * SECOND, kind="source", entity="heat", query="")
     assert "events_per_s" not in found
+
+
+def test_equal_windows_of_two_queries_are_told_as_one_store() -> None:
+    site = SiteEngine("a", 1)
+    text = "SELECT room, celsius FROM heat [RANGE 1 HOUR] WHERE celsius >= 20"
+    site.install(bundle(text))
+    site.install(bundle(text, "q2"))
+    heat(site, range(10, 30), SECOND)
+    windows = {
+        (p.query, p.entity): p.value
+        for p in site.properties(SECOND)
+        if (p.kind, p.property) == ("synopsis", "store")
+    }
+    assert len(windows) == 2
+    assert len(set(windows.values())) == 1
+    (number,) = set(windows.values())
+    store = values(site, SECOND, kind="store", entity=f"s{number:.0f}", query="")
+    assert store == {"rows": 20, "stubs": 2}
+    shared = values(site, SECOND, kind="synopsis", entity=next(iter(windows))[1])
+    assert (shared["rows"], shared["shared"]) == (20, 1)
+    site.configure(SiteSettings(sharing=False))
+    apart = values(site, SECOND, kind="synopsis", entity=next(iter(windows))[1])
+    assert (apart["rows"], apart["shared"]) == (20, 0)
+
+
+def test_times_and_retractions_are_measured_when_asked() -> None:
+    ticks = iter(range(0, 10**9, 1_000))
+    site = SiteEngine("a", 1, stopwatch=lambda: next(ticks))
+    site.install(bundle("SELECT value FROM sys_stream", "w"))
+    site.install(bundle("SELECT room, COUNT(*) AS n FROM heat GROUP BY room"))
+    heat(site, range(1), SECOND)
+    name = operator(site, "Aggregate")
+    assert "busy_ms" not in values(site, SECOND, kind="operator", entity=name)
+    site.measured = True
+    for moment in (2, 3, 4):
+        heat(site, range(1), moment * SECOND)
+    found = values(site, 5 * SECOND, kind="operator", entity=name)
+    assert found["retractions"] == 3  # each count takes the last one back
+    assert found["busy_ms"] > 0
+    assert found["us_per_row"] == 1_000 * found["busy_ms"] / 3
+
+
+def test_what_waits_between_operators_is_told() -> None:
+    ticks = iter(range(0, 10**12, 10_000_000))
+    site = SiteEngine("a", 1, stopwatch=lambda: next(ticks))
+    site.install(bundle("SELECT value FROM sys_stream", "w"))
+    site.install(bundle("SELECT room, COUNT(*) AS n FROM heat WHERE celsius > 5 GROUP BY room"))
+    site.step(SECOND)
+    site.configure(SiteSettings(slice_ms=1))
+    heat(site, range(10), 2 * SECOND)
+    told = site.properties(2 * SECOND)
+    waiting = sum(p.value for p in told if (p.kind, p.property) == ("queue", "rows"))
+    (here,) = [p.value for p in told if (p.kind, p.property) == ("site", "queued_rows")]
+    assert waiting == here == site.queues.rows > 0
+    assert ("site", "slice_ms", 1.0) in [(p.kind, p.property, p.value) for p in told]
