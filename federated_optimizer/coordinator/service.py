@@ -40,7 +40,14 @@ from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.site_settings import SettingsBook
 from federated_optimizer.coordinator.statements import StatementRunner
-from federated_optimizer.coordinator.system_rows import query_rows, site_rows, source_rows
+from federated_optimizer.coordinator.system_rows import (
+    alarm_rows as rows_of_alarms,
+)
+from federated_optimizer.coordinator.system_rows import (
+    query_rows,
+    site_rows,
+    source_rows,
+)
 from federated_optimizer.coordinator.system_tables import SystemTables
 from federated_optimizer.coordinator.validation import validate
 from messaging import MessageClient, MessagingError, Will
@@ -48,6 +55,7 @@ from streamsql.algebra.row_order import in_order
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
 from streamsql.catalog.system import (
+    SYS_ALARMS,
     SYS_GATEWAYS,
     SYS_LINKS,
     SYS_QUERIES,
@@ -202,6 +210,7 @@ class Coordinator:
                     self._settings.static,
                 ),
                 SYS_LINKS.name: self.links,
+                SYS_ALARMS.name: lambda: rows_of_alarms(self.alarms()),
             },
         )
         self._alarms.begin(self._catalog.alarms, alarm_rows)

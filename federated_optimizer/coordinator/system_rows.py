@@ -6,10 +6,11 @@ would never come to rest.
 
 from collections.abc import Iterable, Iterator
 
-from federated_optimizer.coordinator.model import QueryInfo, SiteInfo
+from federated_optimizer.coordinator.model import AlarmInfo, QueryInfo, SiteInfo
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
 from streamsql.data.types import Row
+from streamsql.wire.codec import encode_json
 
 
 def query_rows(queries: Iterable[QueryInfo]) -> Iterator[Row]:
@@ -22,6 +23,16 @@ def site_rows(sites: Iterable[SiteInfo]) -> Iterator[Row]:
     """Yield the rows of `sys_gateways`."""
     for s in sites:
         yield (s.site, s.role, s.online, s.freshness, s.epoch, s.since, s.sensors, s.detail)
+
+
+def alarm_rows(alarms: Iterable[AlarmInfo]) -> Iterator[Row]:
+    """Yield the rows of `sys_alarms`."""
+    for alarm in alarms:
+        for r in alarm.rows:
+            shown = encode_json(dict(alarm.schema.to_object(r.row))).decode()
+            times = (r.since, r.raised, r.acknowledged, r.cleared)
+            severity = str(alarm.definition.severity)
+            yield (r.id, r.alarm, severity, str(r.state), *times, shown)
 
 
 def source_rows(

@@ -2,9 +2,11 @@
 
 import math
 
+from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.binder.environment import BoundQuery
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition, Severity
+from streamsql.catalog.system import SYS_ALARMS
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import nearest
@@ -57,7 +59,7 @@ def define_alarm(statement: CreateAlarm, bound: BoundQuery) -> AlarmDefinition:
     """Check CREATE ALARM, whose query is bound already.
 
     Raises:
-        BindingError: There is no such severity, or the query gives a stream.
+        BindingError: There is no such severity, or the query gives a stream or reads alarms.
     """
     if bound.emit != "relation":
         raise BindingError(
@@ -65,6 +67,13 @@ def define_alarm(statement: CreateAlarm, bound: BoundQuery) -> AlarmDefinition:
             span=statement.query.span,
             hint="read a relation: leave ISTREAM, DSTREAM or RSTREAM out",
             code="misplaced_emit",
+        )
+    if any(isinstance(n, Scan) and n.source == SYS_ALARMS.name for n in walk_plan(bound.plan)):
+        raise BindingError(
+            "an alarm about alarms would raise itself",
+            span=statement.query.span,
+            hint="OUTPUT TO DISPLAY shows sys_alarms where it is seen",
+            code="not_a_relation",
         )
     known = [str(severity) for severity in Severity]
     severity = statement.severity.strip().lower()

@@ -109,10 +109,31 @@ SYS_LINKS = SourceDefinition(
 )
 """The links that gateways have announced."""
 
+SYS_ALARMS = SourceDefinition(
+    "sys_alarms",
+    SourceKind.TABLE,
+    Schema.of(
+        ("id", INTEGER),
+        ("alarm", TEXT),
+        ("severity", TEXT),
+        ("state", TEXT),
+        ("since", TIMESTAMP),
+        ("raised", TIMESTAMP),
+        ("acknowledged", TIMESTAMP),
+        ("cleared", TIMESTAMP),
+        ("row", TEXT),
+    ),
+    key=(0,),
+    text="CREATE TABLE sys_alarms (id INTEGER, alarm TEXT, severity TEXT, state TEXT, "
+    "since TIMESTAMP, raised TIMESTAMP, acknowledged TIMESTAMP, cleared TIMESTAMP, row TEXT, "
+    "PRIMARY KEY (id))",
+)
+"""The rows of all alarms, the last cleared ones too; `row` is the row as JSON."""
+
 SITE_SOURCES = (SYS_STREAM, SYS_OPERATORS)
 """Every engine site has rows of these: its own."""
 
-SYSTEM_TABLES = (SYS_QUERIES, SYS_GATEWAYS, SYS_SOURCES, SYS_LINKS)
+SYSTEM_TABLES = (SYS_QUERIES, SYS_GATEWAYS, SYS_SOURCES, SYS_LINKS, SYS_ALARMS)
 """The coordinator keeps these."""
 
 SYSTEM_SOURCES = (*SITE_SOURCES, *SYSTEM_TABLES)

@@ -137,3 +137,24 @@ def test_progress_is_told_once_the_answer_has_settled(harness: Any) -> None:
         await plain.close()
 
     harness.run(scenario)
+
+
+def test_alarms_are_a_table_of_the_system(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(ALARM)
+        text = "SELECT alarm, severity, state, row, cleared IS NULL AS open FROM sys_alarms"
+        query = await harness.start_query(coordinator, text)
+        await harness.until_rows(coordinator, query, [])
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        raised = ("open", "warning", "raised", '{"rid":"r1"}', True)
+        await harness.until_rows(coordinator, query, [raised])
+        federation.sites["gw-1"].put("roomsensor", ("r1", "dark"))
+        cleared = ("open", "warning", "cleared", '{"rid":"r1"}', False)
+        await harness.until_rows(coordinator, query, [cleared])
+        with pytest.raises(BindingError, match="would raise itself"):
+            await coordinator.execute(
+                "CREATE ALARM many AS SELECT COUNT(*) AS n FROM sys_alarms SEVERITY 'info'"
+            )
+
+    harness.run(scenario)

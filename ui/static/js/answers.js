@@ -12,21 +12,24 @@ export class Answers {
   }
 
   show(display) {
-    const parts = display.queries.map((query) => this.answer(query));
+    const several = display.queries.length > 1;
+    const parts = display.queries.map((query) => this.answer(query, several));
     this.element.replaceChildren(...(parts.length ? parts : [make("p", { class: "empty" }, "Nothing is routed here.")]));
   }
 
-  answer(query) {
-    const names = query.columns.slice(0, this.columns).map(({ name }) => name);
+  answer(query, several) {
+    const columns = query.columns.slice(0, this.columns);
+    const names = columns.map(({ name }) => name);
+    const runs = query.status === "running";
     const rows = query.first.slice(0, this.most);
     const before = this.known.get(query.id);
     this.known.set(query.id, new Set(query.first.map((row) => JSON.stringify(row))));
     const fresh = (row) => before && !before.has(JSON.stringify(row));
     const more = query.total - rows.length;
     return make("figure", { class: `shown is-${query.status}`, "data-query": query.id },
-      make("figcaption", {}, query.name, query.status === "running" ? null : make("span", { class: `badge ${query.status}` }, query.status)),
+      several || !runs ? make("figcaption", {}, query.name, runs ? null : make("span", { class: `badge ${query.status}` }, query.status)) : null,
       make("table", { class: "rows" },
-        make("thead", {}, make("tr", {}, names.map((name) => make("th", {}, name)))),
+        make("thead", {}, make("tr", {}, columns.map(({ name, type }) => make("th", { class: ["INTEGER", "DOUBLE"].includes(type) ? "number" : null }, name)))),
         make("tbody", {}, rows.map((row) => make("tr", { class: fresh(row) ? "in" : null }, names.map((name) => cell(row[name])))))),
       rows.length ? null : make("p", { class: "empty" }, query.error || "No rows at present."),
       more > 0 ? make("p", { class: "quiet more" }, `and ${more} more`) : null);
