@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from stream_engine.circuit.circuit import Circuit, OperatorStatistics
 from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
+from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.exchange.forgetting import Forgetting
 from stream_engine.exchange.inbox import Arrivals, Inbox, oldest, split_port
 from stream_engine.exchange.links import Links, longest_idle, producers_first
@@ -131,7 +132,9 @@ class InstalledQuery:
             dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
         )
         self.senders: tuple[str, ...] = tuple(self._inbox.channels)
-        self.forgetting = Forgetting(bundle, self._circuits.values(), self._inbox, self._outbox)
+        nodes = [node for circuit in self._circuits.values() for node in circuit.nodes]
+        operators = [node.operator for node in nodes if isinstance(node, OperatorNode)]
+        self.forgetting = Forgetting(bundle, operators, self._inbox, self._outbox)
         self._holds = False
         self._hold()
 

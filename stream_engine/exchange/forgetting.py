@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable
 
-from stream_engine.circuit.circuit import Circuit
-from stream_engine.circuit.closing import ClosingNode
-from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.exchange.inbox import Inbox
 from stream_engine.exchange.outbox import Outbox
 from stream_engine.operators.on_close import OnCloseOperator
@@ -26,27 +23,29 @@ class Forgetting:
 
     Args:
         bundle: The whole plan.
-        circuits: Of the fragments here.
+        operators: Of the fragments here.
         inbox: The receiving ends.
         outbox: The sending ends.
+
+    Attributes:
+        senders: Those who may forget.
     """
 
     def __init__(
-        self, bundle: FragmentBundle, circuits: Iterable[Circuit], inbox: Inbox, outbox: Outbox
+        self, bundle: FragmentBundle, operators: Iterable[object], inbox: Inbox, outbox: Outbox
     ) -> None:
         self._rules = closing_rules(bundle)
         self._inbox = inbox
         self._outbox = outbox
         self._closing: list[OnCloseOperator] = []
         self._sessions: list[SessionWindowOperator] = []
-        for node in (node for circuit in circuits for node in circuit.nodes):
-            if isinstance(node, ClosingNode) and isinstance(node.closing, OnCloseOperator):
-                self._closing.append(node.closing)
-            elif isinstance(node, OperatorNode) and isinstance(
-                node.operator, SessionWindowOperator
-            ):
-                self._sessions.append(node.operator)
+        for operator in operators:
+            if isinstance(operator, OnCloseOperator):
+                self._closing.append(operator)
+            elif isinstance(operator, SessionWindowOperator):
+                self._sessions.append(operator)
         self._receives = bool(self._rules and self._closing and inbox.channels)
+        self.senders = inbox.senders_of(self._rules)
         self._retracted = frozenset(p for p, rule in self._rules.items() if rule.keeps_rows)
         self._looked_at = 0
         self._left = 0

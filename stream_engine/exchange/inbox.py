@@ -117,6 +117,10 @@ class Inbox:
         for port, delta in channel.lose_sender().items():
             self._pending.setdefault(port, Arrivals()).add(delta, None)
 
+    def senders_of(self, ports: Collection[str]) -> list[str]:
+        """Return the senders that feed one of these ports."""
+        return list(dict.fromkeys(sender for sender, port in self._widths if port in ports))
+
     def rows_of(self, ports: Collection[str]) -> int:
         """Return how many different rows are kept of some ports."""
         return sum(

@@ -8,6 +8,7 @@ import pytest
 
 from federated_optimizer.coordinator.model import QueryStatus
 from messaging.in_memory import Faults
+from stream_engine.site import StepResult
 from streamsql.wire.codec import encode_packed
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
@@ -96,8 +97,8 @@ def test_a_query_starts_when_every_site_has_sent_what_it_has(harness: Any) -> No
     harness.run(scenario)
 
 
-def _nothing() -> Any:
-    return type("Result", (), {"failures": [], "outgoing": [], "resyncs": []})()
+def _nothing() -> StepResult:
+    return StepResult()
 
 
 @pytest.mark.parametrize("text", [ROOMS, f"ISTREAM ({ROOMS})"])
