@@ -1,9 +1,9 @@
 """A query's fragments at one site: their circuits, and what goes in and out."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from stream_engine.circuit.circuit import Circuit, OperatorStatistics
+from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.nodes import OperatorNode
@@ -13,6 +13,7 @@ from stream_engine.exchange.links import Links, longest_idle, producers_first
 from stream_engine.exchange.outbox import RESULT, Outbox
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.routing import route
+from stream_engine.query_exchange import FragmentStatistics, SourceChanges
 from stream_engine.query_recursions import fixpoints_at, recursion_report
 from stream_engine.recursion.program import never
 from stream_engine.scheduling.measures import QueueMeasures
@@ -20,37 +21,11 @@ from stream_engine.scheduling.query_measures import measures_of_queues
 from stream_engine.scheduling.query_work import QueryWork
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.scheduling.waiting import may_wait
-from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta
 from streamsql.wire.channels import Reception
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport, RecursionReport
-
-
-@dataclass(slots=True)
-class SourceChanges:
-    """What a query is given of the site's sources in one step; it changes nothing of it.
-
-    Attributes:
-        deltas: Changes by scan; empty ones are left out.
-        oldest: Time of the oldest reading behind each change; none for expiry.
-        current: Returns what a query that starts now begins with.
-    """
-
-    deltas: Mapping[Scan, TimedDelta]
-    oldest: Mapping[Scan, int]
-    current: Callable[[Scan], TimedDelta]
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentStatistics:
-    """What a fragment's operators have done at this site."""
-
-    query: str
-    version: int
-    fragment: str
-    operators: tuple[OperatorStatistics, ...]
 
 
 class InstalledQuery:

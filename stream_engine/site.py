@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from stream_engine.installed_query import FragmentStatistics, InstalledQuery, SourceChanges
+from stream_engine.installed_query import InstalledQuery
 from stream_engine.introspection.measured import Measured, Report
 from stream_engine.introspection.operators import RunningOperator
 from stream_engine.introspection.site_report import SiteParts, measured_site, operators_of
 from stream_engine.properties import Property
+from stream_engine.query_exchange import FragmentStatistics, SourceChanges
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
@@ -348,11 +349,9 @@ class SiteEngine:
 
     def _share_newcomers(self) -> None:
         """Let the synopses of queries that are about to start be shared; saved state is in them."""
-        for name in dict.fromkeys(self._newcomers):
-            if name in self._queries:
-                circuits, _inbox, _outbox = self._queries[name].parts
-                self.synopses.add(name, circuits)
+        names = dict.fromkeys(self._newcomers)
         self._newcomers = []
+        self.synopses.add({n: self._queries[n].parts[0] for n in names if n in self._queries})
 
     def _run_through(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from stream_engine.installed_query import SourceChanges
+from stream_engine.query_exchange import SourceChanges
 from stream_engine.state.event_log import as_events, source_relation
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
 from stream_engine.state.watermark import Judged, Watermark
