@@ -164,6 +164,12 @@ def test_queries_are_listed_chosen_and_stopped(
     expect(query_page.locator("#queries button")).to_have_count(2)
     query_page.locator("#queries button", has_text=first.id).click()
     expect(query_page.locator("#title")).to_have_text(first.id)
+    expect(query_page.locator("#shown-text")).to_have_text(SEATS)
+    monitor = query_page.locator("#watch")
+    assert monitor.get_attribute("href") == f"/monitor?query={first.id}"
+    query_page.get_by_role("button", name="Edit a copy").click()
+    expect(query_page.locator(".cm-content")).to_have_text(SEATS)
+    expect(query_page.locator("#shown-text")).to_be_hidden()
     query_page.get_by_role("button", name="Stop").click()
     expect(query_page.locator("#queries button")).to_have_count(1)
     assert first.id not in console.coordinator.running

@@ -123,6 +123,7 @@ function leave() {
   byId("hint").hidden = true;
   byId("stop").hidden = true;
   byId("watch").hidden = true;
+  byId("asked-text").hidden = true;
   byId("waiting").hidden = true;
   byId("changes").replaceChildren();
   table.start([]);
@@ -138,6 +139,8 @@ async function select(id, panel) {
   byId("title").textContent = query.name || query.id;
   byId("stop").hidden = false;
   byId("watch").hidden = false;
+  byId("asked-text").hidden = query.text.trim() === editor.text().trim().replace(/;\s*$/, ""); // what one sees on the left
+  byId("shown-text").textContent = byId("shown-text").title = query.text.replace(/\s+/g, " ");
   byId("watch").href = `/monitor?query=${encodeURIComponent(id)}`;
   shown = query;
   table.start(query.columns);
@@ -159,8 +162,14 @@ function apply(changes, snapshot) {
   table.apply(changes, snapshot);
   byId("none").hidden = table.size > 0;
   byId("none").textContent = "No rows at present.";
-  byId("hint").hidden = table.size === 0 || shown?.emit !== "relation";
+  hint();
   if (!snapshot) logChanges(changes);
+}
+
+/** Say what clicking a row does, where there are rows. */
+function hint() {
+  const panel = document.querySelector('.tabs [aria-selected="true"]').dataset.tab;
+  byId("hint").hidden = panel !== "rows" || table.size === 0 || shown?.emit !== "relation";
 }
 
 function logChanges(changes) {
@@ -176,6 +185,7 @@ async function tab(name) {
   for (const button of document.querySelectorAll(".tabs button")) button.setAttribute("aria-selected", String(button.dataset.tab === name));
   for (const panel of document.querySelectorAll(".panel")) panel.hidden = panel.dataset.panel !== name;
   if (name !== "rows") why.close();
+  hint();
   if (name === "plan" && selected) byId("plan").textContent = (await get(`/api/queries/${selected}/explain`)).text;
 }
 
@@ -190,6 +200,10 @@ function ended() {
 }
 
 byId("run").addEventListener("click", () => run(editor.text()));
+byId("copy").addEventListener("click", () => {
+  editor.setText(shown.text);
+  byId("asked-text").hidden = true;
+});
 byId("explain").addEventListener("click", explain);
 byId("stop").addEventListener("click", async () => {
   await request("DELETE", `/api/queries/${selected}`).catch(problem);
