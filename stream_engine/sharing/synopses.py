@@ -103,18 +103,26 @@ class Synopses:
         """Whether equal synopses are shared."""
         return self._on
 
-    def knows(self, query: str) -> bool:
-        """Whether a query's synopses have been added."""
-        return query in self._slots
+    def add(self, queries: Mapping[str, Mapping[str, Circuit]]) -> None:
+        """Take in the circuits of queries that are about to make their first step.
 
-    def add(self, query: str, circuits: Mapping[str, Circuit]) -> None:
-        """Take a query in that is about to make its first step, or to go on from saved state."""
-        slots = self._slots[query] = list(slots_of(query, circuits))
-        for slot in slots:
-            self._groups.setdefault(slot.key, _Group()).slots.append(slot)
-        if self._on:
-            for key in dict.fromkeys(slot.key for slot in slots):
-                self._gather(self._groups[key], from_now=True)
+        What they begin with is given to all of them in that step, so they may share it among
+        themselves now; with others only once they have taken it.
+        """
+        fresh: dict[Hashable, list[Slot]] = {}
+        for query, circuits in queries.items():
+            slots = self._slots[query] = list(slots_of(query, circuits))
+            for slot in slots:
+                self._groups.setdefault(slot.key, _Group()).slots.append(slot)
+                fresh.setdefault(slot.key, []).append(slot)
+        if not self._on:
+            return
+        for key, slots in fresh.items():
+            self._join_stores([], slots)
+            group = self._groups[key]
+            group.wait = 1
+            group.due = self._steps + 1
+            self._due = min(self._due, group.due)
 
     def release(self, query: str) -> None:
         """Let a query's synopses go; stores that are of no more use end."""
@@ -135,7 +143,8 @@ class Synopses:
         self._on = on
         for group in self._groups.values():
             if on:
-                self._gather(group, from_now=True)
+                group.wait = 1
+                self._gather(group)
             else:
                 for slot in group.slots:
                     if slot.stub is not None:
@@ -155,21 +164,21 @@ class Synopses:
                 self._gather(group)
         self._due = min([self._look, *(group.due for group in self._groups.values())])
 
-    def _gather(self, group: _Group, *, from_now: bool = False) -> None:
+    def _gather(self, group: _Group) -> None:
         """Bring together what is equal; note when to look again."""
         _end_lone_stores(group)
         if not group.is_together:
-            self._join_stores(group)
+            private = [slot for slot in group.slots if slot.stub is None]
+            self._join_stores(group.stores()[:MOST_COMPARED], private)
             self._merge_stores(group)
-        group.wait = 1 if from_now else min(2 * group.wait, LONGEST_WAIT)
+        group.wait = min(2 * group.wait, LONGEST_WAIT)
         group.due = self._steps + (LONGEST_WAIT if group.is_together else group.wait)
         self._due = min(self._due, group.due)
 
-    def _join_stores(self, group: _Group) -> None:
+    def _join_stores(self, stores: list[Store], private: Iterable[Slot]) -> None:
         """Let private synopses join a store, or another private one to begin a store with."""
-        stores = group.stores()[:MOST_COMPARED]
         alone: list[Slot] = []
-        for slot in [slot for slot in group.slots if slot.stub is None]:
+        for slot in private:
             if _join(slot, stores):
                 continue
             for other in alone[:MOST_COMPARED]:

@@ -142,14 +142,21 @@ class SharedStore(ABC):
         """Return the rows of the head."""
 
     def rows(self) -> int:
-        """Return the rows the store holds: of the head, and those that only some stub still has."""
-        beside = {
-            (key, row)
-            for stub in self.stubs
-            for part in stub.behind()
-            for key, row, weight in part.items()
-            if weight < 0 and stub.reaches(key)
-        }
+        """Return the rows the stubs see: those of the head, and those that only some still have."""
+        beside: set[tuple[Any, Row]] = set()
+        for stub in self.stubs:
+            parts = stub.behind()
+            if len(parts) > 1:  # what was inserted and deleted since cancels out
+                whole = Changes()
+                for part in parts:
+                    whole.add(part.items())
+                parts = [whole]
+            beside.update(
+                (key, row)
+                for part in parts
+                for key, row, weight in part.items()
+                if weight < 0 and stub.reaches(key)
+            )
         return self.head_rows() + sum(not self.has(key, row) for key, row in beside)
 
     @abstractmethod
