@@ -19,6 +19,7 @@ from gateway.site.inbox import SiteInbox
 from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
+from gateway.site.process_numbers import measured_host
 from gateway.site.resync_requests import ResyncRequests
 from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic
@@ -51,7 +52,7 @@ class SiteHost:
         on_own_state: Called with the state under our own id, and whether it was retained.
         on_own_link: Called with source and target of a link retained under our own id.
         on_step: Called after each step, with whether the broker is there.
-        meter: Returns what the process has counted, for reports on the site.
+        meter: Returns what the process has counted beside the host, for reports on the site.
         settings: How the engine works until it is told otherwise.
     """
 
@@ -87,7 +88,9 @@ class SiteHost:
         self.traffic = Traffic()
         self.flow_reports = FlowReports(engine, client, topics, self.traffic)
         self.left_fragments = LeftFragments()
-        self.reports = SystemReports(engine, clock, speed=speed, meter=meter)
+        self.reports = SystemReports(
+            engine, clock, speed=speed, meter=lambda: (*measured_host(self), *meter())
+        )
         self.lanes = ObservationLanes(client, topics) if reads_observations else None
         self.inbox = SiteInbox(
             self, on_command=on_command, on_own_state=on_own_state, on_own_link=on_own_link

@@ -30,14 +30,8 @@ class Host(Protocol):
         """The site's id."""
 
 
-def measured_process(host: Host, pending: int, buffer: BufferState) -> Iterator[Measured]:
-    """Yield what a process has counted.
-
-    Args:
-        host: Of the site.
-        pending: Messages that wait for the broker.
-        buffer: Fill of the disk buffer.
-    """
+def measured_host(host: Host) -> Iterator[Measured]:
+    """Yield what the host of a site has counted: its steps, and what went through channels."""
     site = host.site
     memory = memory_megabytes()
     yield Measured(
@@ -50,10 +44,24 @@ def measured_process(host: Host, pending: int, buffer: BufferState) -> Iterator[
         gauges={} if memory is None else {"memory_mb": memory},
         ratios={"step_ms": ("worked_ms", "_host_steps")},
     )
+    for (query, to), counts in host.traffic.to.items():
+        yield _channel(query, channel_to(to), counts)
+    for (query, sender), counts in host.traffic.by.items():
+        yield _channel(query, f"from {sender}", counts)
+
+
+def measured_process(host: Host, pending: int, buffer: BufferState) -> Iterator[Measured]:
+    """Yield what a gateway's process has counted.
+
+    Args:
+        host: Of its site.
+        pending: Messages that wait for the broker.
+        buffer: Fill of the disk buffer.
+    """
     yield Measured(
         "",
         "gateway",
-        site,
+        host.site,
         totals={"bad_payloads": host.dead_letters.count},
         gauges={
             "messages_pending": pending,
@@ -62,10 +70,6 @@ def measured_process(host: Host, pending: int, buffer: BufferState) -> Iterator[
             "buffer_dropped": buffer.dropped,
         },
     )
-    for (query, to), counts in host.traffic.to.items():
-        yield _channel(query, channel_to(to), counts)
-    for (query, sender), counts in host.traffic.by.items():
-        yield _channel(query, f"from {sender}", counts)
 
 
 def measured_wrappers(wrappers: Sequence[WrapperState]) -> Iterator[Measured]:

@@ -1,12 +1,15 @@
 """Queries over what the federation tells about itself, on a running federation."""
 
 import asyncio
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from federated_optimizer.coordinator.model import QueryStatus
 from streamsql.errors import BindingError, QuerySyntaxError, UnsupportedError
+from streamsql.syntax import parse_script
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import ReportRequest, SystemRows
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
@@ -253,5 +256,46 @@ def test_a_statement_changes_a_site(harness: Any) -> None:
         for wrong in ("ALTER SITE SET (a = 1)", "ALTER SITE gw-1", "ALTER SITE g w SET (a = 1)"):
             with pytest.raises(QuerySyntaxError):
                 await coordinator.execute(wrong)
+
+    harness.run(scenario)
+
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "introspection.md"
+EXAMPLES = [
+    statement.text
+    for block in re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    for statement in parse_script(block)
+]
+QUIET = ("HAVING", "NOT online", "sys_links")
+"""Examples that have nothing to show in a federation where all is well."""
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 8
+
+
+def test_the_examples_of_the_page_run_and_show_something(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        work = "SELECT rid, celsius FROM temperature WHERE celsius > 30.0"
+        await harness.start_query(coordinator, work, name="work")
+        watching: dict[str, str] = {}
+        for text in EXAMPLES:
+            (result,) = await coordinator.execute(text)
+            if result.query is not None:
+                watching[text] = result.query.id
+        shown: set[str] = set()
+        for reading in range(200):
+            federation.sites["gw-1"].put("temperature", ("r1", 20.0 + reading % 20))
+            await asyncio.sleep(0.1)
+            shown |= {text for text, query in watching.items() if coordinator.query(query).rows}
+            missing = [t for t in watching if t not in shown and not any(q in t for q in QUIET)]
+            if not missing:
+                break
+        assert not missing
+        for text, query in watching.items():
+            assert coordinator.query(query).status in {QueryStatus.RUNNING, QueryStatus.STARTING}, (
+                text
+            )
 
     harness.run(scenario)

@@ -7,6 +7,7 @@ import pytest
 from gateway.testing import until
 from streamsql.algebra.operators import RemoteSource
 from streamsql.catalog.system import SYS_OPERATORS, SYS_STREAM
+from streamsql.data.types import Value
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 from tests.gateway.site.federation import TOPICS, Federation, collecting, run
@@ -27,6 +28,12 @@ def watching(source: str = "sys_stream", query: str = "q1", version: int = 1) ->
         ),
         schema,
     )
+
+
+def number(value: Value) -> float:
+    """Return the value of a row."""
+    assert isinstance(value, float)
+    return value
 
 
 async def three_sites(federation: Federation) -> None:
@@ -50,7 +57,7 @@ def test_every_site_tells_of_its_operators() -> None:
         def counted() -> float:
             """The greatest number of rows that a site has told for the scan of seats."""
             return max(
-                row[6]
+                number(row[6])
                 for row in federation.rows()
                 if row[1:4] == ("gw-1", "q2", "f0/0") and row[5] == "rows_out"
             )
@@ -81,7 +88,6 @@ def test_nothing_is_measured_or_sent_while_nobody_reads() -> None:
         await asyncio.sleep(0.4)
         assert [site.host.reports.count for site in federation.sites.values()] == [0, 0, 0]
         assert not [m for m in federation.heard if "sys_" in m.topic]
-        before = len(federation.told("/q/"))
         federation.install(watching(query="q9"))
         await until(lambda: len(federation.told("/q/q9/out")) > 2, "reports come")
         federation.withdraw("q9", *SITES)
@@ -94,7 +100,6 @@ def test_nothing_is_measured_or_sent_while_nobody_reads() -> None:
         await asyncio.sleep(0.4)
         assert [site.host.reports.count for site in federation.sites.values()] == counts
         assert len(federation.told("/q/q9/")) == messages
-        assert before >= 0
 
     run(scenario)
 
@@ -175,5 +180,37 @@ def test_settings_that_make_no_sense_are_dead_letters(payload: bytes) -> None:
         await until(lambda: site.host.bad_payloads == 1, "it is set aside")
         assert site.engine.settings == SiteSettings()
         await until(lambda: len(federation.told("/dead/gw-1")) == 1, "it is kept")
+
+    run(scenario)
+
+
+def test_channels_tell_batches_rows_and_bytes() -> None:
+    async def scenario(federation: Federation) -> None:
+        await three_sites(federation)
+        federation.install(collecting(query="q2"))
+        federation.install(watching())
+        for number in range(5):
+            federation.sites["gw-1"].put(f"m{number}")
+
+        def sent() -> dict[str, float]:
+            """What gw-1 has told last of its channel of q2."""
+            mine = ("gw-1", "q2", "to base", "channel")
+            told = sorted(row for row in federation.rows() if row[1:5] == mine)
+            return {
+                str(row[5]): number(row[6])
+                for row in told
+                if row[5] in {"batches", "rows", "bytes", "rows_held"}
+            }
+
+        await until(lambda: len(sent()) == 4, "the channel is told")
+        counts = federation.sites["gw-1"].host.traffic.to["q2", "base"]
+        await until(lambda: sent()["rows"] == counts.rows >= 5, "it is what was sent")
+        assert sent()["bytes"] == counts.bytes > 0
+        assert sent()["rows_held"] == 5
+        heard = ("base", "q2", "from gw-1", "channel", "rows")
+        await until(
+            lambda: counts.rows in [row[6] for row in federation.rows() if row[1:6] == heard],
+            "the receiver has counted as many",
+        )
 
     run(scenario)
