@@ -4,7 +4,7 @@ import contextlib
 import csv
 import sys
 import time
-from typing import Any
+from typing import Any, TypeGuard
 
 import typer
 
@@ -38,7 +38,7 @@ def run_script(text: str, form: str, address: str | None = None) -> None:
     statements = parse_script(text)
     with contextlib.closing(ConsoleClient(console_address(address))) as client:
         for statement in statements:
-            if isinstance(statement, Query):
+            if _is_read_here(statement):
                 _print_settled(client, statement, form)
                 continue
             is_question = isinstance(statement, ExplainWhy | ExplainWhatIf | ExplainConfidence)
@@ -52,6 +52,11 @@ def in_place(statement: Statement) -> str:
     """Return a statement's text moved to its line and column, so that errors name the script's."""
     span = statement.span
     return "\n" * (span.line - 1) + " " * (span.column - 1) + statement.text
+
+
+def _is_read_here(statement: Statement) -> TypeGuard[Query]:
+    """Whether a statement is a query whose only reader is this command: no display shows it."""
+    return isinstance(statement, Query) and statement.display is None
 
 
 def _print_settled(client: ConsoleClient, statement: Query, form: str) -> None:
@@ -118,7 +123,9 @@ def shell(address: str | None = None) -> None:
 def _execute(client: ConsoleClient, text: str) -> None:
     """Follow a single query; run anything else as a script."""
     statements = parse_script(text)
-    if len(statements) == 1 and isinstance(statements[0], Query | Subscribe):
+    if len(statements) == 1 and (
+        isinstance(statements[0], Subscribe) or _is_read_here(statements[0])
+    ):
         # A pipe has nobody who could press Ctrl-C.
         until = Until(settled=not sys.stdin.isatty())
         run_query(client, statements[0].text, "", until, "table")
