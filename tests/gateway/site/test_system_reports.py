@@ -30,7 +30,7 @@ def watching(source: str = "sys_stream", query: str = "q1", version: int = 1) ->
     )
 
 
-def number(value: Value) -> float:
+def figure(value: Value) -> float:
     """Return the value of a row."""
     assert isinstance(value, float)
     return value
@@ -57,7 +57,7 @@ def test_every_site_tells_of_its_operators() -> None:
         def counted() -> float:
             """The greatest number of rows that a site has told for the scan of seats."""
             return max(
-                number(row[6])
+                figure(row[6])
                 for row in federation.rows()
                 if row[1:4] == ("gw-1", "q2", "f0/0") and row[5] == "rows_out"
             )
@@ -197,7 +197,7 @@ def test_channels_tell_batches_rows_and_bytes() -> None:
             mine = ("gw-1", "q2", "to base", "channel")
             told = sorted(row for row in federation.rows() if row[1:5] == mine)
             return {
-                str(row[5]): number(row[6])
+                str(row[5]): figure(row[6])
                 for row in told
                 if row[5] in {"batches", "rows", "bytes", "rows_held"}
             }
