@@ -98,13 +98,6 @@ def test_json_is_a_line_per_statement(console: FakeConsole) -> None:
 
 
 @pytest.mark.parametrize("command", [("run", "-"), ("shell",)])
-def test_a_query_on_a_display_goes_on(console: FakeConsole) -> None:
-    done = run("SELECT mid FROM seat OUTPUT TO DISPLAY lobby")
-    assert done.exit_code == 0, done.output
-    assert [body.get("origin", "user") for body in console.asked] == ["user"]
-    assert console.deleted == []
-
-
 def test_another_console_can_be_named(
     command: tuple[str, ...], console: FakeConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +112,13 @@ def test_another_console_can_be_named(
     done = CliRunner().invoke(app, options, input="SHOW SOURCES;\n")
     assert done.exit_code == 0, done.stderr
     assert addresses == ["http://127.0.0.1:9"]
+
+
+def test_a_query_on_a_display_goes_on(console: FakeConsole) -> None:
+    done = run("SELECT mid FROM seat OUTPUT TO DISPLAY lobby")
+    assert done.exit_code == 0, done.output
+    assert [body.get("origin", "user") for body in console.asked] == ["user"]
+    assert console.deleted == []
 
 
 def test_benchmarks_are_listed_with_what_they_ask() -> None:
