@@ -226,3 +226,4 @@ def test_every_answer_is_right_whatever_is_shared(
         site.uninstall(name)
     assert site.engine.synopses.stores() == []
     assert site.engine.synopses.synopses() == []
+    assert not site.engine.synopses._groups, "nothing is held for queries that are gone"

@@ -118,3 +118,19 @@ def test_picker_gives_a_tuple(positions: list[int]) -> None:
     expected = tuple(row[position] for position in positions)
     assert picker(tuple(positions))(row) == expected
     assert key_picker(tuple(positions))(row) == (expected[0] if len(expected) == 1 else expected)
+
+
+@given(st.lists(st.integers(0, 50), max_size=60), st.integers(0, 70))
+def test_a_sorted_list_gives_its_greatest_items(items: list[int], count: int) -> None:
+    sorted_list: SortedList[int] = SortedList()
+    for item in [*items, *range(100, 100 + 3_000 * (count == 0))]:
+        sorted_list.add(item)
+    expected = sorted([*items, *range(100, 100 + 3_000 * (count == 0))])
+    assert list(sorted_list) == expected
+    assert sorted_list.newest(count) == expected[len(expected) - min(count, len(expected)) :]
+    for position in {0, 1, count, 600, 2_500}:
+        if position < len(expected):
+            assert sorted_list.from_end(position) == expected[-1 - position]
+        else:
+            with pytest.raises(IndexError):
+                sorted_list.from_end(position)
