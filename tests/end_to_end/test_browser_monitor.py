@@ -94,3 +94,21 @@ def test_plan_properties_settings_and_graphs(
     page.goto(f"{up.address}/data")
     up.until(lambda: not sessions(up), PATIENCE)
     up.stop_query(query)
+
+
+def test_sharing_is_seen_and_switched_off(up: Federation, page: Page) -> None:
+    # The map keeps the same window of temperatures.
+    text = "SELECT rid, MAX(celsius) AS celsius FROM Temperature [RANGE 1 MINUTE] GROUP BY rid"
+    query = up.start_query(text)
+    page.goto(f"{up.address}/monitor?query={query}")
+    stubs = page.locator(".picture .stub-line")
+    expect(stubs).to_have_count(3)
+    store = page.get_by_role("button", name=re.compile(r"^store s\d+ at gw-1$"))
+    store.click()
+    expect(page.locator("#properties")).to_contain_text("One set of rows behind several synopses")
+    page.locator("#setting-sharing").uncheck()
+    expect(store).to_have_count(0)
+    expect(stubs).to_have_count(2)
+    page.locator("#setting-sharing").check()
+    expect(store).to_have_count(1)
+    up.stop_query(query)

@@ -137,6 +137,8 @@ function relatedTo(entity) {
   const of = (kind, fits = () => true) => reported.of(site, kind).filter((other) => fits(other.entity)).map((other) => ({ site, kind, entity: other.entity }));
   if (entity.kind === "site") return ["gateway", "clock", "wrapper", "source"].flatMap((kind) => of(kind)).slice(0, MOST_RELATED);
   const home = { site, kind: "site", entity: site };
+  const store = entity.kind === "synopsis" && reported.value(site, "synopsis", entity.entity, "store");
+  if (typeof store === "number") return [{ site, kind: "store", entity: `s${store}` }, home];
   if (entity.kind !== "operator") return [home];
   return [...of("synopsis", (name) => name === entity.entity || name.startsWith(`${entity.entity}.`)), ...of("queue", (name) => name.startsWith(`${entity.entity}-`)).slice(0, MOST_RELATED), home];
 }

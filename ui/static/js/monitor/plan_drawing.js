@@ -41,7 +41,8 @@ export class PlanDrawing {
     const storesOf = (found) => [...new Set([...found.operators.keys()].flatMap((entity) => belongings(reported, found.site, entity).synopses.map(storeOf)).filter(Boolean))].sort();
     const extras = drawn.map((found) => [...found.operators.keys()].map((entity) => {
       const { queues, synopses } = belongings(reported, found.site, entity);
-      return `${queues.map((queue) => queue.entity)};${synopses.map((synopsis) => synopsis.entity + storeOf(synopsis))}`;
+      const { fragment, explained } = found.operators.get(entity);
+      return `${explained && Boolean(reported.find(found.site, "job", fragment))};${queues.map((queue) => queue.entity)};${synopses.map((synopsis) => synopsis.entity + storeOf(synopsis))}`;
     }).join());
     const signature = JSON.stringify([drawn.map(({ site, shape: own }) => [site, own, this.away.has(site)]), folded, extras]);
     if (signature !== this.signature) {
@@ -101,7 +102,8 @@ export class PlanDrawing {
     this.live.push(() => { text.textContent = this.result ?? ""; });
   }
 
-  drawOperator({ site, entity, line, explained }, { x, y }, layer, reported) {
+  drawOperator({ site, entity, fragment, line, explained, consumers }, { x, y }, layer, reported) {
+    const job = explained && reported.find(site, "job", fragment); // what runs as a whole: at the static engine
     const numbers = shape("text", { x: x + 40, y: y + 54, class: "numbers" });
     const holds = belongings(reported, site, entity).synopses.length;
     const { verb, rest } = named(line);
@@ -110,13 +112,14 @@ export class PlanDrawing {
       shape("text", { x: x + 20, y: y + 39, class: "sign", "text-anchor": "middle" }, signOf(line)),
       shape("text", { x: x + 40, y: y + 19, class: "verb" }, cut(verb, 20)), shape("text", { x: x + 40, y: y + 37, class: "line" }, cut(rest, LETTERS)),
       hasWindow(line) && panes(x + NODE.width - 24, y + 8), numbers, shape("title", {}, line));
-    layer.append(this.pick(mark, { site, kind: "operator", entity }, line));
+    layer.append(this.pick(mark, job ? { site, kind: "job", entity: fragment } : { site, kind: "operator", entity }, line));
     this.live.push((now) => {
       const value = (property) => now.value(site, "operator", entity, property);
       const selectivity = value("selectivity");
       const busy = holds < 2 ? value("us_per_row") : null;
       const word = busy === null && holds < 2 ? "selectivity" : "sel";
-      numbers.textContent = explained ? "as planned" : [selectivity !== null && `${word} ${number(selectivity)}`, busy !== null && `${number(busy)} µs/row`].filter(Boolean).join(" · ") || entity;
+      const whole = job && !consumers.length ? `${number(now.value(site, "job", fragment, "last_ms"))} ms a run` : "as planned";
+      numbers.textContent = explained ? whole : [selectivity !== null && `${word} ${number(selectivity)}`, busy !== null && `${number(busy)} µs/row`].filter(Boolean).join(" · ") || entity;
       mark.classList.toggle("busy", (value("rows_out_per_s") ?? 0) > 0);
     });
   }

@@ -7,6 +7,7 @@ const EXPLAINED = {
   queue: "Rows that wait between two operators.",
   synopsis: "The state of an operator: the rows it remembers.",
   store: "One set of rows behind several synopses, which are stubs of it.",
+  job: "The static engine computes this part of the plan as a whole, again when a table changes.",
   channel: "What one site sends to another.",
 };
 

@@ -45,6 +45,7 @@ const WORDS = {
   selectivity: ["selectivity", "ratio"], retractions: ["retractions", "rows"], busy_ms: ["time worked", "ms"], us_per_row: ["time per row", "µs"], state_rows: ["rows remembered", "rows"],
   rows: ["rows", "rows"], batches: ["batches", ""], peak_rows: ["most rows", "rows"], bytes: ["bytes", "bytes"], resyncs: ["resynchronised", "times"], stubs: ["shared by", "synopses"],
   retractions_per_s: ["retractions per second", "rows/s"], worked_ms: ["time worked", "ms"], worked_ms_per_s: ["time worked per second", "ms/s"], queued_rows_average: ["rows waiting on average", "rows"], rows_held: ["rows held", "rows"], queries: ["queries", ""],
+  runs: ["runs", ""], failed: ["runs that failed", ""], last_ms: ["time of the last run", "ms"],
   steps: ["steps", ""], step_ms: ["time per step", "ms"], queued_rows: ["rows waiting", "rows"], queued_rows_peak: ["most rows waiting", "rows"], pending_events: ["events waiting", "events"],
   events_per_s: ["events per second", "events/s"], memory_mb: ["memory of the process", "MB"], slice_ms: ["slice", "ms"], queue_rows: ["rows that may wait", "rows"], sharing: ["sharing", "flag"], shared: ["shared", "flag"],
   scheduler: ["scheduler", "scheduler"], report_seconds: ["report every", "s"], events: ["events", ""], late: ["late", "events"], watermark_lag_s: ["watermark behind by", "s"], store: ["store", "store"],
