@@ -1,4 +1,4 @@
-"""A clock's correction is added to times that devices give, where it is asked for, and only there."""
+"""A correction of the clock is added to times that devices give, where it is asked for."""
 
 from gateway.intake.validation import event_of
 from gateway.testing import TEMPERATURES
