@@ -34,6 +34,8 @@ class SiteSources:
         self.taken: dict[str, int] = {}
         self.pending = 0
         self._events: dict[str, list[tuple[str, list[SourceEvent]]]] = {}
+        self._expiries: dict[str, int | None] = {}
+        self._follows_clock: set[str] = set()
         self._site = site
 
     def declare(self, scan: Scan, now: int) -> None:
@@ -66,6 +68,7 @@ class SiteSources:
             marks = self.watermarks.setdefault(scan.source, {})
             mark = marks.setdefault(scan.lateness, Watermark(scan.lateness))
             relation.take(mark.so_far(), self._site, now)  # the progress so far
+            self._look_at(scan.source)
         return relations[scan]
 
     def ingest(self, source: str, events: Sequence[SourceEvent], origin: str) -> None:
@@ -101,15 +104,18 @@ class SiteSources:
             runs.append((origin, list(events)))
 
     def advance(self, now: int) -> SourceChanges:
-        """Apply the waiting events and the passage of time to every source.
+        """Apply the waiting events and the passage of time.
+
+        Work: that of the sources that have events, or rows whose time is over, plus a look at when
+        each other one has.
 
         Args:
             now: Microseconds since 1970 UTC.
         """
         deltas: dict[Scan, TimedDelta] = {}
         oldest: dict[Scan, int] = {}
-        for source, relations in self.relations.items():
-            runs = self._events.get(source, ())
+        for source in self._due(now):
+            relations, runs = self.relations[source], self._events.get(source, ())
             judged: dict[int | None, Judged] = {}
             for scan, relation in relations.items():
                 expiry = now if relation.follows_clock else relation.next_expiry()
@@ -123,6 +129,7 @@ class SiteSources:
                     deltas[scan] = delta
                     if runs:
                         oldest[scan] = min([event.ts for _, events in runs for event in events])
+            self._look_at(source)
         self._events = {}
         self.pending = 0
 
@@ -139,12 +146,28 @@ class SiteSources:
 
     def next_expiry(self) -> int | None:
         """Return when the first row's time is over, or None."""
-        times = [
-            relation.next_expiry()
-            for relations in self.relations.values()
-            for relation in relations.values()
-        ]
-        return min((time for time in times if time is not None), default=None)
+        return min([time for time in self._expiries.values() if time is not None], default=None)
+
+    def restored(self) -> None:
+        """Look at every source again, after its relations were filled from outside."""
+        for source in self.relations:
+            self._look_at(source)
+
+    def _due(self, now: int) -> list[str]:
+        """Return the sources that a step at this time changes, or may change."""
+        due = [s for s, time in self._expiries.items() if time is not None and time <= now]
+        heard = [source for source in self._events if source in self.relations]
+        return list(dict.fromkeys([*heard, *due, *self._follows_clock]))
+
+    def _look_at(self, source: str) -> None:
+        """Note when a source's next row has to go."""
+        relations = self.relations[source].values()
+        times = [relation.next_expiry() for relation in relations]
+        self._expiries[source] = min([time for time in times if time is not None], default=None)
+        if any(relation.follows_clock for relation in relations):
+            self._follows_clock.add(source)
+        else:
+            self._follows_clock.discard(source)
 
     def rows(self, source: str) -> list[Row]:
         """Return the current rows of a declared source as of the last step."""
@@ -160,6 +183,8 @@ class SiteSources:
             kept = {scan: r for scan, r in self.relations[source].items() if scan in used}
             if kept:
                 self.relations[source] = kept
+                self._look_at(source)
             else:
-                del self.relations[source], self.watermarks[source]
+                del self.relations[source], self.watermarks[source], self._expiries[source]
+                self._follows_clock.discard(source)
                 self.taken.pop(source, None)

@@ -378,6 +378,7 @@ class RecordedSite(SiteEngine):
             relation = self._sources.relations.get(scan.source, {}).get(scan)
             if relation is not None:
                 _fill(relation, SourceRelation(scan), saved)
+        self._sources.restored()
         for source, lateness, saved in sources["marks"]:
             mark = self._sources.watermarks.get(source, {}).get(lateness)
             if mark is not None:
