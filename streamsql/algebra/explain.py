@@ -95,12 +95,8 @@ def describe(plan: Plan) -> str:
             return _top_text(plan)
         case HopWindow() | SessionWindow():
             return _time_window_text(plan)
-        case OnClose(end=end):
-            return f"OnClose {plan.schema.names[end]}"
-        case ToStream(kind=kind, name=name):
-            return f"{kind.capitalize()} AS {name}"
-        case StreamWindow(input=child, time=time):
-            return f"StreamWindow {child.schema.names[time]} [{window_text(plan)}]"
+        case OnClose() | ToStream() | StreamWindow():
+            return _final_text(plan)
         case SetOperation(kind=kind, all=every):
             return f"{kind.capitalize()}{' all' if every else ''}"
         case UnionAll():
@@ -121,6 +117,16 @@ def _leaf_text(plan: Scan | RemoteSource | RecursiveReference | Values | Window)
             return f"Values {len(rows)} rows"
         case Window():
             return f"Window [{window_text(plan)}]"
+
+
+def _final_text(plan: OnClose | ToStream | StreamWindow) -> str:
+    match plan:
+        case OnClose(end=end):
+            return f"OnClose {plan.schema.names[end]}"
+        case ToStream(kind=kind, name=name):
+            return f"{kind.capitalize()} AS {name}"
+        case StreamWindow(input=child, time=time):
+            return f"StreamWindow {child.schema.names[time]} [{window_text(plan)}]"
 
 
 def _time_window_text(plan: HopWindow | SessionWindow) -> str:

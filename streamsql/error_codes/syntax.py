@@ -81,7 +81,7 @@ SYNTAX = (
         "misplaced_emit",
         "What is emitted is said in the wrong place",
         "ISTREAM, DSTREAM and RSTREAM stand around a whole query or a whole select list: in "
-        "statements, views and FROM, not in conditions. What EMIT ON WINDOW CLOSE gives is a stream "
+        "statements, views and FROM, not in conditions. EMIT ON WINDOW CLOSE gives a stream "
         "already, and stands at the end.",
         "Write it around the query that gives the rows.",
         "SELECT ISTREAM(desk), weight FROM seat",
