@@ -37,7 +37,7 @@ class Feeds:
         Raises:
             ValueError: It feeds none.
         """
-        source = reading.source
+        source = cast("object", reading.source)
         fed = self._fed.get(source) if isinstance(source, str) else None
         if not fed:
             raise ValueError(f"no source {source!r:.60} at this gateway")
