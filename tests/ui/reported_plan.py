@@ -26,6 +26,7 @@ class ReportedPlan:
     Attributes:
         second: Of the newest report.
         scheduler: Which number gw-1 reports, as of the next second.
+        report_seconds: How often gw-1 says that it reports.
         shared: Whether the join's synopsis is a stub of a store.
     """
 
@@ -35,6 +36,7 @@ class ReportedPlan:
         self.second = 1
         self.scheduler = 0
         self.shared = True
+        self.report_seconds = 1
 
     def answer(self, text: str) -> list[Row]:
         """Return what a session query begins with."""
@@ -67,9 +69,8 @@ class ReportedPlan:
         for site in self._sites:
             scheduler = self.scheduler if site == "gw-1" else 0
             whole, own = (ts, site, ""), (ts, site, self._query)
-            yield from _rows(
-                whole, site, "site", queued_rows=4, memory_mb=80.5, scheduler=scheduler
-            )
+            facts = {"scheduler": scheduler, "report_seconds": self.report_seconds}
+            yield from _rows(whole, site, "site", queued_rows=4, memory_mb=80.5, **facts)
             for entity, _line, _inputs in _BASE if site == "base" else _GATEWAY:
                 yield from _rows(
                     own,

@@ -213,6 +213,18 @@ def test_a_query_of_ones_own_is_checked_and_drawn_as_it_holds(
     expect(page.locator(".graph-notice.bad")).to_contain_text("no number to draw")
 
 
+def test_it_looks_further_back_where_a_site_reports_seldom(
+    watch: Any, expect: Any, wait_for: Any
+) -> None:
+    watched = watch()
+    page = watched.open()
+    watched.plan.report_seconds = 12
+    watched.pass_seconds(1)
+    wait_for(lambda: any("RANGE 30 SECONDS" in query.text for query in watched.sessions()))
+    wait_for(lambda: len(watched.sessions()) == 2, "the query before has ended")
+    expect(page.locator("#plan-text")).to_contain_text("RANGE 30 SECONDS")
+
+
 def test_leaving_the_page_ends_its_queries(watch: Any, wait_for: Any) -> None:
     watched = watch()
     page = watched.open()

@@ -16,7 +16,8 @@ const SILENT_MS = 10_000;
 const PATIENCE_MS = 4000; // for a site's first report
 const NEWS_MS = 2000;
 const MOST_RELATED = 16;
-const NUMBERS_SECONDS = 10;
+const NUMBERS_SECONDS = 10; // of sys_stream that the plan's numbers are of; more where sites report seldom
+const LONGEST_SECONDS = 60; // rows of sys_stream are not kept longer
 
 const queries = new SessionQueries();
 const reported = new Reported();
@@ -28,6 +29,8 @@ let operators = new QueryRows(); // the rows of sys_operators
 let fragments = []; // of EXPLAIN
 let structure = null; // the session query of the plan
 let numbers = null; // the session query of its numbers
+let asked = 0; // seconds of the past that it is of
+const numbersShown = make("div", { class: "numbers-text" });
 let trouble = null; // why there is none
 let since = 0;
 let pending = false;
@@ -66,7 +69,7 @@ function show(query) {
   history.replaceState(null, "", query ? `?query=${encodeURIComponent(query.id)}` : location.pathname);
   fill(byId("plan-text"), []);
   if (query) {
-    const [first, second] = [structureText(query.id), numbersText(query.id, NUMBERS_SECONDS)];
+    const first = structureText(query.id);
     structure = queries.follow(first, {
       changed: (changes, snapshot) => {
         operators.apply(changes, snapshot);
@@ -74,17 +77,33 @@ function show(query) {
       },
       said: heard,
     });
-    numbers = queries.follow(second, {
-      changed: (changes, snapshot) => {
-        reported.apply(changes, snapshot);
-        later();
-      },
-      said: heard,
-    });
+    ask(NUMBERS_SECONDS);
     explain(query);
-    fill(byId("plan-text"), [textOf("This plan is the query", first), textOf("and its numbers are the query", second)]);
+    fill(byId("plan-text"), [textOf("This plan is the query", first), numbersShown]);
   }
   update();
+}
+
+/** Ask for the numbers of the last seconds. */
+function ask(seconds) {
+  numbers?.close();
+  asked = seconds;
+  const text = numbersText(shownQuery.id, seconds);
+  numbersShown.replaceChildren(textOf("and its numbers are the query", text));
+  numbers = queries.follow(text, {
+    changed: (changes, snapshot) => {
+      reported.apply(changes, snapshot);
+      later();
+    },
+    said: heard,
+  });
+}
+
+/** Look further back where sites report less often than the numbers last. */
+function lookBack() {
+  const periods = plan.sites.map(({ site }) => reported.value(site, "site", site, "report_seconds") ?? 0);
+  const wanted = Math.min(Math.ceil(2.5 * Math.max(0, ...periods)), LONGEST_SECONDS);
+  if (wanted > asked) ask(wanted);
 }
 
 /** What the plan says of sites that report no operators. */
@@ -153,6 +172,7 @@ function update() {
   const ofQuery = chosen && reported.find(chosen.site, chosen.kind, chosen.entity)?.query;
   table.update(chosen, operator?.line ?? null, ofQuery, reported, relatedTo(chosen), chosen && isAway(chosen.site));
   settings.heard(reported);
+  lookBack();
   message(away);
 }
 
