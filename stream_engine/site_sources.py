@@ -12,6 +12,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError
 
+_NEVER = 2**63
 MAX_PENDING_EVENTS = 1_000_000
 """Events that may wait for a step; more means that nobody steps the site."""
 
@@ -34,7 +35,8 @@ class SiteSources:
         self.taken: dict[str, int] = {}
         self.pending = 0
         self._events: dict[str, list[tuple[str, list[SourceEvent]]]] = {}
-        self._expiries: dict[str, int | None] = {}
+        self._expiries: dict[str, int] = {}  # of the sources whose rows may go by themselves
+        self._earliest = _NEVER
         self._follows_clock: set[str] = set()
         self._site = site
 
@@ -68,7 +70,7 @@ class SiteSources:
             marks = self.watermarks.setdefault(scan.source, {})
             mark = marks.setdefault(scan.lateness, Watermark(scan.lateness))
             relation.take(mark.so_far(), self._site, now)  # the progress so far
-            self._look_at(scan.source)
+            self._know(scan.source)
         return relations[scan]
 
     def ingest(self, source: str, events: Sequence[SourceEvent], origin: str) -> None:
@@ -114,13 +116,15 @@ class SiteSources:
         """
         deltas: dict[Scan, TimedDelta] = {}
         oldest: dict[Scan, int] = {}
-        for source in self._due(now):
+        due = self._events if self._earliest > now and not self._follows_clock else self._due(now)
+        for source in due:
             relations, runs = self.relations[source], self._events.get(source, ())
             judged: dict[int | None, Judged] = {}
             for scan, relation in relations.items():
-                expiry = now if relation.follows_clock else relation.next_expiry()
-                if not runs and (expiry is None or expiry > now):
-                    continue
+                if not (runs or relation.follows_clock):
+                    expiry = relation.next_expiry()
+                    if expiry is None or expiry > now:
+                        continue
                 if not judged:
                     marks = self.watermarks[source]
                     judged = {late: mark.judge(runs) for late, mark in marks.items()}
@@ -129,7 +133,8 @@ class SiteSources:
                     deltas[scan] = delta
                     if runs:
                         oldest[scan] = min([event.ts for _, events in runs for event in events])
-            self._look_at(source)
+            if source in self._expiries:
+                self._look_at(source)
         self._events = {}
         self.pending = 0
 
@@ -146,28 +151,36 @@ class SiteSources:
 
     def next_expiry(self) -> int | None:
         """Return when the first row's time is over, or None."""
-        return min([time for time in self._expiries.values() if time is not None], default=None)
+        return None if self._earliest == _NEVER else self._earliest
 
     def restored(self) -> None:
         """Look at every source again, after its relations were filled from outside."""
-        for source in self.relations:
+        for source in self._expiries:
             self._look_at(source)
 
     def _due(self, now: int) -> list[str]:
         """Return the sources that a step at this time changes, or may change."""
-        due = [s for s, time in self._expiries.items() if time is not None and time <= now]
-        heard = [source for source in self._events if source in self.relations]
-        return list(dict.fromkeys([*heard, *due, *self._follows_clock]))
+        due = [source for source, time in self._expiries.items() if time <= now]
+        return list(dict.fromkeys([*self._events, *due, *self._follows_clock]))
+
+    def _know(self, source: str) -> None:
+        """Find out whether a source changes although nothing comes in, and when it does next."""
+        relations = self.relations.get(source, {}).values()
+        self._follows_clock.discard(source)
+        if any(relation.follows_clock for relation in relations):
+            self._follows_clock.add(source)
+        if any(relation.may_expire for relation in relations):
+            self._look_at(source)
+        elif self._expiries.pop(source, None) is not None:
+            self._earliest = min(self._expiries.values(), default=_NEVER)
 
     def _look_at(self, source: str) -> None:
         """Note when a source's next row has to go."""
-        relations = self.relations[source].values()
-        times = [relation.next_expiry() for relation in relations]
-        self._expiries[source] = min([time for time in times if time is not None], default=None)
-        if any(relation.follows_clock for relation in relations):
-            self._follows_clock.add(source)
-        else:
-            self._follows_clock.discard(source)
+        times = [relation.next_expiry() for relation in self.relations[source].values()]
+        new = min([time for time in times if time is not None], default=_NEVER)
+        if new != self._expiries.get(source):
+            self._expiries[source] = new
+            self._earliest = min(self._expiries.values())
 
     def rows(self, source: str) -> list[Row]:
         """Return the current rows of a declared source as of the last step."""
@@ -183,8 +196,8 @@ class SiteSources:
             kept = {scan: r for scan, r in self.relations[source].items() if scan in used}
             if kept:
                 self.relations[source] = kept
-                self._look_at(source)
             else:
-                del self.relations[source], self.watermarks[source], self._expiries[source]
-                self._follows_clock.discard(source)
+                del self.relations[source], self.watermarks[source]
                 self.taken.pop(source, None)
+                self._events.pop(source, None)
+            self._know(source)

@@ -76,6 +76,7 @@ class SourceRelation:
 
     Attributes:
         follows_clock: Whether it has to be told of every step, with events or without.
+        may_expire: Whether rows may go although nothing comes in.
     """
 
     __slots__ = (
@@ -88,6 +89,7 @@ class SourceRelation:
         "_keyed",
         "follows_clock",
         "is_log",
+        "may_expire",
         "scan",
     )
 
@@ -98,6 +100,7 @@ class SourceRelation:
         self._is_keyed = bool(scan.key) or scan.part == ScanPart.PROGRESS
         self.is_log = scan.is_log
         self.follows_clock = False
+        self.may_expire = scan.ttl is not None or scan.part == ScanPart.PROGRESS
         self._keyed: dict[Row, TimedRow] = {}
         self._bag: dict[Row, dict[int, int]] = {}
         self._expiry: ExpiryQueue[Row] = ExpiryQueue()

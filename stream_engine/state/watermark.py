@@ -68,14 +68,16 @@ class Watermark:
     def judge(self, runs: Sequence[Run]) -> Judged:
         """Tell the events that count from those that come too late."""
         late: list[SourceEvent] = []
+        marks = self._marks
         if len(runs) == 1:
             ((origin, events),) = runs
             accepted = self._judge(origin, events, late)
+            reached = {origin: marks[origin]} if events else {}
         else:
             accepted = [e for origin, events in runs for e in self._judge(origin, events, late)]
+            reached = {origin: marks[origin] for origin, events in runs if events}
         self.late += len(late)
-        marks = self._marks
-        return Judged(accepted, late, {origin: marks[origin] for origin, events in runs if events})
+        return Judged(accepted, late, reached)
 
     def _judge(
         self, origin: str, events: Sequence[SourceEvent], late: list[SourceEvent]
@@ -85,7 +87,7 @@ class Watermark:
             return events
         reached, lateness = self._marks.get(origin), self._lateness
         if lateness is None:
-            newest = max([event.ts for event in events])
+            newest = max([event.ts for event in events]) if len(events) > 1 else events[0].ts
             self._marks[origin] = newest if reached is None else max(reached, newest)
             return events
         accepted: list[SourceEvent] = []
