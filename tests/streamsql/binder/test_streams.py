@@ -150,7 +150,10 @@ def test_refused(text: str, place: str, message: str, catalog: Catalog) -> None:
     ("text", "warning"),
     [
         ("RSTREAM(SELECT k FROM log)", "unbounded output: RSTREAM gives every row of log again"),
-        ("ISTREAM(SELECT DISTINCT k FROM log)", "unbounded state: DISTINCT keeps every different row"),
+        (
+            "ISTREAM(SELECT DISTINCT k FROM log)",
+            "unbounded state: DISTINCT keeps every different row",
+        ),
         ("SELECT DISTINCT a FROM moved", "unbounded state: DISTINCT keeps every row of DSTREAM(…)"),
         ("ISTREAM(SELECT k FROM log) ", ""),
         ("RSTREAM(SELECT k FROM log [ROWS 5])", ""),

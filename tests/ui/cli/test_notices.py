@@ -15,9 +15,7 @@ from ui.cli.printing import ChangePrinter, UpsertPrinter
 APP = typer.Typer()
 APP.add_typer(alarm_app, name="alarm")
 APP.add_typer(display_app, name="display")
-ALARM = (
-    "CREATE ALARM hot AS SELECT rid, celsius FROM Temperature SEVERITY 'info'"
-)
+ALARM = "CREATE ALARM hot AS SELECT rid, celsius FROM Temperature SEVERITY 'info'"
 
 
 @pytest.fixture
