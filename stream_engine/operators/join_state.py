@@ -4,6 +4,7 @@ Inner joins on keys alone work on `IndexedRelation` directly; see `join.py`.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ from stream_engine.state.indexed_relation import (
     Index,
     IndexedRelation,
     KeyedRows,
+    add_row,
     index_of,
     rows_in,
 )
@@ -91,7 +93,7 @@ class HashSide:
         """Return the function that adds a row; where rows are shared all are added at once."""
         rows, key_of, composite = self.rows, self.rows.key_of, self.rows.composite
         if isinstance(rows, IndexedRelation):
-            add = rows.add
+            add = partial(add_row, rows.buckets)
 
             def remember(row: Row, weight: int) -> int:
                 key = key_of(row)

@@ -3,6 +3,7 @@
 Left and full joins share them; what is padded is all that tells them apart.
 """
 
+from functools import partial
 from typing import Any
 
 from stream_engine.operators.band_bounds import find_band
@@ -11,6 +12,7 @@ from stream_engine.state.indexed_relation import (
     Index,
     IndexedRelation,
     KeyedRows,
+    add_row,
     index_of,
     rows_in,
 )
@@ -46,7 +48,7 @@ class KeyedOuterJoin:
         find = other.finder()
         own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
         buckets = own.buckets
-        key_of, composite, remember = own.key_of, own.composite, own.add
+        key_of, composite, remember = own.key_of, own.composite, partial(add_row, buckets)
         result: Delta = {}
         for row, weight in delta.items():
             key = key_of(row)

@@ -1,157 +1,17 @@
 """Session windows: rows of a partition that follow each other closely."""
 
-from collections.abc import Iterator
 from heapq import heappop, heappush
+from typing import Any
 
+from stream_engine.operators.few_sessions import Rows, change_few, sessions_of
+from stream_engine.operators.many_sessions import ManySessions
 from stream_engine.state.columns import picker
-from stream_engine.state.indexed_relation import IndexedRelation, rows_in
-from stream_engine.state.sorted_list import SortedList
 from streamsql.algebra.operators import SessionWindow
-from streamsql.data.delta import Delta, add
+from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
-_Bounds = tuple[int, int]
-"""First and last time of a session."""
-
-
-class _Partition:
-    """The times of a partition, their rows, and the sessions they form.
-
-    Attributes:
-        times: Distinct times in order.
-        rows: The rows by time.
-        starts: First times of the sessions, in order.
-        lasts: Last time of a session by its first.
-    """
-
-    __slots__ = ("lasts", "rows", "starts", "times")
-
-    def __init__(self, time: int) -> None:
-        self.times: SortedList[int] = SortedList()
-        self.rows = IndexedRelation((time,))
-        self.starts: SortedList[int] = SortedList()
-        self.lasts: dict[int, int] = {}
-
-    def session_of(self, time: int) -> _Bounds:
-        """Return the bounds of the session that holds one of the times."""
-        start = self.starts.below(time + 1)
-        if start is None:
-            raise AssertionError(f"no session holds {time}")
-        return (start, self.lasts[start])
-
-    def rename(self, start: int, new: int) -> None:
-        """Let a session begin at another time."""
-        self.starts.discard(start)
-        self.starts.add(new)
-        self.lasts[new] = self.lasts.pop(start)
-
-    def forget(self, start: int) -> None:
-        """Drop a session."""
-        self.starts.discard(start)
-        del self.lasts[start]
-
-
-class _Change:
-    """One change of a partition: first the times that came and went, then what rows show.
-
-    Attributes:
-        before: Bounds at the beginning, by time, of all that may have changed.
-        touched: First times of the sessions whose times are all in `before` (or are new), so
-            that a session that changes often in one batch is recorded once.
-    """
-
-    __slots__ = ("before", "gap", "partition", "touched")
-
-    def __init__(self, partition: _Partition, gap: int) -> None:
-        self.partition = partition
-        self.gap = gap
-        self.before: dict[int, _Bounds] = {}
-        self.touched: set[int] = set()
-
-    def touch(self, bounds: _Bounds) -> None:
-        """Record the times of a session whose bounds are about to change."""
-        start, last = bounds
-        if start in self.touched:
-            return
-        self.touched.add(start)
-        record = self.before.setdefault
-        for time in self.partition.times.between(start, last):
-            record(time, bounds)
-
-    def appear(self, time: int) -> None:
-        """Take in a time that no row had."""
-        partition, gap = self.partition, self.gap
-        below, above = partition.times.below(time), partition.times.above(time)
-        left = below is not None and time - below < gap
-        right = above is not None and above - time < gap
-        if below is not None and left:
-            bounds = partition.session_of(below)
-            if time < bounds[1]:
-                partition.times.add(time)  # inside: no bounds change
-                return
-            self.touch(bounds)
-            partition.lasts[bounds[0]] = time
-            if above is not None and right:
-                following = partition.session_of(above)
-                self.touch(following)
-                partition.lasts[bounds[0]] = following[1]
-                partition.forget(following[0])
-        elif above is not None and right:
-            bounds = partition.session_of(above)
-            self.touch(bounds)
-            partition.rename(bounds[0], time)
-            self.touched.add(time)
-        else:
-            partition.starts.add(time)
-            partition.lasts[time] = time
-            self.touched.add(time)
-        partition.times.add(time)
-
-    def vanish(self, time: int) -> None:
-        """Drop a time that no row has any more."""
-        partition = self.partition
-        start, last = bounds = partition.session_of(time)
-        self.before.setdefault(time, bounds)
-        below, above = partition.times.below(time), partition.times.above(time)
-        if start == last:
-            partition.forget(start)
-            self.touched.discard(start)
-        elif time == start and above is not None:
-            self.touch(bounds)
-            partition.rename(start, above)
-            self.touched.add(above)
-        elif time == last and below is not None:
-            self.touch(bounds)
-            partition.lasts[start] = below
-        elif below is not None and above is not None and above - below >= self.gap:
-            self.touch(bounds)
-            partition.lasts[start] = below
-            partition.starts.add(above)
-            partition.lasts[above] = last
-            self.touched.add(above)
-        partition.times.discard(time)
-
-    def shown(self, changes: dict[int, Delta]) -> Iterator[tuple[Row, int]]:
-        """Yield what changes in the output, given what changed of the rows by time."""
-        rows, gap, nothing = self.partition.rows.buckets, self.gap, Delta()
-        for time, (start, last) in self.before.items():
-            now = self.partition.session_of(time) if time in rows else None
-            if now == (start, last):
-                continue  # touched, but as before: only its own changes show, below
-            changed = changes.pop(time, nothing)
-            old = dict(rows_in(rows.get(time)))
-            for row, weight in changed.items():
-                add(old, row, -weight)
-            for row, weight in old.items():
-                yield (*row, start, last + gap), -weight
-            if now is not None:
-                for row, weight in rows_in(rows[time]):
-                    yield (*row, now[0], now[1] + gap), weight
-        for time, changed in changes.items():
-            if time in rows:
-                start, last = self.partition.session_of(time)
-                for row, weight in changed.items():
-                    yield (*row, start, last + gap), weight
+FEW_TIMES = 32
+"""Distinct times up to which the sessions of a partition are found anew at every change."""
 
 
 class SessionWindowOperator:
@@ -162,9 +22,10 @@ class SessionWindowOperator:
     that goes shortens a session, splits it or ends it. Rows show the bounds, so all rows of a
     session whose bounds change are retracted and given again; other sessions are not looked at.
 
-    State: every row with a time, and the partition's times and sessions in order. Work: O(log
-    times) a changed row, plus the rows of the sessions whose bounds change, once a batch. A row
-    inside a session, or one more at its ends' times, changes no bounds.
+    State: every row with a time; of partitions that have had more than a few times also these and
+    the sessions in order. Work: O(log times) a changed row (at most `FEW_TIMES` steps where there
+    are few), plus the rows of the sessions whose bounds change, once a batch. A row inside a
+    session, or one more at its ends' times, changes no bounds.
 
         gap 5    the time is the first column
         input   {(1,): 1, (8,): 1}                  {(4,): 1}
@@ -177,7 +38,8 @@ class SessionWindowOperator:
         self._time = plan.time
         self._gap = plan.gap
         self._partition_of = picker(plan.partition)
-        self._partitions: dict[Row, _Partition] = {}
+        self._few: dict[Row, Rows] = {}
+        self._many: dict[Row, ManySessions] = {}
 
     def initial(self) -> Delta:
         """Return nothing."""
@@ -185,29 +47,39 @@ class SessionWindowOperator:
 
     def apply(self, _port: int, delta: Delta) -> Delta:
         """Return the rows that came and went, and those whose session has other bounds."""
+        position, gap, few = self._time, self._gap, self._few
         result: Delta = {}
         for key, changes in self._by_partition(delta).items():
             if self._ends is not None:
-                for time in changes:
-                    heappush(self._ends, (time + self._gap, key, time))
-            partition = self._partitions.get(key)
-            if partition is None:
-                partition = self._partitions[key] = _Partition(self._time)
-            for row, weight in self._change(partition, changes):
-                add(result, row, weight)
-            if not partition.rows.buckets:
-                del self._partitions[key]
+                for row, _weight in changes:
+                    time: Any = row[position]
+                    heappush(self._ends, (time + gap, key, time))
+            many = self._many.get(key)
+            if many is None:
+                rows = few.get(key)
+                if rows is None:
+                    rows = few[key] = {}
+                if len(rows) + len(changes) <= FEW_TIMES:
+                    change_few(rows, changes, position, gap, result)
+                    if not rows:
+                        del few[key]
+                    continue
+                many = self._many[key] = ManySessions(few.pop(key), position, gap)
+            many.change(changes, position, result)
+            if not many.rows.buckets:
+                del self._many[key]
         return result
 
     def state_rows(self) -> int:
         """Return the number of distinct rows."""
-        return sum(len(partition.rows) for partition in self._partitions.values())
+        few = [bucket for rows in self._few.values() for bucket in rows.values()]
+        total = sum([len(bucket) if isinstance(bucket, dict) else 1 for bucket in few])
+        return total + sum(len(many.rows) for many in self._many.values())
 
     def oldest(self) -> int | None:
-        """Return where the oldest session that is remembered starts; O(partitions)."""
-        return min(
-            (partition.starts.first() for partition in self._partitions.values()), default=None
-        )
+        """Return where the oldest session that is remembered starts; O(rows) at most."""
+        starts = [min(rows) for rows in self._few.values()]
+        return min([*starts, *(many.oldest() for many in self._many.values())], default=None)
 
     def keep_ends(self) -> None:
         """Keep the ends of sessions in order from the first row on: `forget` will be called."""
@@ -221,40 +93,48 @@ class SessionWindowOperator:
         ends = self._ends
         while ends and ends[0][0] <= before:
             _end, key, time = heappop(ends)
-            partition = self._partitions.get(key)
-            if partition is None or time not in partition.rows.buckets:
+            end = self._end_of(key, time)
+            if end is None:
                 continue
-            start, last = partition.session_of(time)
-            if last + self._gap > before:
-                heappush(ends, (last + self._gap, key, time))
+            if end > before:
+                heappush(ends, (end, key, time))
                 continue
-            for gone in list(partition.times.between(start, last)):
-                partition.times.discard(gone)
-                del partition.rows.buckets[gone]
-            partition.forget(start)
-            if not partition.rows.buckets:
-                del self._partitions[key]
+            self._drop(key, time)
 
-    def _by_partition(self, delta: Delta) -> dict[Row, dict[int, Delta]]:
+    def _end_of(self, key: Row, time: int) -> int | None:
+        """Return the end of the session that holds a time, or None where no row has it."""
+        many = self._many.get(key)
+        if many is not None:
+            return many.end_of(time) if time in many.rows.buckets else None
+        rows = self._few.get(key)
+        return sessions_of(rows, self._gap)[time][1] if rows and time in rows else None
+
+    def _drop(self, key: Row, time: int) -> None:
+        """Forget the session that holds a time."""
+        many = self._many.get(key)
+        if many is not None:
+            many.drop(time)
+            if not many.rows.buckets:
+                del self._many[key]
+            return
+        rows = self._few[key]
+        sessions = sessions_of(rows, self._gap)
+        for other, bounds in sessions.items():
+            if bounds == sessions[time]:
+                del rows[other]
+        if not rows:
+            del self._few[key]
+
+    def _by_partition(self, delta: Delta) -> dict[Row, list[tuple[Row, int]]]:
+        """Return the changed rows that have a time."""
         position, partition_of = self._time, self._partition_of
-        changes: dict[Row, dict[int, Delta]] = {}
-        for row, weight in delta.items():
-            time = row[position]
-            if isinstance(time, int):
-                changes.setdefault(partition_of(row), {}).setdefault(time, {})[row] = weight
+        changes: dict[Row, list[tuple[Row, int]]] = {}
+        for change in delta.items():
+            row = change[0]
+            if row[position] is not None:
+                key = partition_of(row)
+                if key in changes:
+                    changes[key].append(change)
+                else:
+                    changes[key] = [change]
         return changes
-
-    def _change(
-        self, partition: _Partition, changes: dict[int, Delta]
-    ) -> Iterator[tuple[Row, int]]:
-        change = _Change(partition, self._gap)
-        put, buckets = partition.rows.add, partition.rows.buckets
-        for time, changed in changes.items():
-            known = time in buckets
-            for row, weight in changed.items():
-                put(time, row, weight)
-            if not known:
-                change.appear(time)
-            elif time not in buckets:
-                change.vanish(time)
-        return change.shown(changes)

@@ -123,29 +123,7 @@ class IndexedRelation:
 
     def add(self, key: Any, row: Row, weight: int) -> int:
         """Add copies of a row whose key has no NULL; return its new weight."""
-        buckets = self.buckets
-        bucket = buckets.get(key)
-        if bucket is None:
-            buckets[key] = row if weight == 1 else {row: weight}
-            return weight
-        if not isinstance(bucket, dict):
-            if bucket != row:
-                buckets[key] = {bucket: 1, row: weight}
-                return weight
-            new = weight + 1
-            if new:
-                buckets[key] = {row: new}
-            else:
-                del buckets[key]
-            return new
-        new = bucket.get(row, 0) + weight
-        if new:
-            bucket[row] = new
-            return new
-        del bucket[row]
-        if len(bucket) <= 1:
-            settle(buckets, key, bucket)
-        return 0
+        return add_row(self.buckets, key, row, weight)
 
     def empty(self) -> "IndexedRelation":
         """Return one of the same key without rows."""
@@ -168,6 +146,32 @@ class IndexedRelation:
     def __len__(self) -> int:
         """Return the number of distinct rows."""
         return sum([len(b) if isinstance(b, dict) else 1 for b in self.buckets.values()])
+
+
+def add_row(buckets: dict[Any, Bucket], key: Any, row: Row, weight: int) -> int:
+    """Add copies of a row to the rows of its key; return its new weight."""
+    bucket = buckets.get(key)
+    if bucket is None:
+        buckets[key] = row if weight == 1 else {row: weight}
+        return weight
+    if not isinstance(bucket, dict):
+        if bucket != row:
+            buckets[key] = {bucket: 1, row: weight}
+            return weight
+        new = weight + 1
+        if new:
+            buckets[key] = {row: new}
+        else:
+            del buckets[key]
+        return new
+    new = bucket.get(row, 0) + weight
+    if new:
+        bucket[row] = new
+        return new
+    del bucket[row]
+    if len(bucket) <= 1:
+        settle(buckets, key, bucket)
+    return 0
 
 
 def rows_in(bucket: Bucket | None) -> Iterable[tuple[Row, int]]:

@@ -4,12 +4,14 @@ Rows collide on purpose; values are NULL, negative zero, the smallest and nearly
 """
 
 import random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.circuit.compiler import compile_plan
+from stream_engine.operators import session_window
 from stream_engine.operators.hop_window import HopWindowOperator
 from stream_engine.operators.session_window import SessionWindowOperator
 from stream_engine.operators.set_operation import SetOperationOperator
@@ -236,12 +238,16 @@ def test_a_row_between_two_sessions_merges_them() -> None:
     assert window.apply(0, {(4,): -1}) == negated(merged)
 
 
+@pytest.mark.parametrize("few", [0, 5, session_window.FEW_TIMES])
 @given(
     st.integers(1, 4),
     st.lists(st.dictionaries(st.integers(-2, 9), st.integers(-2, 2), max_size=4), max_size=10),
 )
-def test_sessions_of_dense_times(gap: int, changes: list[dict[int, int]]) -> None:
-    """Times that go split sessions, also where neighbours are exactly a gap apart."""
+def test_sessions_of_dense_times(few: int, gap: int, changes: list[dict[int, int]]) -> None:
+    """Times that go split sessions, also where neighbours are exactly a gap apart.
+
+    Partitions are kept in both ways, and change from one to the other.
+    """
     source = RemoteSource("left", Schema.of(("ts", DataType.TIMESTAMP)))
     plan = SessionWindow(source, 0, gap)
     operator = SessionWindowOperator(plan)
@@ -251,7 +257,8 @@ def test_sessions_of_dense_times(gap: int, changes: list[dict[int, int]]) -> Non
         weights = {(n,): max(w, -relation.get((n,), 0)) for n, w in change.items()}
         delta: Delta = {row: weight for row, weight in weights.items() if weight}
         accumulate(relation, delta)
-        accumulate(view, operator.apply(0, delta))
+        with patch.object(session_window, "FEW_TIMES", few):
+            accumulate(view, operator.apply(0, delta))
         assert view == evaluated_over(plan, {"left": relation})
 
 
