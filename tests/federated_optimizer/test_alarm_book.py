@@ -78,7 +78,7 @@ def test_acknowledged_is_remembered_and_ends_with_the_row() -> None:
 
 def test_bounds_hold_and_rows_left_out_follow_when_there_is_room() -> None:
     book = book_of(0)
-    many = {(f"r{n}",): 1 for n in range(alarm_book.MAX_OPEN + 3)}
+    many: dict[Row, int] = {(f"r{n}",): 1 for n in range(alarm_book.MAX_OPEN + 3)}
     book.meet(many, 1)
     assert (book.raised, book.unlisted) == (alarm_book.MAX_OPEN, 3)
     few = dict(list(many.items())[-5:])
@@ -100,13 +100,15 @@ RELATIONS = st.lists(
 def test_change_by_change_a_restart_anywhere_and_from_scratch_agree(
     moments: list[tuple[set[int], int]], hold: int
 ) -> None:
-    whole, stored = book_of(hold), {}
+    whole = book_of(hold)
+    stored: dict[int, AlarmRow | None] = {}
     restarted = book_of(hold)
-    now, before = 0, {}
+    now = 0
+    before: dict[Row, int] = {}
     seen: dict[int, int] = {}  # row to since
     for rows, passed in moments:
         now += passed
-        relation = {(str(n),): 1 for n in rows}
+        relation: dict[Row, int] = {(str(n),): 1 for n in rows}
         whole.follow({*before, *relation}, relation, now)
         restarted.meet(relation, now)
         stored |= restarted.take_changes()

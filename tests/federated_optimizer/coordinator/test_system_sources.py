@@ -285,6 +285,7 @@ def test_the_examples_of_the_page_run_and_show_something(harness: Any) -> None:
             if result.query is not None:
                 watching[text] = result.query.id
         shown: set[str] = set()
+        missing = list(watching)
         for reading in range(200):
             federation.sites["gw-1"].put("temperature", ("r1", 20.0 + reading % 20))
             await asyncio.sleep(0.1)
