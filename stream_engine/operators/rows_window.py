@@ -16,14 +16,23 @@ WindowEntry = tuple[int, Entry, Row]
 _BEGINNING = -(2**63)
 
 
-class _Partition:
-    """The last rows of a partition, and those before them that could come back."""
+_NEVER = 2**63
 
-    __slots__ = ("before", "inside")
+
+class _Partition:
+    """The last rows of a partition, and those before them that could come back.
+
+    Attributes:
+        due: When to look whether its oldest row inside is too old; that row may be younger by now,
+            but never older.
+    """
+
+    __slots__ = ("before", "due", "inside")
 
     def __init__(self) -> None:
         self.inside: SortedList[WindowEntry] = SortedList()
         self.before: SortedList[WindowEntry] = SortedList()
+        self.due = _NEVER
 
 
 class RowsWindow:
@@ -37,7 +46,8 @@ class RowsWindow:
     leave first, so none comes back for them, and what is too old is not kept at all.
 
     State: the source's rows (those young enough), or `size` per partition if bounded. Work: O(log
-    rows) a changed copy and for each that leaves.
+    rows) a changed copy and for each that leaves. By their age rows leave partition by partition:
+    one that has no row that is too old is looked at once for a row that was pushed out.
 
         size    2
         input   {(1, a): 1, (2, b): 1}   {(3, c): 1}        {(3, c): -1}
@@ -53,34 +63,35 @@ class RowsWindow:
         self._within = within
         self._oldest = _BEGINNING  # event times up to here are too old
         self._partitions: dict[Row, _Partition] = {}
-        self._leaving: ExpiryQueue[WindowEntry] = ExpiryQueue()
+        self._leaving: ExpiryQueue[Row] = ExpiryQueue()  # partitions, by when they are due
 
     def advance(self, now: int) -> Delta:
         """Move the time; return the rows that are too old now: none without `within`."""
         result: Delta = {}
         if self._within is None:
             return result
-        self._oldest = now - self._within
-        for _time, leaving in self._leaving.due(now):
-            for entry, copies in leaving.items():
-                row = entry[2]
-                add(result, row, -copies)
-                key = self._partition_of(row)
+        oldest = self._oldest = now - self._within
+        for _time, keys in self._leaving.due(now):
+            for key in keys:
                 partition = self._partitions[key]
-                for _copy in range(copies):
-                    partition.inside.discard(entry)
-                if len(partition.inside):
+                inside = partition.inside
+                while len(inside) and inside.first()[0] <= oldest:
+                    add(result, inside.pop_first()[2], -1)
+                if len(inside):
                     self._drop_old(partition)
+                    partition.due = inside.first()[0] + self._within
+                    self._leaving.add(partition.due, key, 1)
                 else:
                     del self._partitions[key]  # what stood before was older still
         return result
 
     def apply_timed(self, delta: TimedDelta) -> Delta:
         """Take the change of the source."""
-        partitions, partition_of = self._partitions, self._partition_of
+        partitions, partition_of, within = self._partitions, self._partition_of, self._within
+        oldest = self._oldest
         result: Delta = {}
         for (ts, row), weight in delta.items():
-            if ts <= self._oldest:
+            if ts <= oldest:
                 continue  # it never came in, or has left already
             key = partition_of(row)
             partition = partitions.get(key)
@@ -92,8 +103,19 @@ class RowsWindow:
             for _copy in range(-weight):
                 self._remove(partition, entry, result)
             if not len(partition.inside):
+                if partition.due != _NEVER:
+                    self._leaving.add(partition.due, key, -1)
                 del partitions[key]
+            elif within is not None and partition.inside.first()[0] + within < partition.due:
+                self._plan(key, partition, within)
         return result
+
+    def _plan(self, key: Row, partition: _Partition, within: int) -> None:
+        """Look at a partition when its oldest row inside is too old."""
+        if partition.due != _NEVER:
+            self._leaving.add(partition.due, key, -1)
+        partition.due = partition.inside.first()[0] + within
+        self._leaving.add(partition.due, key, 1)
 
     @property
     def size(self) -> int:
@@ -131,31 +153,34 @@ class RowsWindow:
 
     def next_wakeup(self) -> int | None:
         """Return when the next row is too old, or None."""
-        return self._leaving.next_time()
+        partitions, within, leaving = self._partitions, self._within, self._leaving
+        if within is None:
+            return None
+        while (time := leaving.next_time()) is not None:
+            keys = list(leaving.next_items())
+            for key in keys:
+                if partitions[key].inside.first()[0] + within == time:
+                    return time
+            for key in keys:
+                self._plan(key, partitions[key], within)
+        return None
 
     def state_rows(self) -> int:
         """Return the rows kept."""
         return sum(len(p.inside) + len(p.before) for p in self._partitions.values())
 
-    def _show(self, entry: WindowEntry, weight: int, result: Delta) -> None:
-        add(result, entry[2], weight)
-        if self._within is not None:
-            self._leaving.add(entry[0] + self._within, entry, weight)
-
     def _insert(self, partition: _Partition, entry: WindowEntry, result: Delta) -> None:
         inside = partition.inside
         if len(inside) < self._size:
             inside.add(entry)
-            self._show(entry, 1, result)
+            add(result, entry[2], 1)
             return
-        first = inside.first()
         pushed_out = entry
-        if first < entry:
-            inside.discard(first)
+        if inside.first() < entry:
+            pushed_out = inside.pop_first()
             inside.add(entry)
-            self._show(first, -1, result)
-            self._show(entry, 1, result)
-            pushed_out = first
+            add(result, pushed_out[2], -1)
+            add(result, entry[2], 1)
         if not self._bounded:
             self._drop_old(partition)
             partition.before.add(pushed_out)
@@ -165,16 +190,16 @@ class RowsWindow:
         if not inside.discard(entry):
             before.discard(entry)
             return
-        self._show(entry, -1, result)
+        add(result, entry[2], -1)
         self._drop_old(partition)
         if len(before):
             back = before.last()
             before.discard(back)
             inside.add(back)
-            self._show(back, 1, result)
+            add(result, back[2], 1)
 
     def _drop_old(self, partition: _Partition) -> None:
         """Forget rows that are too old to come back."""
         before, oldest = partition.before, self._oldest
         while len(before) and before.first()[0] <= oldest:
-            before.discard(before.first())
+            before.pop_first()

@@ -1,7 +1,7 @@
 """Items by the time at which they fall due."""
 
 import heapq
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
@@ -60,6 +60,14 @@ class ExpiryQueue(Generic[T]):
         while heap and heap[0] not in buckets:
             heapq.heappop(heap)
         return heap[0] if heap else None
+
+    def next_items(self) -> Iterable[T]:
+        """Return the items of the earliest time, without removing them; nothing if there is none.
+
+        They are not to be kept over a change.
+        """
+        time = self.next_time()
+        return () if time is None else self._buckets[time]
 
     def items(self) -> list[tuple[int, dict[T, int]]]:
         """Return all buckets with their times, without removing them."""

@@ -41,7 +41,9 @@ class SortedList(Generic[T]):
             blocks.append([item])
             lasts.append(item)
             return
-        position = min(bisect_right(lasts, item), len(blocks) - 1)
+        position = len(blocks) - 1
+        if position:
+            position = min(bisect_right(lasts, item), position)
         block = blocks[position]
         insort(block, item)
         lasts[position] = block[-1]
@@ -52,12 +54,12 @@ class SortedList(Generic[T]):
 
     def discard(self, item: T) -> bool:
         """Remove one copy of an item; return whether there was one."""
-        position = bisect_left(self._lasts, item)
+        position = 0 if len(self._blocks) == 1 else bisect_left(self._lasts, item)
         if position == len(self._blocks):
             return False
         block = self._blocks[position]
         index = bisect_left(block, item)
-        if block[index] != item:
+        if index == len(block) or block[index] != item:
             return False
         del block[index]
         self._length -= 1
@@ -67,6 +69,20 @@ class SortedList(Generic[T]):
             del self._blocks[position]
             del self._lasts[position]
         return True
+
+    def pop_first(self) -> T:
+        """Remove and return the least item.
+
+        Raises:
+            IndexError: The list is empty.
+        """
+        block = self._blocks[0]
+        item: T = block.pop(0)
+        self._length -= 1
+        if not block:
+            del self._blocks[0]
+            del self._lasts[0]
+        return item
 
     def first(self) -> T:
         """Return the least item.
