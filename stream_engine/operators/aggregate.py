@@ -5,6 +5,7 @@ from typing import Any
 
 from stream_engine.operators.accumulator import Changes
 from stream_engine.operators.accumulators import accumulator_for
+from stream_engine.operators.counted_groups import CountedGroups
 from stream_engine.operators.small_groups import SmallGroups, Spilled
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import AggregateCall
@@ -36,8 +37,9 @@ class AggregateOperator:
     A group's output row is a function of its slots: a changed group retracts its old row and
     inserts the new one, if they differ. Groups vanish with their last row.
 
-    Groups of few rows are kept as these rows (`small_groups`) where their aggregates can be looked
-    up in them; with more rows they get slots, which they keep until they vanish.
+    Groups of which only the number of rows is asked keep this alone (`counted_groups`). Others are
+    kept as their rows (`small_groups`) where these are few and the aggregates can be looked up in
+    them; with more rows they get slots, which they keep until they vanish.
 
     State: few rows or a few numbers a group, and for MIN, MAX, ARG_* and DISTINCT each distinct
     value.
@@ -59,7 +61,8 @@ class AggregateOperator:
             position += len(call.arguments)
         self._accumulators = accumulators
         self._groups: dict[Row, _Group] = {}
-        self._small = SmallGroups.of(group, aggregates)
+        self._counted = CountedGroups.of(group, aggregates)
+        self._small = SmallGroups.of(group, aggregates) if self._counted is None else None
 
     def initial(self) -> Delta:
         """Return the row of a scalar aggregate over nothing."""
@@ -71,6 +74,8 @@ class AggregateOperator:
 
     def apply(self, _port: int, delta: Delta) -> Delta:
         """Return the rows of the touched groups, old and new."""
+        if self._counted is not None:
+            return self._counted.change(delta)
         result: Delta = {}
         spilled: dict[Row, Spilled] = {}
         if self._small is not None:
@@ -82,6 +87,8 @@ class AggregateOperator:
     def forget(self, keys: Iterable[Row]) -> None:
         """Drop groups without a word; nothing of them may come any more."""
         for key in keys:
+            if self._counted is not None:
+                self._counted.forget(key)
             if self._small is not None:
                 self._small.forget(key)
             self._groups.pop(key, None)
@@ -110,6 +117,8 @@ class AggregateOperator:
 
     def state_rows(self) -> int:
         """Return rows of small groups, other groups, and values remembered one by one."""
+        if self._counted is not None:
+            return len(self._counted)
         total = len(self._groups) + (0 if self._small is None else len(self._small))
         for group in self._groups.values():
             for accumulator, slot in zip(self._accumulators, group.slots, strict=True):

@@ -5,12 +5,16 @@ from typing import Any
 from streamsql.algebra.operators import HopWindow
 from streamsql.data.delta import Delta
 
+MOST_KNOWN = 10_000
+"""Windows whose bounds are remembered from one change to the next."""
+
 
 class HopWindowOperator:
     """Each row once per window that holds its time, with the window's bounds appended.
 
-    A flat map, so linear: hop(a + b) = hop(a) + hop(b). State: none. Work: one output row per
-    window, size / hop of them a changed row.
+    A flat map, so linear: hop(a + b) = hop(a) + hop(b). State: no rows,
+    but the bounds of recent windows, since changed rows are of few. Work: one output row per window,
+    size / hop of them a changed row.
 
         size 10, hop 5   the time is the first column
         input   {(7, a): 1}                                     {(7, a): -1}
@@ -22,6 +26,7 @@ class HopWindowOperator:
         self._size = plan.size
         self._hop = plan.hop
         self._offset = plan.offset
+        self._windows: dict[int, list[tuple[int, int]]] = {}
 
     def initial(self) -> Delta:
         """Return nothing."""
@@ -30,16 +35,23 @@ class HopWindowOperator:
     def apply(self, _port: int, delta: Delta) -> Delta:
         """Return the changed rows with their windows; rows without time are in none."""
         position, size, hop, offset = self._time, self._size, self._hop, self._offset
+        known = self._windows
+        if len(known) * size > MOST_KNOWN * hop:
+            known.clear()
         result: Delta = {}
         for row, weight in delta.items():
             time: Any = row[position]
             if time is None:
                 continue
             start = time - (time - offset) % hop
-            while start + size > time:
-                # Rows are distinct and so are a row's windows: nothing is added up.
-                result[(*row, start, start + size)] = weight
-                start -= hop
+            windows = known.get(start)
+            if windows is None:
+                starts = range(start, start - size, -hop)
+                windows = known[start] = [(begin, begin + size) for begin in starts]
+            for bounds in windows:
+                if bounds[1] > time:  # the first of them has ended if hops do not divide the size
+                    # Rows are distinct and so are a row's windows: nothing is added up.
+                    result[row + bounds] = weight
         return result
 
     def state_rows(self) -> int:
