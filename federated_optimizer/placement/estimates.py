@@ -17,6 +17,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
+    OverWindow,
     Plan,
     Project,
     Scan,
@@ -103,6 +104,8 @@ def estimate(plan: Plan, statistics: Statistics) -> Estimate:
         case Project(input=child) | Distinct(input=child) | Aggregate(input=child):
             return estimate(child, statistics)
         case SessionWindow(input=child) | AsOfJoin(left=child) | SetOperation(left=child):
+            return estimate(child, statistics)
+        case OverWindow(input=child):
             return estimate(child, statistics)
         case HopWindow(input=child, size=size, hop=hop):
             return estimate(child, statistics).scaled(size / hop)

@@ -19,6 +19,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    OverWindow,
     Plan,
     Project,
     Scan,
@@ -102,7 +103,9 @@ def hop_piece(plan: HopWindow, below: GatewayPiece) -> GatewayPiece:
     return with_plan(below, with_inputs(plan, (below.plan,)))
 
 
-def partitioned_piece(plan: TopN | SessionWindow, below: GatewayPiece) -> GatewayPiece | str:
+def partitioned_piece(
+    plan: TopN | OverWindow | SessionWindow, below: GatewayPiece
+) -> GatewayPiece | str:
     """Return an operator by partitions at the gateways when none has rows of two of them."""
     if len(below.sites) <= 1 or (plan.partition and _covered(below, plan.partition)):
         return with_plan(below, with_inputs(plan, (below.plan,)))

@@ -2,10 +2,10 @@
 
 Gateway and static pieces grow as long as their engine can do the next operator by itself; the
 first operator that cannot becomes a base piece over cuts. With several base sites, base pieces
-are cut again wherever rows must be re-partitioned: joins by key, aggregates by group, sessions and
-TopN by partition, Distinct, set operations and the leaves of a recursion by whole row. A TopN whose
-rows lie in several parts is taken of every part first. A recursion that gateways compute together
-reads what is theirs where it is; the rest of its leaves is cut.
+are cut again wherever rows must be re-partitioned: joins by key, aggregates by group, sessions,
+window functions and TopN by partition, Distinct, set operations and the leaves of a recursion by
+whole row. A TopN whose rows lie in several parts is taken of every part first. A recursion that
+gateways compute together reads what is theirs where it is; the rest of its leaves is cut.
 """
 
 import dataclasses
@@ -63,6 +63,7 @@ from streamsql.algebra.operators import (
     Join,
     JoinKind,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     RecursiveReference,
@@ -84,7 +85,7 @@ from streamsql.catalog.system import is_site_source
 from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import RecursionPlan
 
-OneSided = Filter | Project | Distinct | Aggregate | TopN | HopWindow | SessionWindow
+OneSided = Filter | Project | Distinct | Aggregate | TopN | OverWindow | HopWindow | SessionWindow
 
 
 class Cutter:
@@ -121,7 +122,7 @@ class Cutter:
                 return self._unary(plan, self.piece(plan.input, shown * selectivity(predicate)))
             case Project():
                 return self._unary(plan, self.piece(plan.input, shown))
-            case Distinct() | Aggregate() | TopN() | HopWindow() | SessionWindow():
+            case Distinct() | Aggregate() | TopN() | OverWindow() | HopWindow() | SessionWindow():
                 return self._unary(plan, self.piece(plan.input))
             case Join() | AsOfJoin() | SetOperation():
                 return self._join(plan, self.piece(plan.left), self.piece(plan.right))
@@ -188,7 +189,7 @@ class Cutter:
                 spread = projected(spread, plan)
             case Aggregate(group=group):
                 spread = regrouped(spread, group)
-            case Distinct() | TopN() | HopWindow() | SessionWindow():
+            case Distinct() | TopN() | OverWindow() | HopWindow() | SessionWindow():
                 pass  # rows stay where they are
         made = with_inputs(plan, (base.plan,))
         return BasePiece(made, spread, base.reasons + reasons)
@@ -203,7 +204,7 @@ class Cutter:
                 return self._hashed(below, group, subset=True)
             case TopN(partition=partition):
                 return self._hashed(_first_of_each(plan, below), partition, subset=True)
-            case SessionWindow(partition=partition):
+            case SessionWindow(partition=partition) | OverWindow(partition=partition):
                 return self._hashed(below, partition, subset=True)
 
     def _join(self, plan: TwoSided, left: Piece, right: Piece) -> Piece:
@@ -380,7 +381,7 @@ def _unary_at_gateways(plan: OneSided, below: GatewayPiece) -> GatewayPiece | st
             return aggregate_piece(plan, below)
         case HopWindow():
             return hop_piece(plan, below)
-        case TopN() | SessionWindow():
+        case TopN() | OverWindow() | SessionWindow():
             return partitioned_piece(plan, below)
 
 

@@ -15,6 +15,9 @@ is dropped there stands behind every needed column: an order by more columns onl
 by the first ones, and the rows chosen agree in those. Columns that are equal among the rows to be
 told apart (keys, partition) decide nothing and are kept wherever they stand.
 
+Window functions that nobody reads are not computed. Where those that are look at the place of a
+row among its peers, which whole rows decide, every column below stays.
+
 Sound because a projection keeps duplicates and what is left out is read by nobody.
 
 Example: `Aggregate [rid] COUNT(*)` over `Scan(mid, rid, weight, ts)` gets `Project rid` between.
@@ -36,6 +39,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     RecursiveReference,
@@ -126,6 +130,8 @@ def _prune(plan: Plan, needed: frozenset[int]) -> _Pruned:
             return _prune_as_of_join(plan, needed)
         case TopN():
             return _prune_top(plan, needed)
+        case OverWindow():
+            return _prune_over(plan, needed)
         case HopWindow() | SessionWindow():
             return _prune_time_window(plan, needed)
         case Distinct() | SetOperation() | OnClose() | StreamWindow() | Fixpoint():
@@ -217,6 +223,35 @@ def _prune_top(top: TopN, needed: frozenset[int]) -> _Pruned:
         partition=tuple(below.position[p] for p in top.partition),
     )
     return _Pruned(narrowed, below.position)
+
+
+def _prune_over(plan: OverWindow, needed: frozenset[int]) -> _Pruned:
+    width = len(plan.input.schema)
+    kept = [n for n in range(len(plan.calls)) if width + n in needed]
+    if not kept:
+        return _prune(plan.input, needed or frozenset(_narrowest(plan.input)))
+    calls = [plan.calls[n] for n in kept]
+    read = {*(key.position for key in plan.order), *plan.partition}
+    read.update(c for c in needed if c < width)
+    for call in calls:
+        read = read.union(*map(columns_of, call.arguments))
+    if any(call.sees_ties for call in calls):
+        read = set(range(width))
+    below = _exactly(plan.input, read)
+    narrowed = OverWindow(
+        below.plan,
+        tuple(below.position[p] for p in plan.partition),
+        tuple(
+            msgspec.structs.replace(key, position=below.position[key.position])
+            for key in plan.order
+        ),
+        tuple(
+            msgspec.structs.replace(c, arguments=tuple(map(below.rewrite, c.arguments)))
+            for c in calls
+        ),
+    )
+    values = {width + old: len(below.plan.schema) + new for new, old in enumerate(kept)}
+    return _Pruned(narrowed, {**below.position, **values})
 
 
 def _prune_time_window(plan: HopWindow | SessionWindow, needed: frozenset[int]) -> _Pruned:

@@ -16,7 +16,7 @@
 | HopWindow          | those that read no window bound           | row by row                     |
 | Aggregate          | those that read group columns only        | whole groups stay or go        |
 | SessionWindow      | those that read partition columns only    | whole partitions stay or go    |
-| TopN               | those that read partition columns only    | whole partitions stay or go    |
+| TopN, OverWindow   | those that read partition columns only    | whole partitions stay or go    |
 
 Never: into the nullable side of a left join or any side of a full one (rows without partner are
 padded, not dropped), from the ON part of an anti join to its left side (the row would go, not
@@ -50,6 +50,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    OverWindow,
     Plan,
     Project,
     SessionWindow,
@@ -82,7 +83,11 @@ def _push(plan: Plan, predicates: list[Expression]) -> Plan:
             return filtered(with_inputs(plan, (_push(left, kept), _push(right, []))), above)
         case HopWindow(input=child):
             return _push_unary(plan, predicates, range(len(child.schema)))
-        case TopN(partition=partition) | SessionWindow(partition=partition):
+        case (
+            TopN(partition=partition)
+            | OverWindow(partition=partition)
+            | SessionWindow(partition=partition)
+        ):
             return _push_unary(plan, predicates, partition)
         case Aggregate():
             return _push_aggregate(plan, predicates)
@@ -142,7 +147,9 @@ def _side(predicate: Expression, width: int) -> str:
 
 
 def _push_unary(
-    plan: HopWindow | SessionWindow | TopN, predicates: list[Expression], columns: Iterable[int]
+    plan: HopWindow | SessionWindow | TopN | OverWindow,
+    predicates: list[Expression],
+    columns: Iterable[int],
 ) -> Plan:
     """Push the predicates that read some of the columns and no others."""
     below, above = _parted(predicates, frozenset(columns))

@@ -21,8 +21,8 @@ def first_rows(frame: DataFrame, plan: TopN) -> DataFrame:
     if not plan.offset and plan.limit is None:
         return frame
     dtypes = plan.schema.dtypes
-    columns = [_ordered(_column(position), dtype) for position, dtype in enumerate(dtypes)]
-    order = [_by(columns[key.position], key) for key in plan.order]
+    columns = [ordered(_column(position), dtype) for position, dtype in enumerate(dtypes)]
+    order = [by_key(columns[key.position], key) for key in plan.order]
     order += [column.asc_nulls_first() for column in columns]
     if not plan.partition:
         rest = frame.orderBy(*order).offset(min(plan.offset, _LARGEST))
@@ -48,7 +48,7 @@ def as_of(left: DataFrame, right: DataFrame, plan: AsOfJoin) -> DataFrame:
         theirs = theirs.filter(fn.col(f"k{number}").isNotNull())
     both = ours.unionAll(theirs.filter(fn.col(_TIME).isNotNull()))
     parts = [
-        _ordered(fn.col(f"{_THEIRS}.c{position}"), dtype).asc_nulls_first()
+        ordered(fn.col(f"{_THEIRS}.c{position}"), dtype).asc_nulls_first()
         for position, dtype in enumerate(plan.right.schema.dtypes)
     ]
     window = (
@@ -80,7 +80,7 @@ def _side(frame: DataFrame, plan: AsOfJoin, *, right: bool) -> DataFrame:
     ours, theirs = _nothing(plan.left.schema), _nothing(plan.right.schema)
     return frame.select(
         *[key.alias(f"k{number}") for number, key in enumerate(keys)],
-        _ordered(_column(time), dtypes[time]).alias(_TIME),
+        ordered(_column(time), dtypes[time]).alias(_TIME),
         fn.lit(int(right == plan.strict)).alias(_SIDE),
         (ours if right else row).alias(_OURS),
         (row if right else theirs).alias(_THEIRS),
@@ -103,18 +103,20 @@ def _key(column: Column, dtype: DataType, other: DataType) -> Column:
         case (DataType.DOUBLE, DataType.INTEGER):
             double, integer = column + 0.0, whole_number(column)
         case _:
-            return _ordered(column, dtype)
+            return ordered(column, dtype)
     pair = fn.struct(double.alias("double"), integer.alias("integer"))
     return fn.when(column.isNotNull(), pair)
 
 
-def _by(column: Column, key: SortKey) -> Column:
+def by_key(column: Column, key: SortKey) -> Column:
+    """Return a column as a key of an order."""
     if key.descending:
         return column.desc_nulls_first() if key.nulls_first else column.desc_nulls_last()
     return column.asc_nulls_first() if key.nulls_first else column.asc_nulls_last()
 
 
-def _ordered(column: Column, dtype: DataType) -> Column:
+def ordered(column: Column, dtype: DataType) -> Column:
+    """Return a column whose equal values order as one."""
     return column + 0.0 if dtype == DataType.DOUBLE else column
 
 

@@ -15,6 +15,7 @@ from static_engine.lowering.aggregates import lower_aggregate
 from static_engine.lowering.expressions import lower_expression
 from static_engine.lowering.joins import joined
 from static_engine.lowering.ordering import as_of, first_rows
+from static_engine.lowering.over_windows import over
 from static_engine.lowering.time_windows import closed, hops, sessions
 from static_engine.lowering.types import SPARK_TYPES
 from static_engine.sources.conversion import arrow_schema
@@ -27,6 +28,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     RecursiveReference,
@@ -99,6 +101,9 @@ class _Lowering:
             case AsOfJoin():
                 both = (self.lower(plan.left), self.lower(plan.right))
                 return _select(as_of(*both, plan), columns_of_width(len(plan.schema)), plan.schema)
+            case OverWindow():
+                lowered = over(self.lower(plan.input), plan)
+                return _select(lowered, columns_of_width(len(plan.schema)), plan.schema)
             case TopN() | HopWindow() | SessionWindow():
                 return _timed_or_ordered(self.lower(plan.input), plan)
             case OnClose(left=groups, right=progress, end=end):

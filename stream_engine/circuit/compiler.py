@@ -16,6 +16,7 @@ from stream_engine.operators.hop_window import HopWindowOperator
 from stream_engine.operators.multi_join import MultiJoinOperator
 from stream_engine.operators.on_close import OnCloseOperator
 from stream_engine.operators.operator import Operator, RecursiveOperator, TimedOperator
+from stream_engine.operators.over_window import OverWindowOperator
 from stream_engine.operators.project import ProjectOperator
 from stream_engine.operators.rows_window import RowsWindow
 from stream_engine.operators.scan import ScanOperator
@@ -35,6 +36,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     RecursiveReference,
@@ -189,6 +191,7 @@ PlainPlan = (
     | Distinct
     | UnionAll
     | TopN
+    | OverWindow
     | HopWindow
     | SessionWindow
     | SetOperation
@@ -213,17 +216,19 @@ def plain_operator(plan: PlainPlan) -> Operator:
             return DistinctOperator()
         case UnionAll():
             return UnionAllOperator()
-        case TopN() | HopWindow() | SessionWindow() | SetOperation():
+        case TopN() | OverWindow() | HopWindow() | SessionWindow() | SetOperation():
             return _ordered_or_set_operator(plan)
 
 
 def _ordered_or_set_operator(
-    plan: TopN | HopWindow | SessionWindow | SetOperation,
+    plan: TopN | OverWindow | HopWindow | SessionWindow | SetOperation,
 ) -> Operator:
     """Return the operator of an order, of windows over any relation, or of a set operation."""
     match plan:
         case TopN():
             return TopNOperator(plan)
+        case OverWindow():
+            return OverWindowOperator(plan)
         case HopWindow():
             return HopWindowOperator(plan)
         case SessionWindow():

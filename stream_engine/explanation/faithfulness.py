@@ -28,6 +28,7 @@ from streamsql.algebra.operators import (
     Join,
     JoinKind,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     RecursiveReference,
@@ -116,7 +117,7 @@ class _Analysis:
                 return self._of_two(plan)
             case SessionWindow():
                 return self._of_session(plan)
-            case OnClose() | ToStream() | StreamWindow():
+            case OverWindow() | OnClose() | ToStream() | StreamWindow():
                 raise unexplained(plan)
             case Project():
                 return self._of_project(plan)
@@ -232,9 +233,10 @@ class _Analysis:
 
 def unexplained(plan: Plan) -> UnsupportedError:
     """Return the error that rows of an operator have no supports."""
+    rests = "on every row before it" if isinstance(plan, OverWindow) else "on what has not arrived"
     return UnsupportedError(
         f"rows of this operator cannot be explained: {describe(plan)}",
-        hint="it depends on what has not arrived; ask about what it reads",
+        hint=f"it depends {rests}; ask about what it reads",
     )
 
 

@@ -4,6 +4,7 @@ from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
+    AggregateFunction,
     AsOfJoin,
     Distinct,
     Filter,
@@ -11,6 +12,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     RecursionChoice,
@@ -27,8 +29,10 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowCall,
     WindowKind,
 )
+from streamsql.algebra.over_windows import NUMBERING, SHIFTING
 from streamsql.data.types import MICROSECONDS
 
 
@@ -91,8 +95,8 @@ def describe(plan: Plan) -> str:
             return _as_of_text(plan)
         case Distinct():
             return "Distinct"
-        case TopN():
-            return _top_text(plan)
+        case TopN() | OverWindow():
+            return _top_text(plan) if isinstance(plan, TopN) else _over_text(plan)
         case HopWindow() | SessionWindow():
             return _time_window_text(plan)
         case OnClose() | ToStream() | StreamWindow():
@@ -222,6 +226,28 @@ def _top_text(top: TopN) -> str:
     if top.partition:
         parts.append(f"per ({', '.join(names[p] for p in top.partition)})")
     return " ".join(["TopN", *parts])
+
+
+def _over_text(plan: OverWindow) -> str:
+    names = plan.input.schema.names
+    parts = []
+    if plan.partition:
+        parts.append(f"per ({', '.join(names[p] for p in plan.partition)})")
+    if plan.order:
+        parts.append(f"by {', '.join(_order_text(key, names) for key in plan.order)}")
+    calls = ", ".join(map(window_call_text, plan.calls))
+    return f"OverWindow [{' '.join(parts)}] {calls}"
+
+
+def window_call_text(call: WindowCall) -> str:
+    """Return `SUM(x) ROWS 2 PRECEDING TO CURRENT ROW AS total`."""
+    inner = [expression_text(argument) for argument in call.arguments]
+    if call.function in SHIFTING:
+        inner.insert(1, str(call.distance))
+    name = call.function if call.aggregate is None else call.aggregate
+    text = name if name == AggregateFunction.COUNT_ALL else f"{name}({', '.join(inner)})"
+    framed = call.function not in (*NUMBERING, *SHIFTING)
+    return f"{text} {call.frame} AS {call.name}" if framed else f"{text} AS {call.name}"
 
 
 def _order_text(key: SortKey, names: tuple[str, ...]) -> str:

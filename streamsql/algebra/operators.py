@@ -27,6 +27,7 @@ from streamsql.algebra.leaves import (
     WindowKind,
     require,
 )
+from streamsql.algebra.over_windows import Frame, WindowCall, WindowFunction
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType
 
@@ -40,10 +41,12 @@ __all__ = [
     "Distinct",
     "Filter",
     "Fixpoint",
+    "Frame",
     "HopWindow",
     "Join",
     "JoinKind",
     "OnClose",
+    "OverWindow",
     "Plan",
     "Project",
     "RecursionChoice",
@@ -63,6 +66,8 @@ __all__ = [
     "UnionAll",
     "Values",
     "Window",
+    "WindowCall",
+    "WindowFunction",
     "WindowKind",
     "identity_columns",
     "is_open",
@@ -298,6 +303,40 @@ class TopN(_Unary, frozen=True, tag="top_n"):
         positions = (*(key.position for key in self.order), *self.partition)
         require(all(0 <= p < width for p in positions), "order column out of range")
         require((self.limit is None or self.limit >= 0) and self.offset >= 0, "limit")
+
+
+class OverWindow(_Unary, frozen=True, tag="over_window"):
+    """Each row with the values of window functions as more columns.
+
+    Rows of a partition stand in the order of the keys; those the keys do not tell apart (peers)
+    stand in the order of whole rows (`streamsql.data.delta.sort_key`, ascending), so no value
+    depends on arrival. A row that is there twice stands there twice and may get two values. RANK,
+    DENSE_RANK and RANGE frames look at the keys only.
+
+    Attributes:
+        partition: Positions of the columns that tell the partitions apart; NULLs are equal.
+        order: Keys; without any all rows of a partition are peers.
+        calls: At least one; each gives a column.
+    """
+
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    calls: tuple[WindowCall, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse columns beyond the input and calls that make no sense."""
+        width = len(self.input.schema)
+        positions = (*(key.position for key in self.order), *self.partition)
+        require(all(0 <= p < width for p in positions), "over window column out of range")
+        require(bool(self.calls), "over window without calls")
+        for call in self.calls:
+            require(call.is_sound, f"window call {call.name}")
+            _check_columns(call.arguments, width, "window call")
+
+    @property
+    def schema(self) -> Schema:
+        """The input's columns, then one per call."""
+        return self.input.schema + Schema(tuple(Field(c.name, c.dtype) for c in self.calls))
 
 
 class HopWindow(_Unary, frozen=True, tag="hop_window"):
@@ -554,6 +593,7 @@ Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)
     Aggregate,
     Distinct,
     TopN,
+    OverWindow,
     HopWindow,
     SessionWindow,
     OnClose,

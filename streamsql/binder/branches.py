@@ -14,6 +14,7 @@ from streamsql.algebra.operators import (
     Join,
     JoinKind,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     RecursiveReference,
@@ -211,6 +212,11 @@ def _why_not_monotone(plan: Plan, name: str) -> tuple[str, str]:
             return (
                 "ORDER BY … LIMIT or ROW_NUMBER() over the recursive relation",
                 f"choose rows of the finished {name} in the query after WITH",
+            )
+        case OverWindow():
+            return (
+                "a window function over the recursive relation",
+                f"take it of the finished {name} in the query after WITH",
             )
         case SetOperation():
             return (

@@ -9,6 +9,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     Join,
     JoinKind,
+    OverWindow,
     Plan,
     Project,
     RecursiveReference,
@@ -68,8 +69,8 @@ def determined(plan: Plan, known: Known) -> bool:
             return len(known) == len(columns)
         case SetOperation(left=left):
             return determined(left, known) or (not plan.all and len(known) == len(plan.schema))
-        case AsOfJoin(left=left):
-            return determined(left, frozenset(k for k in known if k < len(left.schema)))
+        case AsOfJoin(left=child) | OverWindow(input=child):
+            return determined(child, frozenset(k for k in known if k < len(child.schema)))
         case Join():
             return _joined(plan, known)
         case _:

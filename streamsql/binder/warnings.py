@@ -19,6 +19,7 @@ from streamsql.algebra.operators import (
     Join,
     JoinKind,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     Scan,
@@ -36,8 +37,28 @@ from streamsql.algebra.operators import (
 from streamsql.binder.environment import Binding
 from streamsql.data.types import DataType
 
-Stateful = Join | AsOfJoin | Aggregate | Distinct | TopN | SessionWindow | SetOperation | Fixpoint
-STATEFUL = (Join, AsOfJoin, Aggregate, Distinct, TopN, SessionWindow, SetOperation, Fixpoint)
+Stateful = (
+    Join
+    | AsOfJoin
+    | Aggregate
+    | Distinct
+    | TopN
+    | OverWindow
+    | SessionWindow
+    | SetOperation
+    | Fixpoint
+)
+STATEFUL = (
+    Join,
+    AsOfJoin,
+    Aggregate,
+    Distinct,
+    TopN,
+    OverWindow,
+    SessionWindow,
+    SetOperation,
+    Fixpoint,
+)
 """Operators that remember rows of their inputs."""
 
 _OF_NUMBERS = frozenset(
@@ -323,6 +344,8 @@ def operator_word(node: Stateful) -> str:
             return "DISTINCT"
         case TopN():
             return "ORDER BY … LIMIT"
+        case OverWindow():
+            return "OVER"
         case SessionWindow():
             return "SESSION"
         case SetOperation(kind=kind):

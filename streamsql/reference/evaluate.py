@@ -14,6 +14,7 @@ from streamsql.algebra.operators import (
     Join,
     JoinKind,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     RecursiveReference,
@@ -39,6 +40,7 @@ from streamsql.reference.closing import closings
 from streamsql.reference.database import Database, contents, in_window, windowed
 from streamsql.reference.instants import first_open, stream_rows
 from streamsql.reference.ordering import as_of, top
+from streamsql.reference.over_windows import over
 from streamsql.reference.sets import combined
 from streamsql.reference.time_windows import hops, sessions
 
@@ -103,7 +105,7 @@ class _Evaluation:
             case StreamWindow(input=child, time=time):
                 timed = [(_time(row[time]), row) for row in self.rows(child, recursive)]
                 return in_window(plan, timed, self.now)
-            case TopN() | HopWindow() | SessionWindow():
+            case TopN() | OverWindow() | HopWindow() | SessionWindow():
                 return self._timed_or_ordered(plan, self.rows(plan.input, recursive))
             case Fixpoint():
                 return self._fixpoint(plan, recursive)
@@ -126,10 +128,14 @@ class _Evaluation:
                 return recursive[name]
 
     @staticmethod
-    def _timed_or_ordered(plan: TopN | HopWindow | SessionWindow, rows: list[Row]) -> list[Row]:
+    def _timed_or_ordered(
+        plan: TopN | OverWindow | HopWindow | SessionWindow, rows: list[Row]
+    ) -> list[Row]:
         match plan:
             case TopN():
                 return top(plan, rows)
+            case OverWindow():
+                return over(plan, rows)
             case HopWindow():
                 return hops(plan, rows)
             case SessionWindow():

@@ -1,0 +1,104 @@
+"""Window functions: each delta is the change of the reference, for all calls and frames."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream_engine.operators.over_window import OverWindowOperator
+from stream_engine.state import ranked_blocks
+from stream_engine.testing import evaluated_over
+from streamsql.algebra.expressions import Column, Expression, Literal
+from streamsql.algebra.operators import (
+    AggregateFunction,
+    Frame,
+    OverWindow,
+    RemoteSource,
+    SortKey,
+    WindowCall,
+    WindowFunction,
+)
+from streamsql.algebra.over_windows import FRAMED_AGGREGATES, NUMBERING, SHIFTING
+from streamsql.data.delta import Delta, accumulate
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType, Row, Value
+
+COLUMNS = Schema.of(("k", DataType.TEXT), ("x", DataType.DOUBLE), ("n", DataType.INTEGER))
+INPUT = RemoteSource("input", COLUMNS)
+DOMAINS: tuple[tuple[Value, ...], ...] = (
+    ("a", "b", None),
+    (0.0, -0.0, 0.1, 1.7e308, -2.5, None),
+    (-3, 0, 1, 2, 2**62, None),
+)
+X, N = Column(1, "x", DataType.DOUBLE), Column(2, "n", DataType.INTEGER)
+rows: st.SearchStrategy[Row] = st.tuples(*map(st.sampled_from, DOMAINS))
+deltas: st.SearchStrategy[list[Delta]] = st.lists(
+    st.dictionaries(rows, st.sampled_from((-2, -1, 1, 1, 1, 2, 3)), max_size=6), max_size=6
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _short_blocks() -> object:
+    """Blocks of a few items, so that small lists split."""
+    before, ranked_blocks.LOAD = ranked_blocks.LOAD, 2
+    yield
+    ranked_blocks.LOAD = before
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> Frame:
+    """Return any frame."""
+    if draw(st.booleans()):
+        return Frame(draw(st.sampled_from((None, 0))), draw(st.sampled_from((None, 0))))
+    bounds = st.one_of(st.none(), st.integers(-3, 3))
+    start, end = draw(bounds), draw(bounds)
+    if start is not None and end is not None:
+        start, end = min(start, end), max(start, end)
+    return Frame(start, end, peers=False)
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> WindowCall:
+    """Return any call."""
+    function = draw(st.sampled_from(tuple(WindowFunction)))
+    argument: Expression = draw(st.sampled_from((X, N)))
+    if function in NUMBERING:
+        return WindowCall(function, "v")
+    if function in SHIFTING:
+        default = draw(st.sampled_from(((), (argument,), (Literal(None, argument.dtype),))))
+        return WindowCall(function, "v", (argument, *default), draw(st.integers(0, 3)))
+    frame = draw(frames())
+    if function != WindowFunction.AGGREGATE:
+        return WindowCall(function, "v", (argument,), frame=frame)
+    aggregate = draw(st.sampled_from(FRAMED_AGGREGATES))
+    arguments = () if aggregate == AggregateFunction.COUNT_ALL else (argument,)
+    return WindowCall(function, "v", arguments, frame=frame, aggregate=aggregate)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> OverWindow:
+    """Return a node with a few calls."""
+    keys = st.builds(SortKey, st.integers(0, 2), st.booleans(), st.booleans())
+    partition = draw(st.sampled_from(((), (0,), (0, 2))))
+    chosen = draw(st.lists(calls(), min_size=1, max_size=3))
+    named = tuple(
+        WindowCall(c.function, f"v{n}", c.arguments, c.distance, c.frame, c.aggregate)
+        for n, c in enumerate(chosen)
+    )
+    return OverWindow(INPUT, partition, tuple(draw(st.lists(keys, max_size=2))), named)
+
+
+@settings(max_examples=200, deadline=None)
+@given(plans(), deltas)
+def test_every_change_is_that_of_the_reference(plan: OverWindow, changes: list[Delta]) -> None:
+    """Also where copies are taken away before they come: they are owed until then."""
+    operator = OverWindowOperator(plan)
+    output, held = operator.initial(), Delta()
+    for change in changes:
+        accumulate(held, change)
+        accumulate(output, operator.apply(0, change))
+        if all(weight > 0 for weight in held.values()):
+            assert output == evaluated_over(plan, {"input": held})
+    took = {row: -weight for row, weight in held.items()}
+    accumulate(output, operator.apply(0, took))
+    assert output == {}
+    assert operator.state_rows() == 0
