@@ -60,6 +60,8 @@ class AggregateOperator:
             accumulators.append(accumulator_for(call, position))
             position += len(call.arguments)
         self._accumulators = accumulators
+        self._updates = [accumulator.update for accumulator in accumulators]
+        self._results = [accumulator.result for accumulator in accumulators]
         self._groups: dict[Row, _Group] = {}
         self._counted = CountedGroups.of(group, aggregates)
         self._small = SmallGroups.of(group, aggregates) if self._counted is None else None
@@ -95,7 +97,7 @@ class AggregateOperator:
 
     def _change_groups(self, delta: Delta, spilled: dict[Row, Spilled], result: Delta) -> None:
         """Bring the slots of groups up to date; add their old and new rows to the output."""
-        groups = self._groups
+        groups, scalar, updates, results = self._groups, self._scalar, self._updates, self._results
         for key, changes in self._by_group(delta).items():
             group = groups.get(key)
             if group is None:
@@ -104,15 +106,23 @@ class AggregateOperator:
                     # What the group held until now counts as a change of the empty slots.
                     rows, group.output = spilled[key]
                     changes += [(self._arguments_of(row), weight) for row, weight in rows.items()]
-            new = self._update(key, group, changes)
-            old = group.output
+            weight = group.weight
+            for _arguments, change in changes:
+                weight += change
+            group.weight = weight
+            slots = group.slots
+            for number, update in enumerate(updates):
+                slots[number] = update(slots[number], changes)
+            old, new = group.output, None
+            if scalar or weight > 0:
+                new = key + tuple([of(slot) for of, slot in zip(results, slots, strict=True)])
             if new != old:
                 group.output = new
                 if old is not None:
                     add(result, old, -1)
                 if new is not None:
                     add(result, new, 1)
-            if new is None and not group.weight:
+            if new is None and not weight:
                 del groups[key]
 
     def state_rows(self) -> int:
@@ -136,15 +146,6 @@ class AggregateOperator:
             else:
                 changes.append((arguments_of(row), weight))
         return touched
-
-    def _update(self, key: Row, group: _Group, changes: Changes) -> Row | None:
-        """Bring a group up to date; return its row, or None if it has none."""
-        for _arguments, weight in changes:
-            group.weight += weight
-        slots = group.slots
-        for number, accumulator in enumerate(self._accumulators):
-            slots[number] = accumulator.update(slots[number], changes)
-        return self._row(key, group) if self._scalar or group.weight > 0 else None
 
     def _row(self, key: Row, group: _Group) -> Row:
         pairs = zip(self._accumulators, group.slots, strict=True)

@@ -13,8 +13,8 @@ class HopWindowOperator:
     """Each row once per window that holds its time, with the window's bounds appended.
 
     A flat map, so linear: hop(a + b) = hop(a) + hop(b). State: no rows,
-    but the bounds of recent windows, since changed rows are of few. Work: one output row per window,
-    size / hop of them a changed row.
+    but the bounds of recent windows: changed rows are of few. Work: one output row per window, size
+    / hop of them a changed row.
 
         size 10, hop 5   the time is the first column
         input   {(7, a): 1}                                     {(7, a): -1}
