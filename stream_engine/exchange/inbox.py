@@ -75,6 +75,7 @@ class Inbox:
                 0 for the port of a recursion.
             streams: The ports that give streams.
         """
+        self._version = version
         self._widths = widths
         self.channels: dict[str, ReceivingChannel] = {}
         for sender, port in widths:
@@ -91,11 +92,12 @@ class Inbox:
         Raises:
             WireError: The plan has no such channel or port, or a row has the wrong width.
         """
+        if batch.version != self._version:
+            return Reception.STALE  # another plan may have other channels
         channel = self.channels.get(sender)
         if channel is None:
             raise WireError(f"site {sender} sends a batch, but the plan has no channel from it")
-        if batch.version == channel.version:
-            self._check(sender, batch)
+        self._check(sender, batch)
         port, within = split_port(batch.port)
         if within:
             batch = msgspec.structs.replace(batch, port=port)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stream_engine.exchange.outbox import RESULT
-from stream_engine.site import SiteEngine, StepResult
+from stream_engine.site import Forget, SiteEngine, StepResult
+from stream_engine.state.watermark import HERE
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.events import SourceEvent
@@ -79,7 +80,14 @@ class _Request:
     channel: str
 
 
-_Message = _Payload | _Will | _Request
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The sender needs no more of what it names."""
+
+    told: Forget
+
+
+_Message = _Payload | _Will | _Request | _Told
 
 
 class UnsettledError(AssertionError):
@@ -100,7 +108,7 @@ class Network:
         self, sites: Sequence[str], *, seed: int = 0, faults: Faults | None = None
     ) -> None:
         self.now = 0
-        self.sites = {site: SiteEngine(site, 1) for site in sites}
+        self.sites = {site: self.new_site(site, 1) for site in sites}
         self.failures: list[tuple[str, str, FederationError]] = []
         self.traffic = Traffic()
         self.faults = faults or Faults()
@@ -112,6 +120,10 @@ class Network:
         self._console: dict[tuple[str, str], ReceivingChannel] = {}
         self._to_step: dict[str, None] = {}
         self._asked: dict[tuple[str, str, str], None] = {}
+
+    def new_site(self, site: str, epoch: int) -> SiteEngine:
+        """Return a site without sources and queries."""
+        return SiteEngine(site, epoch)
 
     # -- what a test does -----------------------------------------------------------------------
 
@@ -127,9 +139,21 @@ class Network:
             self.sites[site].install(bundle)
             self._to_step[site] = None
 
-    def ingest(self, site: str, source: str, events: Sequence[SourceEvent]) -> None:
+    def uninstall(self, query: str) -> None:
+        """Stop a query at its sites that are up; what is under way of it means nothing any more."""
+        del self._bundles[query]
+        for site, engine in self.sites.items():
+            engine.uninstall(query)
+            self._to_step[site] = None
+        for name, sender in list(self._console):
+            if name == query:
+                del self._console[(name, sender)]
+
+    def ingest(
+        self, site: str, source: str, events: Sequence[SourceEvent], origin: str = HERE
+    ) -> None:
         """Let something happen to a source at a site that is up."""
-        self.sites[site].ingest(source, events)
+        self.sites[site].ingest(source, events, origin)
         self._to_step[site] = None
 
     def advance(self, now: int) -> None:
@@ -155,7 +179,7 @@ class Network:
     def restart(self, site: str) -> None:
         """Start a dead site with a new epoch, its sources (empty) and its queries."""
         self._epochs[site] += 1
-        engine = self.sites[site] = SiteEngine(site, self._epochs[site])
+        engine = self.sites[site] = self.new_site(site, self._epochs[site])
         for scan in self._scans[site].values():
             engine.declare(scan)
         for bundle in self._bundles.values():
@@ -192,18 +216,23 @@ class Network:
         if isinstance(chosen, str):
             del self._to_step[chosen]
             site = self.sites[chosen]
-            self._collect(chosen, site.step(self.now))
+            self._collect(chosen, self.step(chosen))
             if site.queues.batches:
                 self._to_step[chosen] = None
         else:
             self._deliver(*chosen, faulty=faulty)
         return True
 
+    def step(self, site: str) -> StepResult:
+        """Let a site step."""
+        return self.sites[site].step(self.now)
+
     def result(self, query: str) -> Delta:
-        """Return the console's relation: the sum of what all result sites have sent."""
+        """Return the console's relation: the sum of what all result sites of the plan have sent."""
         total: Delta = {}
+        version = self._bundles[query].version
         for (name, _site), channel in self._console.items():
-            if name == query:
+            if name == query and channel.version == version:
                 for contents in channel.contents.values():
                     accumulate(total, contents)
         return total
@@ -232,6 +261,8 @@ class Network:
             self._send(site, receiver, _Payload(outgoing.query, payload))
         for query, sender in result.resyncs:
             self._request(query, site, sender)
+        for told in result.forgets:
+            self._send(site, told.sender, _Told(told))
         self.failures.extend((site, query, error) for query, error in result.failures)
 
     def _request(self, query: str, receiver: str, sender: str) -> None:
@@ -265,25 +296,31 @@ class Network:
                 site.resync(query, RESULT if channel == CONSOLE else channel)
             case _Will(epoch):
                 site.site_lost(sender, epoch)
+            case _Told(told):
+                site.forget(sender, told)
         self._to_step[receiver] = None
 
     def _show(self, sender: str, message: _Message) -> None:
         """Let the console take a result in."""
         match message:
-            case _Payload(query, payload):
+            case _Payload(query, payload) if query in self._bundles:
                 batch = decode_packed(payload, DeltaBatch)
-                version = self._bundles[query].version
+                bundle = self._bundles[query]
                 channel = self._console.get((query, sender))
-                if channel is None or channel.version < version:
-                    channel = self._console[(query, sender)] = ReceivingChannel(version=version)
+                if channel is None or channel.version < bundle.version:
+                    channel = self._console[(query, sender)] = ReceivingChannel(
+                        version=bundle.version, streams=bundle.streams
+                    )
                 if channel.accept(batch)[0] == Reception.GAP:
                     self._request(query, CONSOLE, sender)
             case _Will():
                 for (_query, site), channel in self._console.items():
                     if site == sender:
                         channel.lose_sender()
-            case _Request():
-                raise AssertionError("nobody asks the console for a snapshot")
+            case _Payload():
+                pass  # of a query that is gone
+            case _Request() | _Told():
+                raise AssertionError("nobody asks the console, or tells it to forget")
 
     def _repair(self) -> bool:
         """Ask again where a snapshot or a request for one was lost; return whether any was.

@@ -168,3 +168,8 @@ def test_equal_keys_of_different_types_meet() -> None:
     sites = [f"s{number}" for number in range(50)]
     assert site_of((1,), sites) == site_of((1.0,), sites)
     assert site_of((0.0,), sites) == site_of((-0.0,), sites)
+
+
+def test_a_batch_of_another_plan_is_stale_whoever_sends_it() -> None:
+    """Planned anew, a query may have no channel from a site that has not heard of that yet."""
+    assert inbox().accept("nobody", batch(0, "f1", ("a", 1), version=9)) == Reception.STALE
