@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
@@ -25,7 +25,7 @@ from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from ui.api.changes import Reading, change_events
 
 SCHEMA = Schema.of(("k", DataType.TEXT), ("v", DataType.INTEGER))
-BEHIND = 3
+BEHIND = 1
 """So few changes may wait that slow readers often get a snapshot instead."""
 
 Contents = dict[str, int]
@@ -185,7 +185,7 @@ async def live(what: list[Any]) -> World:
                 world.restart(again=how[0])
             case "come":
                 world.come(how[0])
-                await turns(2)  # it is subscribed
+                await turns(1)  # it is subscribed, and has read nothing
             case "pause" if how[0] < len(world.readers):
                 gate = world.readers[how[0]].may_read
                 gate.clear() if gate.is_set() else gate.set()
@@ -193,6 +193,8 @@ async def live(what: list[Any]) -> World:
                 await turns(20)
             case "repair" | "release" | "progress":
                 getattr(world, name)()
+            case _:
+                pass
     world.progress()
     for reader in world.readers:
         reader.may_read.set()
@@ -201,7 +203,12 @@ async def live(what: list[Any]) -> World:
     return world
 
 
+COME, ONE, TWO = ("come", Reading()), ("change", {"a": 1}, False), ("change", {"b": 1}, False)
+
+
 @given(steps)
+@example([ONE, COME, TWO, ("wait",)])  # while the first snapshot is owed
+@example([COME, ("wait",), ("pause", 0), ONE, TWO, ONE, TWO, ONE])  # while one is, to a slow reader
 def test_what_every_reader_is_told_adds_up_to_the_relation(what: list[Any]) -> None:
     world = asyncio.run(live(what))
     relation = Counter(world.contents.items())
