@@ -25,7 +25,7 @@ from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from ui.api.changes import Reading, change_events
 
 SCHEMA = Schema.of(("k", DataType.TEXT), ("v", DataType.INTEGER))
-BEHIND = 1
+BEHIND = 2
 """So few changes may wait that slow readers often get a snapshot instead."""
 
 Contents = dict[str, int]
