@@ -5,6 +5,7 @@ from pathlib import Path
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.system import is_system
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import CreateSource, CreateView
 
@@ -25,5 +26,5 @@ def catalog_of(script: str) -> Catalog:
 
 
 def streams_of(script: str) -> tuple[SourceDefinition, ...]:
-    """Return the streams and link streams a script defines."""
-    return catalog_of(script).sources
+    """Return the streams and link streams a script defines: not the system's, which need none."""
+    return tuple(source for source in catalog_of(script).sources if not is_system(source))

@@ -95,7 +95,7 @@ def test_it_answers_without_a_broker_and_stops_with_streams_open(
 
     wait_for(answers, "the console answers")
     sources = httpx.get(f"{address}/api/definitions?kind=source", trust_env=False).json()
-    assert [source["name"] for source in sources] == ["seat"]
+    assert [source["name"] for source in sources] == ["seat", "sys_stream", "sys_operators"]
     stream = events(f"{address}/api/map/events")
     stream.wait("sites")
     status, said = console.finish(signal.SIGTERM)
