@@ -214,7 +214,7 @@ class InstalledQuery:
         if self._timed:
             self._note_wakeup()
         self.forgetting.stepped()
-        return list(self._outbox.flush(now))
+        return self._outbox.flush(now)
 
     # --- operators one by one -------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ class InstalledQuery:
             if self._work is not None and self._work.batches:
                 return []
             self._starting = False
-        return list(self._outbox.flush(now))
+        return self._outbox.flush(now)
 
     @property
     def waiting(self) -> QueryWork | None:

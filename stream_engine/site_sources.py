@@ -120,6 +120,7 @@ class SiteSources:
         for source in due:
             relations, runs = self.relations[source], self._events.get(source, ())
             judged: dict[int | None, Judged] = {}
+            first: int | None = None
             for scan, relation in relations.items():
                 if not (runs or relation.follows_clock):
                     expiry = relation.next_expiry()
@@ -132,7 +133,7 @@ class SiteSources:
                 if delta:
                     deltas[scan] = delta
                     if runs:
-                        oldest[scan] = min([event.ts for _, events in runs for event in events])
+                        oldest[scan] = first = _oldest(runs) if first is None else first
             if source in self._expiries:
                 self._look_at(source)
         self._events = {}
@@ -201,3 +202,9 @@ class SiteSources:
                 self.taken.pop(source, None)
                 self._events.pop(source, None)
             self._know(source)
+
+
+def _oldest(runs: Sequence[tuple[str, list[SourceEvent]]]) -> int:
+    """Return the time of the oldest event."""
+    times = [event.ts for _, events in runs for event in events]
+    return times[0] if len(times) == 1 else min(times)

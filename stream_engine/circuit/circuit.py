@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from stream_engine.circuit.nodes import (
     FixpointNode,
     Node,
+    OperatorNode,
     RecursionStatistics,
     RemoteNode,
     SourceNode,
@@ -55,6 +56,8 @@ class Circuit:
         self.output = output
         self._output = nodes[output].wiring
         self._timed = [node for node in nodes if node.is_timed]
+        # Whether a node does nothing without a change of its inputs is asked once, not every step.
+        self._runs = [(node, node.wiring, isinstance(node, OperatorNode)) for node in nodes]
         for node in nodes:
             node.wiring.connect([other.wiring for other in nodes])
         self._started = False
@@ -95,10 +98,11 @@ class Circuit:
             return self._measured_step(step, stopwatch)
         output = self._output
         result: Delta = {}
-        for node in self._nodes:
+        for node, wiring, waits in self._runs:
+            if waits and not wiring.pending:
+                continue
             delta = node.run(step)
             if delta:
-                wiring = node.wiring
                 wiring.hand_on(delta)
                 if wiring is output:
                     result = delta

@@ -59,8 +59,9 @@ class Outbox:
         changes = self._pending.setdefault(destination, {})
         change = changes.get(port)
         if change is None:
-            change = changes[port] = Arrivals()
-        change.add(delta, ts)
+            changes[port] = Arrivals(delta, ts)
+        else:
+            change.add(delta, ts)
 
     def collect_recursive(self, port: str, message: PeerMessage) -> None:
         """Add a message of a recursion."""
@@ -78,12 +79,15 @@ class Outbox:
         """Whether the next `flush` would send nothing."""
         return not (self._pending or self._snapshots or self._messages)
 
-    def flush(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:
-        """Yield what has to be sent; a snapshot takes the place of the change it includes."""
+    def flush(self, now: int) -> list[tuple[str, DeltaBatch]]:
+        """Return what has to be sent; a snapshot takes the place of the change it includes."""
         if self.repeated:
             self.repeated = frozenset()
-        if self.is_empty:
-            return
+        if not (self._pending or self._snapshots or self._messages):
+            return []
+        return list(self._taken(now))
+
+    def _taken(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:
         pending, self._pending = self._pending, {}
         snapshots, self._snapshots = self._snapshots, {}
         if snapshots:

@@ -25,6 +25,9 @@ def without_times(delta: TimedDelta) -> Delta:
         >>> without_times({(1, ("a",)): -1, (2, ("a",)): 1, (2, ("b",)): 1})
         {('b',): 1}
     """
+    if len(delta) == 1:
+        (((_ts, row), weight),) = delta.items()
+        return {row: weight}
     result: Delta = dict(zip([row for _ts, row in delta], delta.values(), strict=True))
     if len(result) == len(delta):
         return result  # all different, as most are: nothing to add up
@@ -49,6 +52,10 @@ def _add(delta: TimedDelta, ts: int, row: Row, weight: int) -> None:
 
 def _pass_on(events: Sequence[SourceEvent], delta: TimedDelta) -> None:
     """Add events to the empty change of a log."""
+    if len(events) == 1:
+        event = events[0]
+        delta[event.ts, event.row] = -1 if event.delete else 1
+        return
     arrived = [(event.ts, event.row) for event in events if not event.delete]
     delta.update(dict.fromkeys(arrived, 1))
     if len(delta) == len(events):

@@ -12,9 +12,11 @@ Run = tuple[str, Sequence[SourceEvent]]
 """Events in order of arrival that one gateway has taken in, and which: its id, or `HERE`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Judged:
-    """Events after the watermark has judged them.
+    """Events after the watermark has judged them; nobody changes it.
+
+    Not frozen only because making a frozen one takes three times as long, and every step makes one.
 
     Attributes:
         accepted: In order of arrival.

@@ -58,10 +58,8 @@ class SendingChannel:
         self.sequence = 0
         self.contents: dict[str, Delta] = {port: {} for port in ports}
 
-    def push(
-        self, port: str, delta: Delta, *, now: int, ts: int | None = None
-    ) -> Iterator[DeltaBatch]:
-        """Yield the batches that carry a delta; none for an empty one.
+    def push(self, port: str, delta: Delta, *, now: int, ts: int | None = None) -> list[DeltaBatch]:
+        """Return the batches that carry a delta; none for an empty one.
 
         Args:
             port: The sending fragment.
@@ -70,10 +68,13 @@ class SendingChannel:
             ts: Time of the oldest reading behind the change, or None.
         """
         if not delta:
-            return
+            return []
         self.note(port, delta)
-        for chunk, more in _chunks(delta):
-            yield self._batch(port, chunk, more=more, now=now, ts=ts)
+        if _is_small(delta):
+            return [self._batch(port, _weighted(delta), more=False, now=now, ts=ts)]
+        return [
+            self._batch(port, chunk, more=more, now=now, ts=ts) for chunk, more in _chunks(delta)
+        ]
 
     def note(self, port: str, delta: Delta) -> None:
         """Add a change to what a snapshot of the channel will hold."""
@@ -346,13 +347,17 @@ def forget_oldest(contents: Delta, least: int) -> int:
 
 def row_bytes(row: Row) -> int:
     """Return a bound of the bytes that a row takes in a message."""
-    return sum(_TEXT_BYTES * len(v) + 16 if isinstance(v, str) else 16 for v in row)
+    size = 16 * len(row)
+    for value in row:
+        if isinstance(value, str):
+            size += _TEXT_BYTES * len(value)
+    return size
 
 
 def _chunks(delta: Delta) -> Iterator[tuple[tuple[WeightedRow, ...], bool]]:
     """Yield parts of bounded size, at least one, and whether another one follows."""
     if _is_small(delta):
-        yield (tuple(map(WeightedRow, delta, delta.values())), False)
+        yield (_weighted(delta), False)
         return
     chunk: list[WeightedRow] = []
     size = 0
@@ -373,8 +378,15 @@ def _chunks(delta: Delta) -> Iterator[tuple[tuple[WeightedRow, ...], bool]]:
     yield (tuple(chunk), False)
 
 
+def _weighted(delta: Delta) -> tuple[WeightedRow, ...]:
+    return tuple(map(WeightedRow, delta, delta.values()))
+
+
 def _is_small(delta: Delta) -> bool:
     """Whether a delta surely fits one part: most do, and need not be measured row by row."""
+    if len(delta) == 1:
+        (row,) = delta
+        return row_bytes(row) < CHUNK_BYTES
     return len(delta) <= _FEW_ROWS and _bytes_of(delta) < CHUNK_BYTES
 
 
