@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from msgspec.structs import asdict
+
 from gateway.clock import Clock
 from gateway.site.dead_letters import DeadLetters
 from gateway.site.flow_reports import FlowReports
@@ -190,7 +192,11 @@ class SiteInbox:
         """Use what an operator has set; nothing any more: what the site began with."""
         settings = decode_json(payload, SiteSettings, limit=MAX_SMALL) if payload else None
         self._host.configure(settings)
-        log.info("settings: %s", settings if settings is not None else "those of the site's file")
+        if settings is None:
+            log.info("settings: those of the site's file")
+        else:
+            values = asdict(settings).items()
+            log.info("settings: %s", ", ".join(f"{name} {value}" for name, value in values))
 
     def _command(self, verb: str, command: Command) -> None:
         host = self._host

@@ -199,7 +199,7 @@ def test_the_gateways_page_follows(console: Any, page: Any, expect: Any) -> None
     page.goto(f"{console.address}/gateways")
     expect(page.locator("#sites tbody tr")).to_have_count(3)
     expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("online")
-    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("1 errors (odd)")
+    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("1 error (odd)")
     console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
     expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("offline")
     expect(page.locator("#status")).to_contain_text("2 of 3 gateways online")

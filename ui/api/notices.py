@@ -7,7 +7,7 @@ from fastapi.responses import StreamingResponse
 
 from federated_optimizer.alarm_book import AlarmState
 from streamsql.catalog.notices import Severity
-from ui.api.notice_events import NoticeEvents, display_objects
+from ui.api.notice_events import NoticeEvents, display_objects, with_rows
 from ui.api.objects import alarm_object, alarm_row_object
 from ui.api.routes import Coordinator
 
@@ -78,10 +78,10 @@ async def displays(coordinator: Coordinator) -> list[dict[str, Any]]:
 
 @router.get("/displays/{name}")
 async def display(name: str, coordinator: Coordinator) -> dict[str, Any]:
-    """Show a display and its queries."""
+    """Show a display and its queries, with as many rows of each answer as it takes."""
     for shown in display_objects(coordinator):
         if shown["name"] == name:
-            return shown
+            return with_rows(coordinator, shown)
     raise HTTPException(404, f"there is no display {name!r:.80}")
 
 

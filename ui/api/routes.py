@@ -158,7 +158,10 @@ async def changes(  # noqa: PLR0913, PLR0917  (parameters of the request)
     ] = None,
     key: Annotated[
         list[str] | None,
-        Query(max_length=64, description="Columns by which changes come as upserts"),
+        Query(
+            max_length=64,
+            description="Columns by which changes come as upserts; empty: signed rows",
+        ),
     ] = None,
 ) -> StreamingResponse:
     """Stream a query's changes as server-sent events.
@@ -167,7 +170,7 @@ async def changes(  # noqa: PLR0913, PLR0917  (parameters of the request)
     its rows, tells no progress, and gives signed rows.
     """
     found = find_query(coordinator, query_id)
-    names = tuple(Name(name, Span(1, 1, name)) for name in key or ())
+    names = tuple(Name(name, Span(1, 1, name)) for name in key or () if name)
     reading = Reading(
         snapshot=found.snapshot if snapshot is None else snapshot,
         progress=found.progress if progress is None else progress,

@@ -11,7 +11,7 @@ import typer
 from streamsql.errors import FederationError, InternalError
 from ui.cli.client import QUESTION_SECONDS, ConsoleClient, ServerError, console_address
 from ui.cli.explaining import explained
-from ui.cli.printing import check_format, print_json, print_list
+from ui.cli.printing import check_format, print_json, print_list, short_time
 from ui.cli.questions import print_answer, value_of
 from ui.cli.running import Until, follow, run_query, seconds_of
 from ui.cli.site_settings import (
@@ -99,7 +99,7 @@ def query_run(  # noqa: PLR0913, PLR0917  (the command line contract)
 def query_list(form: ListFormat = "table", console: Address = None) -> None:
     """List running queries."""
     with connected(console) as client:
-        columns = ("id", "name", "status", "origin", "rows", "changes", "settled", "text")
+        columns = ("id", "name", "status", "rows", "changes", "text")
         print_list(client.get("/api/queries"), columns, check_format(form, _LISTS))
 
 
@@ -246,11 +246,18 @@ def explain(
 def gateway_list(form: ListFormat = "table", console: Address = None) -> None:
     """List all sites: gateways, base sites, static engine."""
     with connected(console) as client:
-        columns = (
-            *("site", "role", "freshness", "since", "epoch", "sensors", "sources"),
-            *("clock_offset_ms", "detail"),
-        )
-        print_list(client.get("/api/sites"), columns, check_format(form, _LISTS))
+        sites = client.get("/api/sites")
+        if check_format(form, _LISTS) == "table":
+            sites = [
+                {
+                    **site,
+                    "since": short_time(site["since"]),
+                    "clock": "" if (off := site["clock_offset_ms"]) is None else f"{off:g} ms",
+                }
+                for site in sites
+            ]
+        columns = ("site", "role", "freshness", "since", "clock", "detail")
+        print_list(sites, columns, form)
 
 
 @gateway_app.command("show")

@@ -5,19 +5,34 @@ from typing import Annotated
 import typer
 
 from ui.cli.main import Address, ListFormat, connected
-from ui.cli.printing import check_format, print_json, print_list
+from ui.cli.printing import check_format, print_json, print_list, short_time
 
 alarm_app = typer.Typer(help="Alarms: what is raised, and taking note of it", no_args_is_help=True)
 display_app = typer.Typer(help="Displays and what they show", no_args_is_help=True)
 _LISTS = ("table", "json")
+_STEPS = ("cleared", "acknowledged", "raised", "since")
+"""Times of an alarm's row, the latest first."""
 
 
 @alarm_app.command("list")
 def alarm_list(form: ListFormat = "table", console: Address = None) -> None:
     """List the alarms."""
     with connected(console) as client:
-        columns = ("alarm", "severity", "state", "raised", "since", "for_seconds", "text")
-        print_list(client.get("/api/alarms"), columns, check_format(form, _LISTS))
+        alarms = client.get("/api/alarms")
+        if check_format(form, _LISTS) == "json":
+            print_json(alarms)
+            return
+        shown = [
+            {
+                **found,
+                "rows": found["raised"],
+                "since": short_time(found["since"]),
+                "for": f"{found['for_seconds']:g} s" if found["for_seconds"] else "",
+                "query": " ".join(found["text"].split()),
+            }
+            for found in alarms
+        ]
+        print_list(shown, ("alarm", "severity", "state", "rows", "since", "for", "query"), form)
 
 
 @alarm_app.command("rows")
@@ -39,8 +54,14 @@ def alarm_rows(
             if alarm in ("", found["alarm"])
             for row in found["rows"]
         ]
-        columns = ("id", "severity", "alarm", "state", "row", "raised", "acknowledged", "cleared")
-        print_list(rows, columns, check_format(form, _LISTS))
+        rows.sort(key=lambda row: bool(row["state"] == "cleared"))
+        if check_format(form, _LISTS) == "table":
+            # The latest of its times is when it came to be in its state.
+            rows = [
+                {**row, "since": short_time(next(filter(None, map(row.get, _STEPS))))}
+                for row in rows
+            ]
+        print_list(rows, ("id", "severity", "alarm", "state", "row", "since"), form)
 
 
 @alarm_app.command("acknowledge")

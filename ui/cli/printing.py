@@ -4,6 +4,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -22,6 +23,8 @@ class Terminal(Console):
 
 
 FORMATS = ("table", "json", "csv")
+SHORT = 24
+"""Characters of a value that is not broken in a table."""
 
 
 def check_format(form: str, allowed: Sequence[str] = FORMATS) -> str:
@@ -41,9 +44,14 @@ def print_list(rows: Iterable[dict[str, Any]], columns: Sequence[str], form: str
     if form == "json":
         print_json(listed)
         return
-    table = Table(*columns, header_style="bold cyan")
-    for row in listed:
-        table.add_row(*(cell(row.get(column)) for column in columns))
+    table = Table(header_style="bold cyan")
+    cells = [[cell(row.get(column)) for column in columns] for row in listed]
+    for index, column in enumerate(columns):
+        # Long values are broken, so that short ones (names, times) stay whole.
+        short = all(len(line[index]) <= SHORT for line in cells)
+        table.add_column(column, no_wrap=short, overflow="fold")
+    for line in cells:
+        table.add_row(*line)
     Terminal(highlight=False).print(table)
 
 
@@ -64,6 +72,15 @@ def cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return escape(str(value))
+
+
+def short_time(time: str | None) -> str:
+    """Return a time to the second, without the date if it is of today (UTC)."""
+    if time is None:
+        return ""
+    date, _, clock = time.partition("T")
+    clock = clock[:8]
+    return clock if date == str(datetime.now(UTC).date()) else f"{date} {clock}"
 
 
 class ChangePrinter:

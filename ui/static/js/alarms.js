@@ -1,11 +1,11 @@
 // The page of alarms: what is raised, what was, which there are.
-import { fill, make, post } from "./api.js";
+import { fill, make, moment, post } from "./api.js";
 
 const byId = (id) => document.getElementById(id);
 const ORDER = { critical: 0, warning: 1, info: 2 };
 const MAX_CLEARED = 100;
 
-const time = (iso) => (iso ? make("time", { datetime: iso, title: iso }, new Date(iso).toLocaleTimeString()) : "");
+const time = (iso) => (iso ? make("time", { datetime: iso, title: iso }, moment(iso)) : "");
 const severity = (name) => make("span", { class: `severity ${name}` }, name);
 const values = (row) => Object.entries(row).map(([name, value]) => make("span", { class: "value" }, make("b", {}, name), " ", value === null ? "NULL" : String(value)));
 

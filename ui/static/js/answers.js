@@ -1,12 +1,16 @@
 // The answers of a display as tables; rows that are new since the last time flash.
-import { make } from "./api.js";
+import { make, moment } from "./api.js";
 import { cell } from "./rows_table.js";
 
+/** A value for people who pass by: times as on a clock. */
+const shownValue = (value, type) => (type === "TIMESTAMP" && value !== null ? make("td", { class: "tight", title: value }, moment(value)) : cell(value));
+
 export class Answers {
-  /** @param most how many rows of an answer at most; @param columns how many columns */
-  constructor(element, { most = Infinity, columns = Infinity } = {}) {
+  /** @param most how many rows of an answer at most; @param each how many if there are several answers; @param columns how many columns */
+  constructor(element, { most = Infinity, each = most, columns = Infinity } = {}) {
     this.element = element;
     this.most = most;
+    this.each = each;
     this.columns = columns;
     this.known = new Map(); // query id -> texts of its rows
   }
@@ -19,18 +23,18 @@ export class Answers {
 
   answer(query, several) {
     const columns = query.columns.slice(0, this.columns);
-    const names = columns.map(({ name }) => name);
     const runs = query.status === "running";
-    const rows = query.first.slice(0, this.most);
+    const named = query.name && query.name !== query.id; // a number says nothing to who passes by
+    const rows = query.first.slice(0, several ? this.each : this.most);
     const before = this.known.get(query.id);
     this.known.set(query.id, new Set(query.first.map((row) => JSON.stringify(row))));
     const fresh = (row) => before && !before.has(JSON.stringify(row));
-    const more = query.total - rows.length;
+    const more = query.emit === "relation" ? query.total - rows.length : 0; // a stream has no end
     return make("figure", { class: `shown is-${query.status}`, "data-query": query.id },
-      several || !runs ? make("figcaption", {}, query.name, runs ? null : make("span", { class: `badge ${query.status}` }, query.status)) : null,
+      (several && named) || !runs ? make("figcaption", {}, named ? query.name : null, runs ? null : make("span", { class: `badge ${query.status}` }, query.status)) : null,
       make("table", { class: "rows" },
         make("thead", {}, make("tr", {}, columns.map(({ name, type }) => make("th", { class: ["INTEGER", "DOUBLE"].includes(type) ? "number" : null }, name)))),
-        make("tbody", {}, rows.map((row) => make("tr", { class: fresh(row) ? "in" : null }, names.map((name) => cell(row[name])))))),
+        make("tbody", {}, rows.map((row) => make("tr", { class: fresh(row) ? "in" : null }, columns.map(({ name, type }) => shownValue(row[name], type)))))),
       rows.length ? null : make("p", { class: "empty" }, query.error || "No rows at present."),
       more > 0 ? make("p", { class: "quiet more" }, `and ${more} more`) : null);
   }

@@ -11,6 +11,6 @@ function show(definition) {
 }
 
 const all = await get("/api/definitions").catch(() => []);
-const order = ["source", "table", "view"];
+const order = ["source", "table", "view", "function", "aggregate", "display", "alarm"];
 all.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || Boolean(a.library) - Boolean(b.library) || a.name.localeCompare(b.name));
 place.replaceChildren(...(all.length ? all.map(show) : [make("p", { class: "empty" }, "Nothing is defined. Start with CREATE SOURCE in the query console.")]));

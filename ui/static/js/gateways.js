@@ -1,5 +1,5 @@
 // The table of sites.
-import { age, get, make } from "./api.js";
+import { age, count, get, make } from "./api.js";
 
 const body = document.querySelector("#sites tbody");
 
@@ -15,7 +15,7 @@ function clock(site) {
 
 function row(site) {
   const buffer = site.role !== "gateway" || !site.buffer ? "" : `${site.buffer.stored} packs, ${bytes(site.buffer.bytes)}${site.buffer.hours_left === null ? "" : `, ${Math.round(site.buffer.hours_left)} h left`}${site.buffer.dropped ? `, ${site.buffer.dropped} dropped` : ""}`;
-  const wrappers = site.wrappers.map((w) => `${w.kind}: ${w.readings} readings${w.errors ? `, ${w.errors} errors (${w.last_error})` : ""}${w.note ? `; ${w.note}` : ""}`).join("; ");
+  const wrappers = site.wrappers.map((w) => `${w.kind}: ${count(w.readings, "reading")}${w.errors ? `, ${count(w.errors, "error")} (${w.last_error})` : ""}${w.note ? `; ${w.note}` : ""}`).join("; ");
   const state = site.online ? (site.ready ? "online" : "starting") : "offline";
   return make("tr", {}, make("td", { class: "tight" }, make("strong", {}, site.site)), make("td", { class: "tight" }, site.role),
     make("td", {}, make("span", { class: `badge ${site.freshness}`, title: site.freshness }, state)),

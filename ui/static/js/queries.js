@@ -1,6 +1,6 @@
 // The query console: editor, running queries, live rows.
 import { mount } from "/static/vendor/editor.js";
-import { age, count, get, make, post, request } from "./api.js";
+import { age, count, extent, get, make, post, request } from "./api.js";
 import { RowsTable } from "./rows_table.js";
 import { WhyPanel } from "./why.js";
 
@@ -97,14 +97,14 @@ async function list() {
     make("li", {}, make("button", { type: "button", "aria-current": q.id === selected ? "true" : null, onclick: () => select(q.id), title: q.text },
       make("span", { class: `badge ${q.status}` }, q.status),
       make("span", { class: "text" }, `${q.name || q.id}  ${q.text.replace(/\s+/g, " ")}`),
-      make("span", { class: "facts", title: count(q.changes, "change") }, `${count(q.rows, "row")} · ${age(q.created)}`))));
+      make("span", { class: "facts", title: count(q.changes, "change") }, `${extent(q)} · ${age(q.created)}`))));
   byId("queries").replaceChildren(...(items.length ? items : [make("li", { class: "empty" }, "No query runs. Choose an example and press Run.")]));
   const current = queries.find((q) => q.id === selected);
   if (current) facts(current);
 }
 
 function facts(query) {
-  const parts = [`${count(query.rows, "row")}${table.cut}`, count(query.changes, "change"), ...(query.status === "failed" ? ["stopped by an error"] : [query.settled ? "settled" : "moving", `runs for ${age(query.created)}`])];
+  const parts = [`${extent(query)}${table.cut}`, ...(query.emit === "relation" ? [count(query.changes, "change")] : []), ...(query.status === "failed" ? ["stopped by an error"] : [query.settled ? "settled" : "moving", `runs for ${age(query.created)}`])];
   byId("facts").textContent = parts.join(" · ");
   byId("facts").title = byId("facts").textContent;
   const waiting = query.error || (query.waiting_for.length ? `Waiting for ${query.waiting_for.join(", ")}${query.waiting_for.includes("static") ? ": Spark is warming up" : ""}.` : "");
@@ -143,11 +143,12 @@ async function select(id, panel) {
   byId("shown-text").textContent = byId("shown-text").title = query.text.replace(/\s+/g, " ");
   byId("watch").href = `/monitor?query=${encodeURIComponent(id)}`;
   shown = query;
-  table.start(query.columns);
+  table.start(query.columns, { stream: query.emit !== "relation" });
   table.pickable = query.emit === "relation";
   facts(query);
   if (panel) tab(panel);
-  source = new EventSource(`/api/queries/${id}/changes`);
+  // The table follows signed rows, however the query tells its other readers.
+  source = new EventSource(`/api/queries/${id}/changes?snapshot=true&progress=false&key=`);
   source.addEventListener("snapshot", (event) => apply(JSON.parse(event.data).changes, true));
   source.addEventListener("change", (event) => apply(JSON.parse(event.data).changes, false));
   source.addEventListener("status", (event) => {

@@ -3,6 +3,7 @@ import { make } from "./api.js";
 
 const MAX_SHOWN = 1000;
 const FADE_MS = 1200;
+const ONE_LINE = 32; // characters of a text that is not broken
 const ORDER = new Intl.Collator("en", { numeric: true });
 
 /** Order values as people do: NULL first, numbers by size, texts with numbers inside by both. */
@@ -15,7 +16,7 @@ export function compare(a, b) {
 
 export function cell(value) {
   if (value === null) return make("td", { class: "null" }, "NULL");
-  if (typeof value !== "number") return make("td", {}, String(value));
+  if (typeof value !== "number") return make("td", { class: String(value).length <= ONE_LINE ? "tight" : null }, String(value));
   return make("td", { class: "number" }, Number.isInteger(value) ? String(value) : String(Math.round(value * 1e6) / 1e6));
 }
 
@@ -62,10 +63,11 @@ export class RowsTable {
     for (const [key, entry] of this.entries) entry.element?.classList.toggle(name, this.marked.get(key) === name);
   }
 
-  /** Begin anew with columns [{name, type}]. */
-  start(columns) {
+  /** Begin anew with columns [{name, type}]; of a stream the newest rows are kept, by its last column. */
+  start(columns, { stream = false } = {}) {
     this.columns = columns;
-    this.sort = { by: 0, up: true };
+    this.stream = stream;
+    this.sort = stream ? { by: columns.length - 1, up: false } : { by: 0, up: true };
     this.clear();
     this.head();
   }
@@ -128,11 +130,24 @@ export class RowsTable {
       if (entry.before <= 0 && entry.weight > 0) born.push(entry);
       if (entry.before > 0 && entry.weight <= 0) gone.push(entry);
     }
-    this.bury(gone, born, snapshot);
+    if (this.stream) gone.push(...this.forget());
+    this.bury(gone, this.stream ? [] : born, snapshot);
     for (const entry of born) entry.fresh = !snapshot;
-    this.order.push(...born);
+    this.order.push(...born.filter((entry) => !entry.forgotten));
     this.order.sort((a, b) => this.compareEntries(a, b));
     this.fill();
+  }
+
+  /** Rows of a stream never leave by themselves: the oldest make room. */
+  forget() {
+    const old = [];
+    for (const [key, entry] of this.entries) {
+      if (this.entries.size <= MAX_SHOWN) break;
+      this.entries.delete(key);
+      entry.forgotten = true;
+      old.push(entry);
+    }
+    return old;
   }
 
   /** Drop rows; one whose first column comes back with other values passes its place on. */
@@ -147,7 +162,7 @@ export class RowsTable {
       if (heir && !heir.element && entry.element && this.columns.length > 1) {
         heir.element = entry.element;
         heir.changed = true;
-      } else if (entry.element && !snapshot) {
+      } else if (entry.element && !snapshot && !entry.forgotten) {
         entry.element.className = "out";
         setTimeout(() => entry.element.remove(), FADE_MS);
       } else entry.element?.remove();
@@ -189,6 +204,7 @@ export class RowsTable {
   }
 
   get cut() {
+    if (this.stream) return this.order.length >= MAX_SHOWN ? `, the newest ${MAX_SHOWN} shown` : "";
     return this.order.length > MAX_SHOWN ? `, ${MAX_SHOWN} shown` : "";
   }
 }

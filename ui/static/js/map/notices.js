@@ -2,7 +2,7 @@
 import { Answers } from "../answers.js";
 import { make } from "../api.js";
 
-const SMALL = { most: 5, columns: 4 };
+const SMALL = { most: 5, each: 3, columns: 4 };
 const WIDTH = 190;
 
 export class Notices {
@@ -30,6 +30,9 @@ export class Notices {
     }
     known.title.textContent = display.title;
     known.answers.show(display);
+    // A box hangs below its place in the upper half of the plan, and stands above it in the lower one.
+    const middle = L.latLngBounds(this.plan.site.bounds).getCenter().lat;
+    known.box.classList.toggle("above", display.y < middle);
     const icon = L.divIcon({ className: "display-place", html: known.box, iconSize: [WIDTH, 0], iconAnchor: [WIDTH / 2, 0] });
     known.marker = L.marker([display.y, display.x], { icon, keyboard: false, zIndexOffset: 600, riseOnHover: true });
     known.group = this.plan.group(display.floor, "displays");

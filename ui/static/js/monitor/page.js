@@ -1,5 +1,5 @@
 // The monitor: a query's running plan and graphs, all of it answers of queries over sys_stream.
-import { count, fill, get, make } from "../api.js";
+import { extent, fill, get, make } from "../api.js";
 import { QueryRows } from "./query_rows.js";
 import { GraphDialog } from "./graph_dialog.js";
 import { Graphs, textOf } from "./graphs.js";
@@ -167,7 +167,7 @@ function update() {
   const chosen = drawing.selected;
   const away = new Set(plan.sites.map(({ site }) => site).filter(isAway));
   drawing.away = away;
-  if (plan.sites.length) drawing.update(plan, reported, shownQuery ? `result: ${count(shownQuery.rows, "row")}` : null);
+  if (plan.sites.length) drawing.update(plan, reported, shownQuery ? `result: ${extent(shownQuery)}` : null);
   const operator = chosen && ["operator", "synopsis", "queue"].includes(chosen.kind) ? operatorOf(chosen) : null;
   const ofQuery = chosen && reported.find(chosen.site, chosen.kind, chosen.entity)?.query;
   table.update(chosen, operator?.line ?? null, ofQuery, reported, relatedTo(chosen), chosen && isAway(chosen.site));
