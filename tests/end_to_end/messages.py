@@ -42,6 +42,23 @@ def record(url: str, seconds: float, kinds: set[tuple[str, str]]) -> list[Messag
     return asyncio.run(listen())
 
 
+def retained(url: str, seconds: float = 1.0) -> list[list[str]]:
+    """Return the topics of what a broker keeps for whoever comes, as levels below the site."""
+
+    async def listen() -> list[Message]:
+        client = open_client(url, "eavesdropper")
+        heard: list[Message] = []
+        client.on_messages(heard.extend)
+        await client.connect()
+        await client.subscribe(ROOT)
+        await asyncio.sleep(seconds)
+        await client.close()
+        return heard
+
+    kept = (m for m in asyncio.run(listen()) if m.retain and m.payload)
+    return [message.topic.split("/")[3:] for message in kept]
+
+
 def publish(url: str, messages: list[tuple[str, bytes]]) -> None:
     """Publish messages in this order, none retained."""
 

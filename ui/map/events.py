@@ -37,25 +37,26 @@ class MapEvents:
         tasks = [asyncio.create_task(self._follow(layer)) for layer in self._queries.layers]
         tasks.append(asyncio.create_task(self._watch()))
         closed = asyncio.create_task(closing.wait())
+        item = asyncio.create_task(self._waiting.get())
         try:
             while not closing.is_set():
-                item = asyncio.create_task(self._waiting.get())
                 await asyncio.wait(
                     {item, closed, *tasks},
                     timeout=HEARTBEAT_SECONDS,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if item.done():
-                    yield item.result()
+                    event = item.result()
+                    item = asyncio.create_task(self._waiting.get())
+                    yield event
                     continue
-                item.cancel()
                 _raise_failed(tasks)
                 if not closing.is_set():
                     yield HEARTBEAT
         finally:
-            for task in (*tasks, closed):
+            for task in (*tasks, closed, item):
                 task.cancel()
-            await asyncio.gather(*tasks, closed, return_exceptions=True)
+            await asyncio.gather(*tasks, closed, item, return_exceptions=True)
 
     async def _follow(self, layer: Layer) -> None:
         """Forward a layer's changes; wait for its query while it does not run."""
