@@ -1,0 +1,68 @@
+"""SQLite's published sqllogictest files, as an old version of an npm package carries them.
+
+No file of theirs is in this repository: npm, which knows its registry, fetches the package by name
+and version; its hash is ours. Nothing of it is run.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+PACKAGE = "alasql@0.1.10"
+SHA256 = "f00d56242ffc5a89120fe191e1b41297bb974480b53952ceaf73e650b069b068"
+FOLDER = "package/test-sql/sqllogic/test/"
+SECONDS = 180
+MOST_BYTES = 8_000_000
+"""Of one file; the largest has half of it."""
+
+
+class NotReachedError(Exception):
+    """npm is not here, or does not reach its registry."""
+
+
+def fetched(folder: Path) -> list[Path]:
+    """Fetch the package into a folder and unpack its `.test` files; return them, sorted.
+
+    Raises:
+        NotReachedError: It could not be fetched.
+        ValueError: What was fetched is something else.
+    """
+    npm = shutil.which("npm")
+    if npm is None:
+        raise NotReachedError("there is no npm on the PATH")
+    command = [npm, "pack", PACKAGE, "--ignore-scripts", "--silent", "--fetch-retries=1"]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NotReachedError(f"npm fetched nothing in {SECONDS} s") from error
+    archives = list(folder.glob("*.tgz"))
+    if done.returncode or not archives:
+        raise NotReachedError(f"npm did not fetch {PACKAGE} (exit {done.returncode})")
+    (archive,) = archives
+    return unpacked(archive, folder)
+
+
+def unpacked(archive: Path, folder: Path, sha256: str = SHA256) -> list[Path]:
+    """Unpack the `.test` files of an archive with this hash, and nothing else of it."""
+    found = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if found != sha256:
+        raise ValueError(f"{archive.name} has the hash {found}, not {sha256}")
+    files = []
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            inside = member.name.startswith(FOLDER) and ".." not in member.name
+            if not (inside and member.isfile() and member.name.endswith(".test")):
+                continue
+            if member.size > MOST_BYTES:
+                raise ValueError(f"{member.name} has {member.size} bytes")
+            content = tar.extractfile(member)
+            assert content is not None
+            target = folder / member.name.removeprefix(FOLDER)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.read())
+            files.append(target)
+    return sorted(files)
