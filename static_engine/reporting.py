@@ -8,7 +8,7 @@ from messaging import Message, MessageClient, QueueFull
 from static_engine.clock import wall_clock
 from streamsql.errors import FederationError
 from streamsql.wire.codec import encode_json, encode_packed
-from streamsql.wire.messages import DeadLetter, FlowReport, QueryProblem, SiteState
+from streamsql.wire.messages import DeadLetter, FlowReport, QueryProblem, RefreshState, SiteState
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,14 @@ class Reporter:
             return float("inf")
         return self._state_at + _STATE_SECONDS - time.monotonic()
 
-    def state(self, *, detail: str, ready: bool, counters: dict[str, int]) -> None:
+    def state(
+        self,
+        *,
+        detail: str,
+        ready: bool,
+        counters: dict[str, int],
+        views: tuple[RefreshState, ...] = (),
+    ) -> None:
         """Publish the state if it is new or old enough."""
         counters = {**counters, "bad_payloads": self.bad_payloads}
         state = SiteState(
@@ -66,6 +73,7 @@ class Reporter:
             detail=detail[:_MAX_DETAIL],
             ready=ready,
             instance=self._instance,
+            views=views,
         )
         if (state == self._state and self.seconds_to_next() > 0) or not self._client.connected:
             return
@@ -154,4 +162,5 @@ def _with(state: SiteState, *, ts: int, counters: dict[str, int]) -> SiteState:
         ready=state.ready,
         instance=state.instance,
         counters=counters,
+        views=state.views,
     )

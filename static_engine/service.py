@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from messaging import Message, MessageClient, QueueFull
 from static_engine.clock import wall_clock
@@ -19,6 +20,8 @@ from static_engine.evaluations import Evaluations
 from static_engine.executor import EngineLostError, StaticExecutor
 from static_engine.installed import RESULT, InstalledQuery, tables_of
 from static_engine.job_reports import JobReports
+from static_engine.refreshing.rows_file import RowsFolder
+from static_engine.refreshing.views import RefreshedViews
 from static_engine.reporting import Reporter
 from static_engine.sending import Sender
 from static_engine.settings import StaticSettings
@@ -31,6 +34,7 @@ from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, SiteState, TableSet
+from streamsql.wire.refreshes import RefreshOrder
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -51,6 +55,7 @@ class StaticEngine:
         store: The tables.
         make_executor: Starts the engine; blocking, called on a thread of its own.
         bridge: Evaluates plans over small tables until the engine is there; the state says so.
+        clock: Wall-clock microseconds: when views are refreshed.
     """
 
     def __init__(  # noqa: PLR0913 - each is one seam
@@ -62,6 +67,7 @@ class StaticEngine:
         make_executor: MakeExecutor,
         *,
         bridge: StaticExecutor | None = None,
+        clock: Callable[[], int] = wall_clock,
     ) -> None:
         self.settings = settings
         self.epoch = epoch
@@ -73,6 +79,8 @@ class StaticEngine:
         self._store = store
         self._bridge = bridge
         self._watch = TableWatch(store)
+        self._views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
+        self._needed: frozenset[str] = frozenset()
         self._evaluations = Evaluations(store)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
@@ -109,6 +117,7 @@ class StaticEngine:
 
     async def _turn(self) -> None:
         await self._read_tables()
+        await self._refresh_views()
         await self._evaluate()
         self._report()
         await self._send()
@@ -120,16 +129,55 @@ class StaticEngine:
             self._poll_at - time.monotonic(),
             self._reporter.seconds_to_next(),
             self._jobs.seconds_to_next(),
+            self._views.seconds_to_next(),
         )
         return max(due, SHORTEST_PAUSE)
 
     async def _read_tables(self) -> None:
+        if self._views.has_new:
+            await self._in_worker(self._views.adopt)
+        self._ask_for_tables()
         moment = time.monotonic()
         if moment < self._poll_at:
             return
         self._poll_at = moment + self.settings.poll_seconds
-        used = frozenset().union(*(query.tables for query in self._queries.values()))
+        used = self._needed.union(*(query.tables for query in self._queries.values()))
         await self._in_worker(lambda: self._watch.poll(used))
+
+    def _ask_for_tables(self) -> None:
+        """Have the tables read now that views are computed from now."""
+        needed = self._views.tables(self._views.due())
+        for name in needed - self._needed:
+            table = self._store.find(name)
+            if table is not None and table.fingerprint is None:  # a server does not tell changes
+                self._watch.read_again(name)
+            self._poll_at = 0.0
+        self._needed = needed
+
+    async def _refresh_views(self) -> None:
+        """Compute the views that are due, as far as what they read and the engine are there."""
+        for name in self._views.due():
+            tables = self._views.tables((name,))
+            try:
+                plan = self._views.plan(name)
+                for problem in filter(None, map(self._watch.problem, sorted(tables))):
+                    raise problem
+            except FederationError as error:
+                self._views.fail(name, error)
+                continue
+            executor = self._executor_for(plan)
+            if executor is None or any(self._store.find(table) is None for table in tables):
+                continue
+            self._reporter.evaluating = True
+            self._report()
+            try:
+                await self._in_worker(partial(self._views.refresh, name, plan, executor))
+            except EngineLostError as error:
+                log.warning("%s; starting it again", error.message)
+                self._starter.restart(error.message)
+                return
+            finally:
+                self._reporter.evaluating = False
 
     async def _evaluate(self) -> None:
         """Evaluate what is due, one plan after the other; identical plans once."""
@@ -187,6 +235,7 @@ class StaticEngine:
         self._reporter.state(
             detail=self._detail(),
             ready=self._starter.executor is not None,
+            views=self._views.states(),
             counters={
                 "tables": len(self._watch.names),
                 "queries": len(self._queries),
@@ -207,7 +256,8 @@ class StaticEngine:
 
     def _problem_of(self, query: InstalledQuery) -> FederationError | None:
         for table in sorted(query.tables):
-            problem = self._watch.problem(table)
+            owner = self._views if table in self._views.names else self._watch
+            problem = owner.problem(table)
             if problem is not None:
                 return problem
         if self._starter.problem is not None:
@@ -248,7 +298,9 @@ class StaticEngine:
                 self._install(query, message.payload)
             case ["host", _me, "tables"]:
                 tables = decode_json(message.payload, TableSet) if message.payload else TableSet()
+                orders = [decode_packed(order, RefreshOrder) for order in tables.refreshed]
                 self._watch.define(tuple(t for t in tables.tables if t.is_table))
+                self._views.define(orders)
                 self._poll_at = 0.0
             case ["host", _me, "reports"]:
                 self._jobs.asked(message.payload)
@@ -294,6 +346,10 @@ class StaticEngine:
                     log.info("no channel of query %r for %r", command.query, command.channel)
             case "flow" | "ping":
                 self._reporter.announce()
+            case "refresh" if "view" in command.arguments:
+                view = str(command.arguments["view"])
+                if not self._views.ask(view):
+                    log.warning("asked to refresh view %r, which does not exist", view)
             case "refresh":
                 table = command.arguments.get("table", "")
                 if not self._watch.read_again(str(table)):

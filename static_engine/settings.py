@@ -24,7 +24,8 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         broker: `mqtt://host:port` or `mqtts://…`.
-        data_dir: Folder of ours: epoch, Spark's log and scratch files, snapshots of tables.
+        data_dir: Folder of ours: epoch, Spark's log and scratch files, snapshots of tables, rows of
+            refreshed views.
         site: The federation's name, second level of every topic.
         site_id: Our own site id.
         base_dir: Folder that relative paths of tables start from and may not leave; empty means

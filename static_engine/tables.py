@@ -19,6 +19,7 @@ from static_engine.sources.location import Fingerprint, Locations, fingerprint
 from static_engine.sources.options import table_options
 from static_engine.sources.reading import read_table
 from streamsql.algebra.operators import Scan
+from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition
 
 
@@ -116,6 +117,34 @@ class TableStore:
             _delete(old.snapshot)
         return not same
 
+    def put(self, definition: SourceDefinition, data: pa.Table, path: Path) -> None:
+        """Give a table rows that were computed and are in a Parquet file of somebody else's.
+
+        Raises:
+            TableError: There are more than may be kept.
+        """
+        name, count = definition.name, data.num_rows
+        self.check_room(definition, count)
+        large = count > self._memory_rows
+        old = self._tables.get(name)
+        same = old is not None and old.definition == definition and _equal(old.data, data)
+        version = old.version if same and old is not None else self._next_version()
+        self._tables[name] = StoredTable(
+            definition, version, count, None if large else data, path if large else None, None
+        )
+
+    def check_room(self, definition: SourceDefinition, count: int) -> None:
+        """Check that so many rows of a table may be kept.
+
+        Raises:
+            TableError: They may not.
+        """
+        if count > self._memory_rows and not self._snapshots:
+            raise TableError(
+                f"{kind_of(definition)} {definition.name} has more than {self._memory_rows} rows",
+                hint="run the static engine with Spark, or raise max_table_rows",
+            )
+
     def forget(self, name: str) -> None:
         """Drop a table's rows."""
         table = self._tables.pop(name, None)
@@ -124,8 +153,9 @@ class TableStore:
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of the tables that are kept."""
-        return frozenset(self._tables)
+        """Names of the tables that are kept and were read: computed ones come by `put`."""
+        found = self._tables.items()
+        return frozenset(name for name, table in found if table.definition.refresh is None)
 
     def find(self, name: str) -> StoredTable | None:
         """Return the current version of a table, or None before the first successful reading."""
@@ -160,11 +190,7 @@ class TableStore:
             held.append(batch)
             count += batch.num_rows
             if count > self._memory_rows:
-                if not self._snapshots:
-                    raise TableError(
-                        f"table {definition.name} has more than {self._memory_rows} rows",
-                        hint="run the static engine with Spark, or raise max_table_rows",
-                    )
+                self.check_room(definition, count)
                 return self._spill(definition, held, batches)
         return pa.Table.from_batches(held, arrow_schema(definition.schema)), None, count
 

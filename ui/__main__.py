@@ -50,7 +50,12 @@ def _coordinator(settings: ConsoleSettings, explainer: RowExplainer | None) -> C
         parse_address(settings.broker)
     except ValueError as error:
         raise DeploymentError(f"settings: {error}") from error
-    options = CoordinatorSettings(site=settings.site, database=url, grace=settings.grace_seconds)
+    options = CoordinatorSettings(
+        site=settings.site,
+        database=url,
+        grace=settings.grace_seconds,
+        time_zone=settings.time_zone,
+    )
     return Coordinator(options, client, _clock, explainer)
 
 

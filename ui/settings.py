@@ -24,6 +24,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         layers: "building" or "trace": which of the map's standing queries to install.
         grace_seconds: How long an offline site's rows stay.
         functions: Python modules with functions of the user that may run here, with commas.
+        time_zone: Of the times of day of REFRESH AT, by its IANA name such as Europe/Berlin.
     """
 
     broker: str
@@ -37,6 +38,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     layers: str = "building"
     grace_seconds: float = 5.0
     functions: str = ""
+    time_zone: str = "UTC"
 
 
 _VARIABLES = {
@@ -46,6 +48,7 @@ _VARIABLES = {
     "PANDO_CATALOG_URL": "catalog_url",
     "PANDO_HOST": "host",
     "PANDO_FUNCTIONS": "functions",
+    "PANDO_TIME_ZONE": "time_zone",
 }
 
 

@@ -8,6 +8,7 @@ import json
 
 from deploy.session.alarms import LocalAlarms
 from deploy.session.engines import QUERY, local_topology
+from deploy.session.refreshes import LocalRefreshes
 from deploy.session.result import Result
 from federated_optimizer import plan as place_plan
 from federated_optimizer.placement import explain_bundle
@@ -17,7 +18,7 @@ from streamsql.algebra.plan_graph import plan_dot
 from streamsql.binder import Creating, bind_query, define
 from streamsql.binder.nullable import left_out
 from streamsql.binder.validate import validation_report
-from streamsql.catalog.catalog import Catalog, is_library
+from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
@@ -35,13 +36,16 @@ from streamsql.syntax.statements import (
 _LISTED = ("sources", "tables", "views", "functions", "alarms", "displays")
 
 
-def listed(statement: Show, catalog: Catalog, alarms: LocalAlarms) -> Result:
+def listed(
+    statement: Show, catalog: Catalog, alarms: LocalAlarms, refreshes: LocalRefreshes
+) -> Result:
     """Return the answer to SHOW.
 
     Raises:
         UnsupportedError: It asks for what only a federation has.
     """
     from federated_optimizer.coordinator.listings import show  # noqa: PLC0415
+    from federated_optimizer.coordinator.refresh_text import Refreshes  # noqa: PLC0415
 
     if statement.kind not in _LISTED:
         raise UnsupportedError(
@@ -50,17 +54,25 @@ def listed(statement: Show, catalog: Catalog, alarms: LocalAlarms) -> Result:
             hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, ALARMS or DISPLAYS",
             code="needs_federation",
         )
-    found = show(statement.kind, catalog, (), (), alarms.infos(catalog))
+    found = show(
+        statement.kind,
+        catalog,
+        (),
+        (),
+        alarms.infos(catalog),
+        refreshes=Refreshes(refreshes.states),
+    )
     return _rows(found.columns, found.rows)
 
 
-def described(statement: Describe, catalog: Catalog) -> Result:
+def described(statement: Describe, catalog: Catalog, refreshes: LocalRefreshes) -> Result:
     """Return the answer to DESCRIBE.
 
     Raises:
         QueryError: There is nothing of that name, or a view that binds no more.
     """
     from federated_optimizer.coordinator.listings import describe_definition  # noqa: PLC0415
+    from federated_optimizer.coordinator.refresh_text import Refreshes  # noqa: PLC0415
 
     definition = catalog.find(statement.name.text)
     if definition is None:
@@ -70,7 +82,7 @@ def described(statement: Describe, catalog: Catalog) -> Result:
             hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, ALARMS or DISPLAYS",
             code="unknown_relation",
         )
-    found = describe_definition(definition, catalog)
+    found = describe_definition(definition, catalog, Refreshes(refreshes.states))
     return _rows(found.columns, found.rows)
 
 
@@ -80,9 +92,10 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
     Raises:
         QueryError: The statement is wrong, or has no plan.
     """
-    from federated_optimizer.coordinator.explaining import refuse_graph  # noqa: PLC0415
+    from federated_optimizer.coordinator.explaining import notes_on, refuse_graph  # noqa: PLC0415
 
     inner = statement.inner
+    notes = notes_on(inner)
     refuse_graph(statement)
     if statement.analyze:
         raise UnsupportedError(
@@ -104,10 +117,10 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
             )
         return _text(statement, "valid", {"valid": True, "columns": []})
     bound = bind_query(inner, catalog)
-    warnings = (*bound.warnings, *left_out(bound.plan))
+    warnings = (*bound.warnings, *left_out(bound.plan), *notes)
     if statement.type == "validate":
         report = validation_report(bound)
-        return _text(statement, report.text, report.data, bound.warnings)
+        return _text(statement, report.text, report.data, (*bound.warnings, *notes))
     if statement.type == "logical":
         text = explain_plan(bound.plan)
         shown = plan_dot(bound.plan) if statement.format == "dot" else text
@@ -120,14 +133,12 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
 
 def views_reading(definition: Definition, catalog: Catalog) -> list[str]:
     """Return the names of the user's views that read a definition, directly or through others."""
-    from federated_optimizer.coordinator.references import names_used  # noqa: PLC0415
+    from federated_optimizer.coordinator.references import names_used, user_views  # noqa: PLC0415
 
     return [
-        view.name
-        for view in catalog.views
-        if view.name != definition.name
-        and not is_library(view)
-        and definition.name in names_used(view.query, catalog)
+        name
+        for name, query in user_views(catalog)
+        if name != definition.name and definition.name in names_used(query, catalog)
     ]
 
 

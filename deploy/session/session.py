@@ -8,6 +8,7 @@ from deploy.session.descriptions import described, explained, listed, views_read
 from deploy.session.engines import Executor, executor_for
 from deploy.session.explaining import answered
 from deploy.session.history import History
+from deploy.session.refreshes import LocalRefreshes
 from deploy.session.refusals import refuse_system_sources
 from deploy.session.result import Result
 from streamsql.algebra.row_order import in_order
@@ -21,6 +22,7 @@ from streamsql.binder import (
     bind_query,
     define,
     key_positions,
+    refreshed_view,
 )
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
@@ -53,6 +55,7 @@ from streamsql.syntax.statements import (
     ExplainWhy,
     Insert,
     Query,
+    Refresh,
     Show,
     Statement,
     Subscribe,
@@ -73,6 +76,7 @@ class LocalSession:
         self.catalog = Catalog(library_views())
         self.history = History()
         self.alarms = LocalAlarms()
+        self.refreshes = LocalRefreshes(self.history)
         self._samplers: dict[str, Sampler | None] = {}
         self._executor: Executor = executor_for(engine, sites)
 
@@ -103,10 +107,11 @@ class LocalSession:
                 return self._changed(self._insert(statement))
             case Delete():
                 return self._changed(self._delete(statement))
+            case Refresh():
+                return self._changed(self._refresh(statement))
             case AdvanceTime(to=to, by=by):
                 self.history.advance(to if to is not None else self.history.now + (by or 0))
-                self._look_at_alarms()
-                return Result(message=f"time is {timestamp_text(self.history.now)}")
+                return self._changed(Result(message=f"time is {timestamp_text(self.history.now)}"))
             case Query():
                 return self._select(bind_query(statement, self.catalog))
             case Subscribe():
@@ -116,9 +121,9 @@ class LocalSession:
             case ExplainWhy() | ExplainWhatIf() | ExplainConfidence():
                 return answered(statement, self.catalog, self.history)
             case Show():
-                return listed(statement, self.catalog, self.alarms)
+                return listed(statement, self.catalog, self.alarms, self.refreshes)
             case Describe():
-                return described(statement, self.catalog)
+                return described(statement, self.catalog, self.refreshes)
             case _:
                 kind = type(statement).__name__
                 raise UnsupportedError(
@@ -137,6 +142,8 @@ class LocalSession:
         if isinstance(definition, AlarmDefinition):
             self.alarms.follow(definition)
             self._look_at_alarms()
+        if isinstance(definition, SourceDefinition) and definition.refresh is not None:
+            self.refreshes.refresh(definition, self.catalog, self._answer)
         return Result(message=f"{kind_of(definition)} {definition.name} created")
 
     def suggest(self, text: str, place: int) -> list[str]:
@@ -180,15 +187,21 @@ class LocalSession:
             result = replace(result, message=f"complete up to {timestamp_text(self.history.now)}")
         return result
 
+    def _refresh(self, statement: Refresh) -> Result:
+        view = refreshed_view(statement, self.catalog)
+        rows = self.refreshes.refresh(view, self.catalog, self._answer)
+        return Result(message=f"view {view.name} refreshed, rows: {rows}")
+
     def _changed(self, result: Result) -> Result:
+        self.refreshes.look(self.catalog, self._answer)
         self._look_at_alarms()
         return result
 
     def _look_at_alarms(self) -> None:
-        def answer(bound: BoundQuery) -> Delta:
-            return self._executor.answer(bound, self.history, self.catalog)
+        self.alarms.look(self.catalog, self._answer, self.history.now)
 
-        self.alarms.look(self.catalog, answer, self.history.now)
+    def _answer(self, bound: BoundQuery) -> Delta:
+        return self._executor.answer(bound, self.history, self.catalog)
 
     def _drop(self, statement: Drop) -> Result:
         if statement.kind == "query":
@@ -230,6 +243,7 @@ class LocalSession:
             )
         self.catalog.drop(name)
         self.alarms.forget(found.name)
+        self.refreshes.forget(found.name)
         self._samplers.pop(found.name, None)
         self.history.forget(found.name)
         for view in library_views():

@@ -7,8 +7,11 @@ from streamsql.errors import UnsupportedError
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import MAX_PAYLOAD_BYTES, Command, SiteState, TableSet
+from streamsql.wire.refreshes import RefreshOrder
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
+
+RefreshOrders = tuple[RefreshOrder, ...]
 
 
 class Deployment:
@@ -56,9 +59,12 @@ class Deployment:
         """Remove a retained problem."""
         self._retain(self._topics.error(query, site), b"")
 
-    def tables(self, definitions: tuple[SourceDefinition, ...], static: str) -> None:
-        """Tell the static engine about all stored tables."""
-        self._retain(self._topics.tables(static), encode_json(TableSet(definitions)))
+    def tables(
+        self, definitions: tuple[SourceDefinition, ...], refreshed: RefreshOrders, static: str
+    ) -> None:
+        """Tell the static engine about all stored tables, and the views it refreshes."""
+        orders = tuple(map(encode_packed, refreshed))
+        self._retain(self._topics.tables(static), encode_json(TableSet(definitions, orders)))
 
     def state(self, state: SiteState) -> None:
         """Say that the coordinator is there, or is leaving."""

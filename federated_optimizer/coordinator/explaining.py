@@ -8,6 +8,7 @@ import msgspec
 
 from federated_optimizer.coordinator.model import ResultKind, StatementResult
 from federated_optimizer.coordinator.planner import Planner
+from federated_optimizer.coordinator.refresh_text import WHOLE
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.work import running_recursions, traffic_lines, work_lines
 from federated_optimizer.placement import explain_bundle
@@ -41,6 +42,7 @@ def explained(
     if statement.analyze:
         return _analyzed(statement, running)
     inner = statement.inner
+    notes = notes_on(inner)
     if isinstance(inner, Creating):
         define(inner, catalog)  # it must be right by itself before its query is explained
         if isinstance(inner, CreateView | CreateAlarm):
@@ -61,10 +63,16 @@ def explained(
             bundle = planner.place(bound, query="explain", text=inner.text)
             text = str(explain_bundle(bundle, "dot" if statement.format == "dot" else "text"))
             data = bundle_data(bundle)
-    warnings = (*bound.warnings, *left_out(bound.plan))
+    warnings = (*bound.warnings, *left_out(bound.plan), *notes)
     if statement.format == "json":
         return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
     return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
+
+
+def notes_on(statement: Statement) -> tuple[str, ...]:
+    """Return what its plan does not show of a statement."""
+    is_refreshed = isinstance(statement, CreateView) and statement.refresh is not None
+    return (WHOLE,) if is_refreshed else ()
 
 
 def refuse_graph(statement: Explain) -> None:

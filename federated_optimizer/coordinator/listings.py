@@ -8,6 +8,7 @@ from federated_optimizer.coordinator.model import (
     StatementResult,
 )
 from federated_optimizer.coordinator.planner import query_of
+from federated_optimizer.coordinator.refresh_text import Refreshes, refresh_facts
 from streamsql.algebra.explain import duration_text
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
@@ -20,16 +21,27 @@ from streamsql.errors import UnsupportedError
 from streamsql.syntax import parse_statement
 
 Row = tuple[str | int | bool | None, ...]
+_NOTHING_TOLD = Refreshes()
 
 
-def show(
+def show(  # noqa: PLR0913 - what is listed
     kind: str,
     catalog: Catalog,
     queries: tuple[QueryInfo, ...],
     sites: tuple[SiteInfo, ...],
     alarms: tuple[AlarmInfo, ...] = (),
+    *,
+    refreshes: Refreshes = _NOTHING_TOLD,
 ) -> StatementResult:
     """Return the answer to SHOW.
+
+    Args:
+        kind: What is listed, in lower case.
+        catalog: All definitions.
+        queries: Those that run.
+        sites: All there are.
+        alarms: With their rows.
+        refreshes: How views are refreshed.
 
     Raises:
         UnsupportedError: Nothing of that kind is listed.
@@ -43,12 +55,18 @@ def show(
         case "tables":
             return _rows(
                 ("table", "columns", "read from"),
-                [(t.name, str(t.schema), _origin(t)) for t in catalog.tables],
+                [(t.name, str(t.schema), _origin(t)) for t in catalog.tables if not t.refresh],
             )
         case "views":
             return _rows(
-                ("view", "library", "query"),
-                [(v.name, is_library(v), " ".join(v.query.split())) for v in catalog.views],
+                ("view", "library", "query", "refreshed"),
+                [
+                    *(
+                        (v.name, is_library(v), " ".join(v.query.split()), "")
+                        for v in catalog.views
+                    ),
+                    *_refreshed_rows(catalog, refreshes),
+                ],
             )
         case "functions":
             return _rows(
@@ -95,8 +113,26 @@ def show(
             )
 
 
-def describe_definition(definition: Definition, catalog: Catalog) -> StatementResult:
+def _refreshed_rows(catalog: Catalog, refreshes: Refreshes) -> list[Row]:
+    return [
+        (
+            *(view.name, False, " ".join(view.refresh.query.split())),
+            "; ".join(refresh_facts(view, refreshes)),
+        )
+        for view in catalog.refreshed
+        if view.refresh is not None
+    ]
+
+
+def describe_definition(
+    definition: Definition, catalog: Catalog, refreshes: Refreshes = _NOTHING_TOLD
+) -> StatementResult:
     """Return the columns of a definition.
+
+    Args:
+        definition: What is described.
+        catalog: All definitions.
+        refreshes: How views are refreshed.
 
     Raises:
         QueryError: A view does not bind any more.
@@ -106,6 +142,7 @@ def describe_definition(definition: Definition, catalog: Catalog) -> StatementRe
             (f.name, str(f.dtype), _column_note(definition, i))
             for i, f in enumerate(definition.schema.fields)
         ]
+        rows += [("", "", fact) for fact in refresh_facts(definition, refreshes)]
         return _rows(("column", "type", "note"), rows)
     if isinstance(definition, DisplayDefinition):
         facts: list[Row] = [

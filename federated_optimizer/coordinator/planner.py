@@ -10,15 +10,17 @@ from federated_optimizer.coordinator.measured import recursion_facts, source_fac
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.placement import Foresee, Placed, Statistics, Topology, colocation_of
-from federated_optimizer.planning import plan
+from federated_optimizer.planning import normalize, plan
 from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKind, walk_plan
-from streamsql.binder import BoundQuery, bind_query
+from streamsql.binder import BoundQuery, bind_query, bind_refresh
 from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_site_source
-from streamsql.errors import InternalError
+from streamsql.errors import InternalError, QueryError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
+from streamsql.wire.refreshes import RefreshOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,17 @@ class Planner:
             QueryError: It is wrong.
         """
         return bind_query(query_of(statement), self._catalog)
+
+    def refresh_order(self, view: SourceDefinition, zone: str) -> RefreshOrder:
+        """Return what the static engine needs to refresh a view.
+
+        A view that no longer binds is one whose rows stay as they are: the order says why.
+        """
+        try:
+            found = normalize(bind_refresh(view, self._catalog), self.topology())
+        except QueryError as error:
+            return RefreshOrder(view, None, zone, error.message)
+        return RefreshOrder(view, found, zone)
 
     def place(
         self,

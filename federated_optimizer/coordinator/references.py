@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.catalog import Catalog, is_library
 from streamsql.catalog.definitions import ViewDefinition
 from streamsql.errors import QueryError
 from streamsql.syntax import Query, Subscribe, parse_statement
@@ -28,6 +28,16 @@ def names_used(text: str, catalog: Catalog) -> frozenset[str]:
             if isinstance(definition, ViewDefinition):
                 waiting.append(definition.query)
     return frozenset(used)
+
+
+def user_views(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield name and query of every view but those of the library."""
+    for view in catalog.views:
+        if not is_library(view):
+            yield view.name, view.query
+    for table in catalog.refreshed:
+        if table.refresh is not None:
+            yield table.name, table.refresh.query
 
 
 def _names(text: str) -> Iterator[str]:

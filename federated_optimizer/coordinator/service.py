@@ -172,6 +172,8 @@ class Coordinator:
             sites=self.sites,
             alarms=self._alarms,
             site_settings=self._site_settings,
+            refresh=lambda view: self.command(self._settings.static, "refresh", {"view": view}),
+            zone=self._settings.time_zone,
         )
         reader = BaseRowReader(
             self._start_helper, self._stop_helper, self._membership, self._settings
@@ -394,8 +396,11 @@ class Coordinator:
             )
 
     def _publish_tables(self) -> None:
-        stored = tuple(t for t in self._catalog.tables if not is_system(t))
-        self._deployment.tables(stored, self._settings.static)
+        tables = [table for table in self._catalog.tables if not is_system(table)]
+        stored = tuple(table for table in tables if table.refresh is None)
+        zone = self._settings.time_zone
+        orders = tuple(self._planner.refresh_order(v, zone) for v in self._catalog.refreshed)
+        self._deployment.tables(stored, orders, self._settings.static)
 
     def _on_connection(self, connected: bool) -> None:
         self._membership.lost_touch(elapsed())

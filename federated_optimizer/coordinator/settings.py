@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from streamsql.catalog.refreshes import zone_of
 from streamsql.errors import DeploymentError
 from streamsql.wire.topics import check_id
 
@@ -28,6 +29,7 @@ class CoordinatorSettings:
         base_seconds: How long reading the base rows for a question about rows may take.
         max_base_rows: Base rows that such a question may read.
         max_behind: Changes that may wait for a reader before it gets a snapshot instead.
+        time_zone: Of the times of day of REFRESH AT, by its IANA name.
     """
 
     site: str = "demo"
@@ -46,6 +48,7 @@ class CoordinatorSettings:
     base_seconds: float = 20.0
     max_base_rows: int = 100_000
     max_behind: int = 50_000
+    time_zone: str = "UTC"
 
     def __post_init__(self) -> None:
         """Refuse ids that cannot be topic levels."""
@@ -53,3 +56,9 @@ class CoordinatorSettings:
             check_id(site, "site")
         if not self.bases:
             raise DeploymentError("the coordinator needs the name of at least one base site")
+        try:
+            zone_of(self.time_zone)
+        except ValueError as error:
+            raise DeploymentError(
+                f"setting time_zone: {error}", hint="write for example UTC or Europe/Berlin"
+            ) from None

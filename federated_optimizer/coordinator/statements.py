@@ -12,11 +12,12 @@ from federated_optimizer.coordinator.model import ResultKind, SiteInfo, Statemen
 from federated_optimizer.coordinator.planner import Planned, Planner
 from federated_optimizer.coordinator.presentation import check_room_on, presentation_of
 from federated_optimizer.coordinator.queries import Queries
-from federated_optimizer.coordinator.references import names_used
+from federated_optimizer.coordinator.references import names_used, user_views
+from federated_optimizer.coordinator.refresh_text import refreshes_of
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.site_settings import SettingsBook, alter_site
 from streamsql.algebra.user_functions import INSTALLED
-from streamsql.binder import define
+from streamsql.binder import define, refreshed_view
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -36,6 +37,7 @@ from streamsql.syntax import (
     Explain,
     Insert,
     Query,
+    Refresh,
     Show,
     Subscribe,
 )
@@ -66,6 +68,8 @@ class StatementRunner:
         sites: Callable[[], tuple[SiteInfo, ...]],
         alarms: Alarms,
         site_settings: SettingsBook,
+        refresh: Callable[[str], None],
+        zone: str,
     ) -> None:
         self._catalog = catalog
         self._store = store
@@ -77,6 +81,8 @@ class StatementRunner:
         self._sites = sites
         self._alarms = alarms
         self._site_settings = site_settings
+        self._refresh = refresh
+        self._zone = zone
 
     async def run(self, statement: Statement, *, name: str, origin: str) -> StatementResult:
         """Execute one statement.
@@ -97,9 +103,16 @@ class StatementRunner:
                 return explained(statement, self._catalog, self._planner, self._queries.all())
             case Show(kind=kind):
                 infos = tuple(self._queries.info(query) for query in self._queries.all())
-                return show(kind, self._catalog, infos, self._sites(), self._alarms.infos())
+                sites, alarms = self._sites(), self._alarms.infos()
+                refreshes = refreshes_of(sites, self._zone)
+                return show(kind, self._catalog, infos, sites, alarms, refreshes=refreshes)
             case Describe():
                 return self._describe(statement)
+            case Refresh():
+                view = refreshed_view(statement, self._catalog)
+                self._refresh(view.name)
+                message = f"view {view.name} is being refreshed; SHOW VIEWS tells what came of it"
+                return StatementResult(ResultKind.DONE, message)
             case AlterSite(site=site, options=options):
                 return await alter_site(self._site_settings, site, options)
             case Insert() | Delete() | AdvanceTime():
@@ -219,7 +232,7 @@ class StatementRunner:
             INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
         await asyncio.to_thread(self._store.put_definition, definition)
         self._catalog.define(definition, replace=True)
-        if _is_table(definition):
+        if _is_table(definition) or self._catalog.refreshed:  # their plans may be others now
             self._publish_tables()
         message = f"{kind_of(definition)} {definition.name} created"
         return StatementResult(
@@ -243,6 +256,8 @@ class StatementRunner:
 
     def _creation_warnings(self, definition: Definition) -> tuple[str, ...]:
         if not isinstance(definition, SourceDefinition):
+            return ()
+        if definition.refresh is not None:
             return ()
         if definition.is_table:
             return () if definition.option("source") else (_NO_SOURCE,)
@@ -289,7 +304,7 @@ class StatementRunner:
             await self._alarms.forget(definition)
         if definition.name in self._library:
             self._catalog.define(self._library[definition.name])
-        if _is_table(definition):
+        if _is_table(definition) or self._catalog.refreshed:
             self._publish_tables()
         return StatementResult(ResultKind.DONE, f"{statement.kind} {definition.name} dropped")
 
@@ -318,11 +333,9 @@ class StatementRunner:
         if isinstance(definition, DisplayDefinition):
             reading = self._shown_on(definition.name)
         views = [
-            view.name
-            for view in self._catalog.views
-            if view.name != definition.name
-            and not is_library(view)
-            and name in names_used(view.query, self._catalog)
+            view
+            for view, query in user_views(self._catalog)
+            if view != definition.name and name in names_used(query, self._catalog)
         ]
         alarms = [q.name.partition(" ")[2] for q in reading if q.origin == ALARM]
         queries = [q.name for q in reading if q.origin != ALARM]
@@ -358,7 +371,8 @@ class StatementRunner:
                 hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS or DISPLAYS",
                 code="unknown_relation",
             )
-        return describe_definition(definition, self._catalog)
+        refreshes = refreshes_of(self._sites(), self._zone)
+        return describe_definition(definition, self._catalog, refreshes)
 
 
 def _is_table(definition: Definition) -> bool:

@@ -17,6 +17,7 @@ from streamsql.binder.explanations import (
     bind_why,
 )
 from streamsql.binder.notices import key_positions
+from streamsql.binder.refreshes import bind_refresh, refreshed_view
 from streamsql.binder.termination import NonTerminatingError
 
 __all__ = [
@@ -35,9 +36,11 @@ __all__ = [
     "bind_deletions",
     "bind_insert",
     "bind_query",
+    "bind_refresh",
     "bind_row",
     "bind_what_if",
     "bind_why",
     "define",
     "key_positions",
+    "refreshed_view",
 ]

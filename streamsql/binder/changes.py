@@ -89,7 +89,8 @@ def _target(name: Name, catalog: Catalog) -> SourceDefinition:
                 hint="create a source of your own",
                 code="not_a_source",
             )
-        return definition
+        if definition.refresh is None:
+            return definition
     if definition is not None:
         raise BindingError(
             f"{name.text!r} is a view: its rows follow from other relations",

@@ -6,6 +6,7 @@ from streamsql.binder.dependences import refers_to_name
 from streamsql.binder.environment import Binding, Environment
 from streamsql.binder.function_definitions import define_function
 from streamsql.binder.notices import define_alarm, define_display
+from streamsql.binder.refreshes import define_refreshed
 from streamsql.binder.source_options import check_table_options, stream_ttl
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
@@ -165,7 +166,7 @@ def _check_table(statement: CreateSource) -> None:
         )
 
 
-def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition:
+def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition | SourceDefinition:
     name = statement.name.text
     recursive = refers_to_name(statement.query.tree, name)
     if recursive and not statement.recursive:
@@ -175,6 +176,8 @@ def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition:
             hint=f"CREATE RECURSIVE VIEW {name}(columns) AS base UNION step",
             code="circular_view",
         )
+    if statement.refresh is not None:
+        return define_refreshed(statement, statement.refresh, catalog)
     definition = ViewDefinition(
         name=name,
         query=statement.query.text,

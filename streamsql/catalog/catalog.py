@@ -74,12 +74,17 @@ class Catalog:
 
     @property
     def tables(self) -> tuple[SourceDefinition, ...]:
-        """Stored tables."""
+        """Stored tables, with views that are refreshed at times of day."""
         return tuple(d for d in self if isinstance(d, SourceDefinition) and d.is_table)
 
     @property
+    def refreshed(self) -> tuple[SourceDefinition, ...]:
+        """Views that are refreshed at times of day."""
+        return tuple(d for d in self.tables if d.refresh is not None)
+
+    @property
     def views(self) -> tuple[ViewDefinition, ...]:
-        """Views."""
+        """Views that are kept up to date."""
         return tuple(d for d in self if isinstance(d, ViewDefinition))
 
     @property
@@ -124,6 +129,8 @@ def kind_of(definition: Definition) -> str:
         return "view"
     if isinstance(definition, FunctionDefinition):
         return "aggregate" if definition.aggregate else "function"
+    if definition.refresh is not None:
+        return "view"
     return "table" if definition.is_table else "source"
 
 

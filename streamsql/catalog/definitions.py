@@ -5,11 +5,12 @@ import msgspec
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.refreshes import RefreshSchedule
 from streamsql.data.schema import Schema
 
 
 class SourceDefinition(msgspec.Struct, frozen=True):
-    """A stream, a link stream or a stored table.
+    """A stream, a link stream, a stored table or a view that is refreshed at times of day.
 
     Attributes:
         key: Positions of the upsert key (stream), of source and destination (link), or of the
@@ -19,6 +20,7 @@ class SourceDefinition(msgspec.Struct, frozen=True):
         lateness: Allowed lateness in microseconds from WATERMARK, or None.
         options: The WITH clause as written, e.g. {"wrapper": "motes"} or {"source": "csv"}.
         text: The CREATE statement.
+        refresh: Of a table that is a view's answer as of its last refresh: when that is.
     """
 
     name: str
@@ -30,6 +32,7 @@ class SourceDefinition(msgspec.Struct, frozen=True):
     lateness: int | None = None
     options: tuple[tuple[str, str], ...] = ()
     text: str = ""
+    refresh: RefreshSchedule | None = None
 
     @property
     def is_table(self) -> bool:

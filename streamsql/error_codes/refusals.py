@@ -59,11 +59,10 @@ REFUSALS = (
     ErrorCode(
         "unsupported_expression",
         "An expression that StreamSQL does not have",
-        "The operator or form is known from SQL and refused: parameters, arrays, "
-        "functions over windows.",
+        "The operator or form is known from SQL and refused: parameters, arrays.",
         "The hint says what to write instead.",
-        "SELECT desk, RANK() OVER (ORDER BY weight) FROM seat",
-        "SELECT desk FROM seat ORDER BY weight LIMIT 3",
+        "SELECT desk[1] FROM seat",
+        "SELECT SUBSTRING(desk, 1, 1) FROM seat",
     ),
     ErrorCode(
         "current_time",
@@ -115,13 +114,13 @@ REFUSALS = (
         "SELECT DISTINCT room FROM seat ORDER BY room LIMIT 3",
     ),
     ErrorCode(
-        "unbounded_row_number",
-        "A ROW_NUMBER() that nothing bounds",
-        "Numbers of all rows would change with every row; the first few of each group are kept.",
-        "Bound it: … WHERE n <= 3 around the query, or QUALIFY n <= 3; select it nowhere else.",
-        "SELECT desk, ROW_NUMBER() OVER (ORDER BY weight) AS n FROM seat",
-        "SELECT desk FROM (SELECT desk, ROW_NUMBER() OVER (ORDER BY weight) AS n FROM seat) AS q "
-        "WHERE n <= 3",
+        "unsupported_window",
+        "A window function or frame of this form is not offered",
+        "Frames are ROWS with numbers of rows, and RANGE with UNBOUNDED and CURRENT ROW; functions "
+        "are those the hint names, in the select list, ORDER BY and QUALIFY.",
+        "Use ROWS, or for the rows of the last minutes a window on the stream.",
+        "SELECT desk, SUM(weight) OVER (ORDER BY desk GROUPS 2 PRECEDING) AS s FROM seat",
+        "SELECT desk, SUM(weight) OVER (ORDER BY desk ROWS 2 PRECEDING) AS s FROM seat",
     ),
     ErrorCode(
         "subquery_rows",
@@ -148,6 +147,15 @@ REFUSALS = (
         "Read them there, or join the queries in FROM.",
         "SELECT desk FROM seat s WHERE EXISTS (SELECT 1 FROM machines m WHERE EXISTS "
         "(SELECT 1 FROM badge b WHERE b.room = s.room))",
+    ),
+    ErrorCode(
+        "not_refreshable",
+        "This is not refreshed at times of day",
+        "The static engine computes views of REFRESH AT from stored tables; it has no streams, no "
+        "windows and no recursion. REFRESH names such a view.",
+        "Leave REFRESH AT out: a view is then kept up to date with every change.",
+        "CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') AS SELECT desk FROM seat",
+        "CREATE MATERIALIZED VIEW v AS SELECT desk FROM seat",
     ),
     ErrorCode(
         "needs_federation",

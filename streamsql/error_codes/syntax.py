@@ -131,6 +131,25 @@ SYNTAX = (
         "ADVANCE TIME TO '2026-01-01T08:00:00Z'",
     ),
     ErrorCode(
+        "bad_refresh_time",
+        "Not a time of day at which a view is refreshed",
+        "REFRESH AT takes times from 00:00 to 24:00, each once; 24:00 is midnight at the day's "
+        "end, the same moment as 00:00.",
+        "Write for example REFRESH AT ('14:00', '24:00').",
+        "CREATE MATERIALIZED VIEW v REFRESH AT ('25:00') AS SELECT mid FROM machines",
+        "CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') AS SELECT mid FROM machines",
+    ),
+    ErrorCode(
+        "bad_cost_weights",
+        "Cost weights that do not fit the times",
+        "COST WEIGHTS has one number greater than 0 for each time of REFRESH AT.",
+        "Write as many numbers as times, or leave the weights out.",
+        "CREATE MATERIALIZED VIEW v REFRESH AT ('14:00', '24:00') COST WEIGHTS (1) AS "
+        "SELECT mid FROM machines",
+        "CREATE MATERIALIZED VIEW v REFRESH AT ('14:00', '24:00') COST WEIGHTS (0.5, 1) AS "
+        "SELECT mid FROM machines",
+    ),
+    ErrorCode(
         "unsupported_statement",
         "Not a statement of StreamSQL",
         "The statement, or a part of it such as OR REPLACE, belongs to SQL but not to StreamSQL.",

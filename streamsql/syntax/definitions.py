@@ -10,6 +10,7 @@ from streamsql.syntax.function_definitions import parse_function
 from streamsql.syntax.notices import parse_alarm, parse_display
 from streamsql.syntax.options import parse_options
 from streamsql.syntax.query_statements import query_statement, without_output
+from streamsql.syntax.refreshes import refresh_times
 from streamsql.syntax.statements import (
     ColumnDefinition,
     CreateAlarm,
@@ -236,12 +237,10 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
         materialized = materialized or word == "MATERIALIZED"
     name = cursor.name("a name for the view")
     columns = cursor.names("a column name") if cursor.at("(") else ()
+    refresh = refresh_times(cursor) if materialized and cursor.at("REFRESH") else None
     if cursor.at("REFRESH"):
-        cursor.refuse(
-            "REFRESH AT is not offered: no view is refreshed at times of day only",
-            hint=f"CREATE MATERIALIZED VIEW {name.text} AS … is kept up to date with every change",
-            code="unsupported_statement",
-        )
+        hint = f"CREATE MATERIALIZED VIEW {name.text} REFRESH AT ('14:00') AS …"
+        cursor.fail("only a materialized view is refreshed", hint=hint)
     cursor.expect("AS", hint=f"CREATE VIEW {name.text} AS SELECT …")
     query = without_output(query_statement(cursor), "a view")
     return CreateView(
@@ -251,4 +250,5 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
         recursive=recursive,
         materialized=materialized,
         query=query,
+        refresh=refresh,
     )

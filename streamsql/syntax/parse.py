@@ -12,6 +12,7 @@ from streamsql.syntax.definitions import parse_create
 from streamsql.syntax.explanations import question_parser
 from streamsql.syntax.places import Script
 from streamsql.syntax.query_statements import query_statement
+from streamsql.syntax.refreshes import parse_refresh
 from streamsql.syntax.scanning import scan, split
 from streamsql.syntax.site_settings import parse_alter
 from streamsql.syntax.statements import (
@@ -144,5 +145,6 @@ _PARSERS: dict[str, Callable[[Cursor, dict[str, Any]], Statement]] = {
     "SHOW": commands.parse_show,
     "DESCRIBE": commands.parse_describe,
     "ALTER": parse_alter,
+    "REFRESH": parse_refresh,
     "ADVANCE": commands.parse_advance,
 }

@@ -100,15 +100,41 @@ class Query(Statement):
     display: Name | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RefreshTimes:
+    """`REFRESH AT ('14:00', …) [COST WEIGHTS (1, …)]`.
+
+    Attributes:
+        times: Minutes after midnight, all different.
+        weights: One per time, or none.
+    """
+
+    times: tuple[int, ...]
+    weights: tuple[float, ...]
+    span: Span
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateView(Statement):
-    """CREATE [RECURSIVE | MATERIALIZED] VIEW."""
+    """CREATE [RECURSIVE | MATERIALIZED] VIEW.
+
+    Attributes:
+        refresh: When it is refreshed; None: it is always up to date.
+    """
 
     name: Name
     columns: tuple[Name, ...]
     recursive: bool
     materialized: bool
     query: Query
+    refresh: RefreshTimes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refresh(Statement):
+    """REFRESH MATERIALIZED VIEW name: now, not only at its times."""
+
+    name: Name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,27 @@ class ClockState(msgspec.Struct, frozen=True):
     corrected_ms: float = 0.0
 
 
+class RefreshState(msgspec.Struct, frozen=True):
+    """How a view of `REFRESH AT` is doing at the static engine. Times are microseconds.
+
+    Attributes:
+        last: When its rows were computed; None: it has none yet.
+        next: When it is computed again.
+        seconds: How long the last computation took.
+        rows: How many rows there are.
+        problem: Why the refresh after `last` has failed, or empty.
+        failed: When it did.
+    """
+
+    view: str
+    last: int | None = None
+    next: int | None = None
+    seconds: float | None = None
+    rows: int = 0
+    problem: str = ""
+    failed: int | None = None
+
+
 class SiteState(msgspec.Struct, frozen=True):
     """Online or offline. The will is the same message with `online` false and the same epoch.
 
@@ -70,6 +91,7 @@ class SiteState(msgspec.Struct, frozen=True):
         wrappers: How each wrapper is doing now; empty where nobody says.
         settings: Of an engine site: those in use.
         clock: How far its clock is from the coordinator's.
+        views: Of the static engine: the views that it refreshes.
     """
 
     online: bool
@@ -86,6 +108,7 @@ class SiteState(msgspec.Struct, frozen=True):
     wrappers: tuple[WrapperState, ...] = ()
     settings: SiteSettings | None = None
     clock: ClockState = ClockState()
+    views: tuple[RefreshState, ...] = ()
 
 
 class SensorDescription(msgspec.Struct, frozen=True):
@@ -296,9 +319,15 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class TableSet(msgspec.Struct, frozen=True):
-    """All stored tables of the federation, as the coordinator tells the static engine."""
+    """All stored tables of the federation, as the coordinator tells the static engine.
+
+    Attributes:
+        tables: What it reads.
+        refreshed: Views that it computes at times of day: a packed `RefreshOrder` each.
+    """
 
     tables: tuple[SourceDefinition, ...] = ()
+    refreshed: tuple[bytes, ...] = ()
 
 
 class ReportRequest(msgspec.Struct, frozen=True):

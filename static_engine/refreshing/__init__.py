@@ -1,0 +1,1 @@
+"""Views that are refreshed at times of day: their rows on disk, and when to compute them again."""

@@ -1,0 +1,125 @@
+"""The rows of a view's last refresh on disk: one Parquet file that is replaced as a whole."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from static_engine.sources.conversion import arrow_schema
+from static_engine.sources.errors import TableError
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.delta import Delta, expand
+from streamsql.errors import WireError
+from streamsql.wire.codec import decode_json, encode_json
+
+_HEADER = b"pando.refresh"
+_SUFFIX = ".parquet"
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What is written beside the rows.
+
+    Attributes:
+        definition: The view; rows of another one of the same name are none of its.
+        last: When the rows were computed, in microseconds since 1970 UTC.
+        seconds: How long that took.
+    """
+
+    definition: SourceDefinition
+    last: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """The rows of a refresh as they are on disk."""
+
+    header: Header
+    data: pa.Table
+    path: Path
+
+
+class RowsFolder:
+    """A folder of ours with a file per view. Blocking."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path_of(self, view: str) -> Path:
+        """Return the file of a view; any name gives a legal one of its own."""
+        digest = hashlib.sha256(view.encode()).hexdigest()[:12]
+        return self._folder / f"{quote(view, safe='')[:80]}-{digest}{_SUFFIX}"
+
+    def write(self, header: Header, rows: Delta) -> KeptRows:
+        """Replace the file of a view; the old one stays when that fails.
+
+        Raises:
+            TableError: It cannot be written, or a value does not fit its column.
+        """
+        name, path = header.definition.name, self.path_of(header.definition.name)
+        temporary = path.with_name(path.name + ".new")
+        try:
+            data = _table(header.definition, rows)
+            written = data.replace_schema_metadata({_HEADER: encode_json(header)})
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                pq.write_table(written, file)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except (pa.ArrowException, OverflowError, UnicodeError) as error:
+            temporary.unlink(missing_ok=True)
+            raise TableError(f"view {name}: its rows cannot be kept: {error}") from error
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise TableError(
+                f"view {name}: its rows cannot be kept in {path}: {error.strerror or error}",
+                hint="check the free space and the permissions of the static engine's data folder",
+            ) from error
+        return KeptRows(header, data, path)
+
+    def read(self, definition: SourceDefinition) -> KeptRows | None:
+        """Return the rows of a view's last refresh, or None when there are none of this view.
+
+        Raises:
+            TableError: The file is damaged, or cannot be read.
+        """
+        path = self.path_of(definition.name)
+        if not path.exists():
+            return None
+        try:
+            data = pq.ParquetFile(path, memory_map=False).read()
+            header = decode_json((data.schema.metadata or {}).get(_HEADER, b""), Header)
+        except (OSError, pa.ArrowException, WireError) as error:
+            raise TableError(
+                f"view {definition.name}: its rows in {path} cannot be read: {error}"
+            ) from error
+        if header.definition != definition:
+            return None
+        data = data.replace_schema_metadata(None)
+        if data.schema != arrow_schema(definition.schema):
+            raise TableError(f"view {definition.name}: {path} has other columns")
+        return KeptRows(header, data, path)
+
+    def keep_only(self, views: Iterable[str]) -> None:
+        """Delete the files of all other views, and what a killed process has left."""
+        kept = {self.path_of(view) for view in views}
+        if self._folder.is_dir():
+            for path in self._folder.iterdir():
+                if path not in kept and path.name.endswith((_SUFFIX, ".new")):
+                    path.unlink(missing_ok=True)
+
+
+def _table(definition: SourceDefinition, rows: Delta) -> pa.Table:
+    schema = arrow_schema(definition.schema)
+    columns = list(zip(*expand(rows), strict=True)) or [()] * len(schema)
+    arrays = [
+        pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -1,0 +1,249 @@
+"""Views of `REFRESH AT`: when each is computed, and what became of it.
+
+The rows of a refresh are a stored table to everybody else, one version each: they are on disk
+before anybody sees them, and a refresh that fails leaves the old ones. Times are handed in.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from static_engine.executor import EngineLostError, StaticExecutor
+from static_engine.installed import tables_of
+from static_engine.refreshing.rows_file import Header, KeptRows, RowsFolder
+from static_engine.sources.errors import TableError
+from static_engine.tables import TableStore
+from streamsql.algebra.operators import Plan
+from streamsql.catalog.refreshes import next_refresh, zone_of
+from streamsql.errors import FederationError, InternalError
+from streamsql.wire.messages import RefreshState
+from streamsql.wire.refreshes import RefreshOrder
+
+log = logging.getLogger(__name__)
+
+MICROSECONDS = 1_000_000
+FIRST_PAUSE = 30
+LONGEST_PAUSE = 3_600
+"""Seconds before a refresh that failed is tried again: doubled each time, at most this."""
+
+
+@dataclass(slots=True)
+class _View:
+    """One view. Times are microseconds since 1970 UTC.
+
+    Attributes:
+        last: When its rows were computed, or None.
+        due: When it is computed next.
+        asked: Whether somebody wants it refreshed at once.
+        failures: Refreshes that have failed since.
+    """
+
+    order: RefreshOrder
+    last: int | None = None
+    due: int = 0
+    asked: bool = False
+    seconds: float | None = None
+    rows: int = 0
+    problem: FederationError | None = None
+    failed: int | None = None
+    failures: int = 0
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """Names of what its query reads, views of this kind among them."""
+        return frozenset() if self.order.plan is None else tables_of(self.order.plan)
+
+
+class RefreshedViews:
+    """Keeps the rows of views in a `TableStore`.
+
+    `adopt`, `refresh` and `fail` belong to the one thread that reads tables; the rest to the event
+    loop, which waits for that thread.
+
+    Args:
+        store: Where queries find the rows.
+        folder: Where they outlive the process.
+        clock: Wall-clock microseconds.
+    """
+
+    def __init__(self, store: TableStore, folder: RowsFolder, clock: Callable[[], int]) -> None:
+        self._store = store
+        self._folder = folder
+        self._clock = clock
+        self._views: dict[str, _View] = {}
+        self._orders: tuple[RefreshOrder, ...] | None = None
+
+    def define(self, orders: Iterable[RefreshOrder]) -> None:
+        """Take the views there are from now on; `adopt` takes them up."""
+        self._orders = tuple(orders)
+
+    @property
+    def has_new(self) -> bool:
+        """Whether `adopt` has something to do."""
+        return self._orders is not None
+
+    def adopt(self) -> None:
+        """Take up what was defined: with the rows of the last refresh, if there was one."""
+        orders, self._orders = self._orders, None
+        if orders is None:
+            return
+        before, self._views = self._views, {}
+        for given in orders:
+            order = _checked(given)
+            name = order.definition.name
+            known = before.pop(name, None)
+            if known is not None and known.order.definition == order.definition:
+                if known.order.zone != order.zone and known.last is not None:
+                    known.due = self._next(order, known.last)
+                if known.order.problem and not order.problem:
+                    known.asked = known.failures > 0  # what was in the way is gone
+                known.order = order
+                self._views[name] = known
+                continue
+            self._store.forget(name)
+            self._views[name] = self._restored(order)
+        for name in before:
+            self._store.forget(name)
+        self._folder.keep_only(self._views)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of all views."""
+        return frozenset(self._views)
+
+    def ask(self, name: str) -> bool:
+        """Make a view due now; return whether there is such a view."""
+        view = self._views.get(name)
+        if view is not None:
+            view.asked = True
+        return view is not None
+
+    def due(self) -> tuple[str, ...]:
+        """Return the views to be computed now, each behind those it reads."""
+        now = self._clock()
+        waiting = {n: v for n, v in self._views.items() if v.asked or v.due <= now}
+        found: list[str] = []
+        while waiting:
+            free = [n for n, v in waiting.items() if not v.tables & (waiting.keys() - {n})]
+            for name in free or list(waiting):
+                found.append(name)
+                del waiting[name]
+        return tuple(found)
+
+    def seconds_to_next(self) -> float:
+        """Return when the next view becomes due that is not yet."""
+        now = self._clock()
+        due = min((view.due for view in self._views.values() if view.due > now), default=None)
+        return float("inf") if due is None else (due - now) / MICROSECONDS
+
+    def plan(self, name: str) -> Plan:
+        """Return what computes a view.
+
+        Raises:
+            TableError: It cannot be computed now: what it reads has changed, or has no rows yet.
+        """
+        view = self._views[name]
+        if view.order.plan is None:
+            hint = "DROP the view and create it again"
+            raise TableError(f"view {name}: {view.order.problem}", hint=hint)
+        for read in sorted(view.tables & self.names):
+            if self._views[read].last is None:
+                raise TableError(f"view {name} reads view {read}, which has no rows yet")
+        return view.order.plan
+
+    def tables(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the stored tables that views read, without other views."""
+        return frozenset().union(*(self._views[name].tables for name in names)) - self.names
+
+    def problem(self, name: str) -> FederationError | None:
+        """Return why the last refresh of a view has failed, or None."""
+        view = self._views.get(name)
+        return view.problem if view is not None else None
+
+    def refresh(self, name: str, plan: Plan, executor: StaticExecutor) -> None:
+        """Compute a view by its plan and put its rows into the place of the old ones.
+
+        Raises:
+            EngineLostError: The engine is gone; it counts as a failed refresh.
+        """
+        view = self._views[name]
+        began, ticks = self._clock(), time.perf_counter()
+        try:
+            rows = executor.evaluate(plan)
+            self._store.check_room(view.order.definition, sum(rows.values()))
+            seconds = time.perf_counter() - ticks
+            kept = self._folder.write(Header(view.order.definition, began, seconds), rows)
+            self._take(view, kept)
+        except EngineLostError as error:
+            self.fail(name, error)
+            raise
+        except FederationError as error:
+            self.fail(name, error)
+        except Exception as error:  # one view must not stop the others
+            log.exception("refreshing view %s met a defect", name)
+            self.fail(name, InternalError(f"refresh failed: {type(error).__name__}: {error}"))
+        else:
+            view.asked = False
+            view.problem, view.failed, view.failures = None, None, 0
+
+    def fail(self, name: str, error: FederationError) -> None:
+        """Note that a refresh has failed; the old rows stay, and it is tried again."""
+        view, now = self._views[name], self._clock()
+        pause = min(FIRST_PAUSE * 2 ** min(view.failures, 10), LONGEST_PAUSE)
+        view.due = min(now + pause * MICROSECONDS, self._next(view.order, now))
+        view.asked = False
+        view.problem, view.failed = error, now
+        view.failures += 1
+        log.warning("view %s is not refreshed: %s", name, error.message)
+
+    def states(self) -> tuple[RefreshState, ...]:
+        """Return how all views are doing."""
+        return tuple(
+            RefreshState(
+                name,
+                last=view.last,
+                next=view.due if view.last is not None or view.failures else None,
+                seconds=view.seconds,
+                rows=view.rows,
+                problem=_words(view.problem),
+                failed=view.failed,
+            )
+            for name, view in self._views.items()
+        )
+
+    def _restored(self, order: RefreshOrder) -> _View:
+        view = _View(order)
+        try:
+            kept = self._folder.read(order.definition)
+            if kept is not None:
+                self._take(view, kept)
+        except TableError as error:
+            log.warning("%s; it is computed anew", error.message)
+        return view
+
+    def _take(self, view: _View, kept: KeptRows) -> None:
+        self._store.put(view.order.definition, kept.data, kept.path)
+        view.last, view.seconds = kept.header.last, kept.header.seconds
+        view.rows = kept.data.num_rows
+        # Where the clock was ahead when the rows were computed, times count from now.
+        view.due = self._next(view.order, min(view.last, self._clock()))
+
+    def _next(self, order: RefreshOrder, after: int) -> int:
+        schedule = order.definition.refresh
+        if schedule is None:
+            raise InternalError(f"{order.definition.name} is not refreshed")
+        return next_refresh(after, schedule.times, zone_of(order.zone))
+
+
+def _checked(order: RefreshOrder) -> RefreshOrder:
+    """Return the order, or one that only keeps the rows there are if this host lacks its zone."""
+    try:
+        zone_of(order.zone)
+    except ValueError as error:
+        return RefreshOrder(order.definition, None, problem=f"{error} on this host")
+    return order
+
+
+def _words(problem: FederationError | None) -> str:
+    return "" if problem is None else problem.message[:500]

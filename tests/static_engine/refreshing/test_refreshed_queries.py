@@ -1,0 +1,183 @@
+"""The service refreshes views: readers get one exact difference per refresh and nothing between."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from messaging import Message
+from messaging.in_memory import InMemoryBroker
+from static_engine.__main__ import store_of
+from static_engine.local_executor import LocalExecutor
+from static_engine.service import StaticEngine
+from static_engine.settings import StaticSettings
+from streamsql.algebra.operators import Distinct, Plan, SourceKind
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.refreshes import RefreshSchedule
+from streamsql.data.delta import Delta
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.messages import Command, DeltaBatch, RefreshState, SiteState, TableSet
+from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.topics import Topics
+
+TOPICS = Topics("demo")
+SCHEMA = Schema.of(("room", DataType.TEXT), ("seats", DataType.INTEGER))
+ROOMS = SourceDefinition(
+    "rooms", SourceKind.TABLE, SCHEMA, options=(("source", "csv"), ("path", "rooms.csv"))
+)
+VIEW = SourceDefinition(
+    "busy", SourceKind.TABLE, SCHEMA, refresh=RefreshSchedule("SELECT DISTINCT …", (840,))
+)
+DAY = 86_400_000_000
+NOON = 20_000 * DAY + DAY // 2
+
+
+class World:
+    """A broker with the service, its clock in our hands, and one reader of the view."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.now = NOON
+        self.deltas: list[Delta] = []
+        self.channel = ReceivingChannel(version=1)
+        self.broker = InMemoryBroker()
+
+    async def __aenter__(self) -> "World":
+        settings = StaticSettings(
+            broker="mqtt://unused", data_dir=str(self.folder / "data"),
+            base_dir=str(self.folder), poll_seconds=0.05, use_spark=False,
+        )  # fmt: skip
+        self.channel = ReceivingChannel(version=1)
+        client = self.broker.client("static")
+        self.engine = StaticEngine(
+            settings, 7, client, store_of(settings), lambda store, _: LocalExecutor(store),
+            clock=lambda: self.now,
+        )  # fmt: skip
+        self.observer = self.broker.client("observer")
+        self.observer.on_messages(self._hear)
+        await self.observer.connect()
+        await self.observer.subscribe("#")
+        self._job = asyncio.create_task(self.engine.run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._job.cancel()
+        await asyncio.gather(self._job, return_exceptions=True)
+        await self.observer.close()
+
+    def _hear(self, burst: list[Message]) -> None:
+        for message in burst:
+            if TOPICS.parts(message.topic)[2:3] == ["x"]:
+                _, delta = self.channel.accept(decode_packed(message.payload, DeltaBatch))
+                self.deltas.append(delta)
+
+    def write(self, text: str) -> None:
+        temporary = self.folder / "rooms.new"
+        temporary.write_text("room,seats\n" + text)
+        temporary.replace(self.folder / "rooms.csv")
+
+    def define(self, *views: tuple[SourceDefinition, Plan | None]) -> None:
+        orders = tuple(encode_packed(RefreshOrder(view, plan)) for view, plan in views)
+        payload = encode_json(TableSet((ROOMS,), orders))
+        self.observer.publish(TOPICS.tables("static"), payload, retain=True)
+
+    def deploy(self) -> None:
+        fragment = Fragment("f1", Engine.STATIC, VIEW.scan(), ("static",), "f2", ("base",), ())
+        bundle = FragmentBundle("q1", 1, (fragment,), SCHEMA)
+        topic = TOPICS.fragment("q1", "static")
+        self.observer.publish(topic, encode_packed(bundle), retain=True)
+
+    def refresh(self, view: str = "busy") -> None:
+        command = encode_json(Command(arguments={"view": view}))
+        self.observer.publish(TOPICS.command("static", "refresh"), command)
+
+    @property
+    def rows(self) -> Delta:
+        return self.channel.contents.get("f1", {})
+
+    def state(self) -> RefreshState:
+        message = self.broker.retained.get(TOPICS.host_state("static"))
+        views = () if message is None else decode_json(message.payload, SiteState).views
+        return views[0] if views else RefreshState("")
+
+    def problem(self) -> str:
+        message = self.broker.retained.get(TOPICS.error("q1", "static"))
+        return message.payload.decode() if message is not None else ""
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        async with asyncio.timeout(20):
+            while not condition():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+def test_readers_see_a_change_at_a_refresh_only_and_after_a_restart(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.write("r1,2\nr2,4\nr2,4\n")
+        async with world as w:
+            w.define((VIEW, Distinct(ROOMS.scan())))
+            w.deploy()
+            await w.until(lambda: w.rows == {("r1", 2): 1, ("r2", 4): 1})
+            await w.until(lambda: w.state().rows == 2)
+            assert (w.state().last, w.state().next) == (NOON, NOON + DAY // 12)
+            w.write("r1,3\nr2,4\n")
+            await asyncio.sleep(0.6)  # several polls
+            assert w.rows == {("r1", 2): 1, ("r2", 4): 1}
+            count = len(w.deltas)
+            w.now = NOON + DAY // 12
+            await w.until(lambda: w.rows == {("r1", 3): 1, ("r2", 4): 1})
+            assert w.deltas[count:] == [{("r1", 2): -1, ("r1", 3): 1}]
+            w.write("r9,9\n")
+            await asyncio.sleep(0.3)
+            w.refresh("nobody")
+            w.refresh()
+            await w.until(lambda: w.rows == {("r9", 9): 1})
+            w.write("r7,7\n")
+        async with world as w:  # the same folder; the same time
+            await w.until(lambda: w.rows == {("r9", 9): 1})
+            await asyncio.sleep(0.3)
+            assert w.rows == {("r9", 9): 1}
+        w.now += DAY
+        async with world as w:  # a time was missed
+            await w.until(lambda: w.rows == {("r7", 7): 1})
+
+    asyncio.run(scenario())
+
+
+def test_what_fails_is_said_and_the_rows_stay(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.write("r1,2\n")
+        async with world as w:
+            w.define((VIEW, ROOMS.scan()))
+            w.deploy()
+            await w.until(lambda: w.rows == {("r1", 2): 1})
+            (tmp_path / "rooms.csv").unlink()
+            w.refresh()
+            await w.until(lambda: "is missing" in w.state().problem)
+            assert w.rows == {("r1", 2): 1}
+            assert w.state().failed == NOON
+            await w.until(lambda: "is missing" in w.problem())
+            w.write("r2,2\n")
+            w.now += 30_000_000
+            await w.until(lambda: w.rows == {("r2", 2): 1})
+            await w.until(lambda: not w.state().problem)
+
+    asyncio.run(scenario())
+
+
+def test_a_view_that_is_gone_is_a_problem_of_its_readers(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.write("r1,2\n")
+        async with world as w:
+            w.define((VIEW, ROOMS.scan()))
+            w.deploy()
+            await w.until(lambda: w.rows == {("r1", 2): 1})
+            w.define()
+            await w.until(lambda: "no table busy" in w.problem())
+
+    asyncio.run(scenario())
