@@ -3,14 +3,11 @@
     python -m benchmarks._operators.groups_orders_windows [--only NAME …] [--rows N] [--json]
 
 Every state grows a hundredfold while a group keeps ten rows. In every step rows are replaced (one
-out, one in), so a state keeps its size. Times are CPU times; DuckDB has one thread, its table is
-filled beforehand and only the query is timed, its answer stored in a table.
+out, one in), so a state keeps its size. How it is measured is said in `against_duckdb`. Memory is
+what the process grows by, without the rows themselves.
 """
 
-import argparse
 import gc
-import importlib.util
-import json
 import random
 import resource
 import time
@@ -20,6 +17,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks._operators.against_duckdb import (
+    BULK,
+    Figures,
+    compared,
+    run,
+    without_old_garbage,
+)
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.operator import RecursiveOperator
 from stream_engine.state.source_relation import TimedDelta
@@ -29,7 +33,9 @@ from streamsql.algebra.operators import (
     AggregateCall,
     Distinct,
     Fixpoint,
+    Frame,
     HopWindow,
+    OverWindow,
     Plan,
     Project,
     RemoteSource,
@@ -41,16 +47,16 @@ from streamsql.algebra.operators import (
     SourceKind,
     TopN,
     Window,
+    WindowCall,
     WindowKind,
 )
 from streamsql.algebra.operators import AggregateFunction as F
+from streamsql.algebra.operators import WindowFunction as W
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 
 ROWS_PER_KEY = 10
-SINGLE_STEPS = 1_000
-BULK = 10_000
 HOP, SIZE, GAP = 1_000_000, 2_000_000, 3_000_000
 SPAN = 100_000_000
 """Event times of a state's rows lie within this many microseconds."""
@@ -89,6 +95,10 @@ def _set(kind: SetKind, *, every: bool) -> Case:
     )
 
 
+def _over(*calls: WindowCall) -> OverWindow:
+    return OverWindow(S, (1,), (SortKey(2, descending=True),), calls)
+
+
 _BY_KEY = "OVER (PARTITION BY k ORDER BY id DESC)"
 CASES: dict[str, Case] = {
     "distinct": Case(Distinct(KEYS), "SELECT DISTINCT k FROM s"),
@@ -120,6 +130,22 @@ CASES: dict[str, Case] = {
     "top 3 per key": Case(
         TopN(S, (SortKey(2, descending=True),), 3, 0, (1,)),
         "SELECT * FROM s QUALIFY row_number() OVER (PARTITION BY k ORDER BY x DESC, id) <= 3",
+    ),
+    "lag and mean of 10 per key": Case(
+        _over(
+            WindowCall(W.LAG, "before", (X,)),
+            WindowCall(W.AGGREGATE, "mean", (X,), frame=Frame(-9, 0, peers=False), aggregate=F.AVG),
+        ),
+        "SELECT s.*, lag(x) OVER w, avg(x) OVER (w ROWS 9 PRECEDING) FROM s"
+        " WINDOW w AS (PARTITION BY k ORDER BY x DESC, id)",
+    ),
+    "rank per key": Case(
+        _over(WindowCall(W.RANK, "place")),
+        "SELECT s.*, rank() OVER (PARTITION BY k ORDER BY x DESC) FROM s",
+    ),
+    "share of key": Case(
+        _over(WindowCall(W.AGGREGATE, "most", (X,), frame=Frame(None, None), aggregate=F.MAX)),
+        "SELECT s.*, max(x) OVER (PARTITION BY k) FROM s",
     ),
     "hop window": Case(
         HopWindow(S, 3, SIZE, HOP),
@@ -175,9 +201,24 @@ class Bench:
         self.timed = isinstance(plan, Window)
         self.circuit = compile_plan(plan, _none)
         before = _resident_bytes()
-        self.answer_rows = sum(self.step(dict.fromkeys(self.rows, 1), first=True).values())
+        self.given_rows = sum(self.step(dict.fromkeys(self.rows, 1), first=True).values())
         gc.collect()
-        self.state_bytes = _resident_bytes() - before
+        self.grown_bytes = _resident_bytes() - before
+
+    @property
+    def answer_rows(self) -> int | None:
+        """Rows of the answer; where the time takes rows away, DuckDB's window is another."""
+        return None if self.by_time else self.given_rows
+
+    def state_bytes(self) -> float:
+        """Return the bytes by which the process grew with the state, per row."""
+        return self.grown_bytes / self.size
+
+    def tables(self) -> dict[str, dict[str, list[Any]]]:
+        """Return the inputs by column."""
+        columns = map(list, zip(*self.rows, strict=True))
+        others = [key for (key,), times in self.others.items() for _ in range(times)]
+        return {"s": dict(zip(COLUMNS.names, columns, strict=True)), "other": {"k": others}}
 
     def row(self, number: int) -> Row:
         """Return a new row."""
@@ -210,16 +251,14 @@ class Bench:
         """Return the CPU time of a step (the median of ten means) and its changed rows."""
         changes = list(self.changes(batch, steps))
         begin = self.next - batch * steps
-        gc.collect()
-        gc.freeze()
         times = []
-        for number, delta in enumerate(changes, 1):
-            self.next = begin + number * batch
-            start = time.process_time_ns()
-            change = self.step(delta)
-            times.append((time.process_time_ns() - start) / 1e9)
-            self.answer_rows += sum(change.values())
-        gc.unfreeze()
+        with without_old_garbage():
+            for number, delta in enumerate(changes, 1):
+                self.next = begin + number * batch
+                start = time.process_time_ns()
+                change = self.step(delta)
+                times.append((time.process_time_ns() - start) / 1e9)
+                self.given_rows += sum(change.values())
         stretch = steps // 10
         means = [sum(times[i : i + stretch]) / stretch for i in range(0, 10 * stretch, stretch)]
         return (median(means), len(changes[0]))
@@ -230,79 +269,27 @@ def _resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def _recompute(sql: str, bench: Bench) -> float:
-    """Return DuckDB's CPU time for the whole query over a state."""
-    import duckdb  # noqa: PLC0415  (only where it is installed)
-    import pyarrow as pa  # noqa: PLC0415
-
-    database = duckdb.connect()
-    database.execute("SET threads = 1")
-    columns: Any = zip(*bench.rows, strict=True)
-    rows = pa.table(dict(zip(COLUMNS.names, map(list, columns), strict=True)))
-    others = pa.table({"k": [key for (key,), times in bench.others.items() for _ in range(times)]})
-    for name, table in (("s", rows), ("other", others)):
-        database.register("given", table)
-        database.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
-        database.unregister("given")
-    text = sql.replace("{n}", str(bench.size))
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        database.execute(f"CREATE OR REPLACE TABLE answer AS {text}")
-        times.append(time.process_time() - start)
-    (count,) = database.execute("SELECT count(*) FROM answer").fetchone() or (0,)
-    if not bench.by_time and count != bench.answer_rows:
-        raise RuntimeError(f"DuckDB has {count} rows, the circuit {bench.answer_rows}: {sql}")
-    return median(times)
-
-
-def against_duckdb(
-    *, rows: int = 1_000_000, only: list[str] | None = None
-) -> dict[str, dict[str, float]]:
-    """Measure every operator at three sizes up to `rows`, and DuckDB at the largest.
-
-    Returns:
-        By operator: microseconds a step that replaces one row at each size, their growth, million
-        changed rows a CPU second in large batches, the memory of the state (without the rows
-        themselves, which it shares with its input), and where DuckDB is installed its milliseconds
-        and how many times longer that is than a step.
-    """
-    table: dict[str, dict[str, float]] = {}
-    for name in only or CASES:
-        case, entry = CASES[name], table.setdefault(name, {})
-        figures = []
-        bench = Bench(case, 1)
-        for size in (rows // 100, rows // 10, rows):
-            bench = Bench(case, size)
-            single, _changed = bench.seconds(1, SINGLE_STEPS)
-            figures.append(single * 1e6)
-            entry[f"batch 1, {size} rows, us"] = figures[-1]
-        entry["batch 1, growth"] = figures[-1] / figures[0]
-        seconds, changed = bench.seconds(min(BULK // 2, rows // 2), 10)
-        entry[f"batch {changed}, {rows} rows, M rows/CPU s"] = changed / seconds / 1e6
-        entry["state, bytes a row"] = bench.state_bytes / rows
-        if not all(map(importlib.util.find_spec, ("duckdb", "pyarrow"))):
-            continue
-        again = _recompute(case.sql, bench)
-        entry["DuckDB anew, ms"] = again * 1e3
-        entry["DuckDB / batch 1"] = again * 1e6 / figures[-1]
-    return table
+def against_duckdb(*, rows: int = 1_000_000, only: list[str] | None = None) -> dict[str, Figures]:
+    """Measure every operator at three sizes up to `rows`; see `compared`."""
+    return compared(
+        {name: case.sql for name, case in CASES.items()},
+        lambda name, size: Bench(CASES[name], size),
+        rows=rows,
+        only=only,
+        smallest=1,
+        bulk=min(BULK // 2, rows // 2),
+        bulk_steps=10,
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the benchmark; return the exit status."""
-    parser = argparse.ArgumentParser(description="Groups, orders, sets, windows against DuckDB.")
-    parser.add_argument("--only", action="append", choices=list(CASES), help="may be repeated")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of the largest state")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args(argv)
-    table = against_duckdb(rows=options.rows, only=options.only)
-    if options.json:
-        print(json.dumps(table, indent=2))
-        return 0
-    for name, figures in table.items():
-        print(f"{name:<24}", "  ".join(f"{label}: {value:.3g}" for label, value in figures.items()))
-    return 0
+    return run(
+        "Groups, orders, sets, windows against DuckDB.",
+        list(CASES),
+        lambda rows, only: against_duckdb(rows=rows, only=only),
+        argv,
+    )
 
 
 if __name__ == "__main__":

@@ -5,15 +5,11 @@
 A state of n rows is n/2 rows on each side (n/3 on each of three; theta: ten on the right). It grows
 a hundredfold while every row keeps about as many partners: as many keys and as much time as rows.
 In every step a row is replaced on one side and then one on the other (one out, one in each), so a
-state keeps its size. Times are CPU times; DuckDB has one thread, its tables are filled beforehand
-and only the query is timed, its answer stored in a table. Memory is that of the operator's
-containers, without the rows themselves, which its inputs keep as well.
+state keeps its size. How it is measured is said in `against_duckdb`. Memory is that of the
+operator's containers, without the rows themselves, which its inputs keep as well.
 """
 
-import argparse
 import gc
-import importlib.util
-import json
 import random
 import sys
 import time
@@ -22,6 +18,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from benchmarks._operators.against_duckdb import (
+    BULK,
+    Figures,
+    compared,
+    run,
+    without_old_garbage,
+)
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.operator import RecursiveOperator
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
@@ -30,8 +33,6 @@ from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 
-SINGLE_STEPS = 1_000
-BULK = 10_000
 FEW = 10
 
 COLUMNS = Schema.of(
@@ -184,25 +185,30 @@ class Bench:
             name = self.changing[number % len(self.changing)]
             yield name, self.replaced(name, batch)
 
-    def seconds(self, batch: int, steps: int) -> float:
+    def seconds(self, batch: int, steps: int) -> tuple[float, int]:
         """Return the CPU time of a step on average over the inputs (of each the median)."""
         changes = list(self.changes(batch, steps))
-        gc.collect()
-        gc.freeze()
         times: dict[str, list[float]] = {name: [] for name in self.changing}
-        for name, delta in changes:
-            start = time.process_time_ns()
-            change = self.circuit.step({}, {name: delta}, 0)
-            times[name].append((time.process_time_ns() - start) / 1e9)
-            self.answer_rows += sum(change.values())
-        gc.unfreeze()
-        return sum(map(median, times.values())) / len(times)
+        with without_old_garbage():
+            for name, delta in changes:
+                start = time.process_time_ns()
+                change = self.circuit.step({}, {name: delta}, 0)
+                times[name].append((time.process_time_ns() - start) / 1e9)
+                self.answer_rows += sum(change.values())
+        return sum(map(median, times.values())) / len(times), 2 * batch
+
+    def tables(self) -> dict[str, dict[str, list[Any]]]:
+        """Return the inputs by column."""
+        return {
+            name: dict(zip(COLUMNS.names, map(list, zip(*rows, strict=True)), strict=True))
+            for name, rows in self.rows.items()
+        }
 
     def state_bytes(self) -> float:
         """Return the bytes of the operators' containers per row of the inputs."""
         rows = {id(row) for rows in self.rows.values() for row in rows}
         total, seen = 0, set(rows)
-        nodes: list[Any] = self.circuit._nodes  # noqa: SLF001  (looks inside)
+        nodes: tuple[Any, ...] = self.circuit.nodes
         waiting = [node.operator for node in nodes if hasattr(node, "operator")]
         while waiting:
             found = waiting.pop()
@@ -217,77 +223,29 @@ class Bench:
         return total / len(rows)
 
 
-def _recompute(sql: str, bench: Bench) -> float:
-    """Return DuckDB's CPU time for the whole query over a state."""
-    import duckdb  # noqa: PLC0415  (only where it is installed)
-    import pyarrow as pa  # noqa: PLC0415
-
-    database = duckdb.connect()
-    database.execute("SET threads = 1")
-    for name, rows in bench.rows.items():
-        columns: Any = zip(*rows, strict=True)
-        database.register(
-            "given", pa.table(dict(zip(COLUMNS.names, map(list, columns), strict=True)))
-        )
-        database.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
-        database.unregister("given")
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        database.execute(f"CREATE OR REPLACE TABLE answer AS {sql}")
-        times.append(time.process_time() - start)
-    (count,) = database.execute("SELECT count(*) FROM answer").fetchone() or (0,)
-    if count != bench.answer_rows:
-        raise RuntimeError(f"DuckDB has {count} rows, the circuit {bench.answer_rows}: {sql}")
-    return median(times)
-
-
 def joins_against_duckdb(
     *, rows: int = 1_000_000, only: list[str] | None = None
-) -> dict[str, dict[str, float]]:
-    """Measure every join at three sizes up to `rows`, and DuckDB at the largest.
-
-    Returns:
-        By join: microseconds a step that replaces one row at each size, their growth, million
-        changed rows a CPU second in large batches, bytes of state a row, and where DuckDB is
-        installed its milliseconds and how many times longer that is than a step.
-    """
-    installed = importlib.util.find_spec("duckdb") and importlib.util.find_spec("pyarrow")
-    table: dict[str, dict[str, float]] = {}
-    for name in only or CASES:
-        case, entry = CASES[name], table.setdefault(name, {})
-        figures = []
-        bench = Bench(case, FEW)
-        for size in (rows // 100, rows // 10, rows):
-            bench = Bench(case, size)
-            figures.append(bench.seconds(1, SINGLE_STEPS) * 1e6)
-            entry[f"batch 1, {size} rows, us"] = figures[-1]
-        entry["batch 1, growth"] = figures[-1] / figures[0]
-        half = min(BULK // 2, rows // 6)
-        seconds = bench.seconds(half, 12)
-        entry[f"batch {2 * half}, {rows} rows, M rows/CPU s"] = 2 * half / seconds / 1e6
-        entry["state, bytes/row"] = bench.state_bytes()
-        if installed:
-            again = _recompute(case.sql, bench)
-            entry["DuckDB anew, ms"] = again * 1e3
-            entry["DuckDB / batch 1"] = again * 1e6 / figures[-1]
-    return table
+) -> dict[str, Figures]:
+    """Measure every join at three sizes up to `rows`; see `compared`."""
+    return compared(
+        {name: case.sql for name, case in CASES.items()},
+        lambda name, size: Bench(CASES[name], size),
+        rows=rows,
+        only=only,
+        smallest=FEW,
+        bulk=min(BULK // 2, rows // 6),
+        bulk_steps=12,
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the benchmark; return the exit status."""
-    parser = argparse.ArgumentParser(description="Joins against DuckDB.")
-    parser.add_argument("--only", action="append", choices=list(CASES), help="may be repeated")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of the largest state")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args(argv)
-    table = joins_against_duckdb(rows=options.rows, only=options.only)
-    if options.json:
-        print(json.dumps(table, indent=2))
-        return 0
-    for name, figures in table.items():
-        print(f"{name:<24}", "  ".join(f"{label}: {value:.3g}" for label, value in figures.items()))
-    return 0
+    return run(
+        "Joins against DuckDB.",
+        list(CASES),
+        lambda rows, only: joins_against_duckdb(rows=rows, only=only),
+        argv,
+    )
 
 
 if __name__ == "__main__":
