@@ -4,6 +4,9 @@ Everything rests on two promises. A source's key names a device that one gateway
 equal key come from one gateway. Rows of equal value in a co-located column come from one gateway.
 """
 
+from collections.abc import Sequence
+from itertools import islice, product
+
 import msgspec
 
 from federated_optimizer.placement.fragment import Colocation, GatewayPiece
@@ -34,6 +37,8 @@ from streamsql.algebra.operators import (
 )
 
 TwoSided = Join | AsOfJoin | SetOperation
+MAX_COLOCATIONS = 64
+"""Co-locations of a piece that are followed; what is beyond is treated as not known."""
 
 
 def scan_piece(scan: Scan, topology: Topology) -> GatewayPiece:
@@ -74,15 +79,12 @@ def filter_piece(plan: Filter, below: GatewayPiece) -> GatewayPiece:
 
 def project_piece(plan: Project, below: GatewayPiece) -> GatewayPiece:
     """Return the projected piece, with the co-locations whose columns are all kept."""
-    where: dict[int, int] = {}
-    for new, expression in enumerate(plan.expressions):
-        if isinstance(expression, Column):
-            where.setdefault(expression.position, new)
+    kept = [e.position if isinstance(e, Column) else None for e in plan.expressions]
     return GatewayPiece(
         msgspec.structs.replace(plan, input=below.plan),
         below.sites,
         below.sources,
-        _moved(below.colocations, where),
+        _moved(below.colocations, kept),
         below.joins,
     )
 
@@ -141,12 +143,11 @@ def aggregate_piece(plan: Aggregate, below: GatewayPiece) -> GatewayPiece | str:
             f"Aggregate by ({names}) over {_words(below)} because: "
             "rows of one group may come from several gateways"
         )
-    where = {old: new for new, old in enumerate(plan.group)}
     return GatewayPiece(
         msgspec.structs.replace(plan, input=below.plan),
         below.sites,
         below.sources,
-        _moved(below.colocations, where),
+        _moved(below.colocations, plan.group),
         below.joins,
     )
 
@@ -241,12 +242,27 @@ def _covered(piece: GatewayPiece, columns: tuple[int, ...]) -> bool:
     return any(have.issuperset(c.columns) for c in piece.colocations)
 
 
-def _moved(colocations: tuple[Colocation, ...], where: dict[int, int]) -> tuple[Colocation, ...]:
-    return tuple(
-        Colocation(c.group, tuple(where[p] for p in c.columns))
-        for c in colocations
-        if all(p in where for p in c.columns)
+def _moved(
+    colocations: tuple[Colocation, ...], kept: Sequence[int | None]
+) -> tuple[Colocation, ...]:
+    """Return the co-locations by the new positions of their columns.
+
+    Of a column that is there twice each copy tells where a row comes from.
+
+    Args:
+        colocations: By the old positions.
+        kept: The old position of each new column; None: it is computed.
+    """
+    copies: dict[int, list[int]] = {}
+    for new, old in enumerate(kept):
+        if old is not None:
+            copies.setdefault(old, []).append(new)
+    found = (
+        Colocation(colocation.group, columns)
+        for colocation in colocations
+        for columns in product(*(copies.get(p, ()) for p in colocation.columns))
     )
+    return tuple(islice(found, MAX_COLOCATIONS))
 
 
 def _words(piece: GatewayPiece) -> str:

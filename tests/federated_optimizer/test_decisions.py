@@ -161,3 +161,25 @@ def test_pruning_reaches_below_distinct() -> None:
     pruned = prune_columns(plan)
     (join,) = [node for node in walk_plan(pruned) if isinstance(node, Join)]
     assert join.schema.names == ("mid", "rid", "rid")
+
+
+@pytest.mark.parametrize("column", [0, 1])
+@pytest.mark.parametrize("group", [(0,), (1,), (2,), (0, 2)])
+def test_each_copy_of_a_column_tells_the_gateway(column: int, group: tuple[int, ...]) -> None:
+    """The device or its room, projected twice: groups by either copy stay at the gateways."""
+    kept = Column(column, SEAT.schema.names[column], SEAT.schema.dtypes[column])
+    weight = Call("length", (kept,), DataType.INTEGER)
+    doubled = Project(SEAT, (kept, weight, kept), ("a", "n", "b"))
+    chosen = Aggregate(doubled, group, COUNT)
+    expected = Engine.BASE if group == (1,) else Engine.GATEWAY
+    assert engine_of(chosen, Aggregate) == expected
+    by_both = Aggregate(Aggregate(doubled, (0, 2), COUNT), (group[0] // 2,), COUNT)
+    if group != (1,):
+        assert engine_of(by_both, Aggregate) == Engine.GATEWAY
+
+
+def test_followed_copies_are_bounded() -> None:
+    column = Column(0, SEAT.schema.names[0], SEAT.schema.dtypes[0])
+    names = tuple(f"c{number}" for number in range(200))
+    copied = Project(SEAT, (column,) * 200, names)
+    assert engine_of(Aggregate(copied, (3,), COUNT), Aggregate) == Engine.GATEWAY
