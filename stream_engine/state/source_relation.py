@@ -74,7 +74,7 @@ class SourceRelation:
     * With a ttl a row lives while `ts + ttl > now`; one that arrives too late never enters.
     * A bag of kind STREAM without ttl is a log: it is forwarded and not kept, so a query installed
       later starts from nothing, and a withdrawal is trusted to name a row that was sent. So are the
-      late events of a source.
+      late events of a source, but for late withdrawals: what they name was most likely not late.
     * The progress of a source is a row per site that has taken readings in (this one, and gateways
       whose readings are read here): the site and its watermark. With a ttl a row goes when there
       was no reading of that site for so long by the clock here, and comes back with the next one.
@@ -118,7 +118,8 @@ class SourceRelation:
             case ScanPart.ROWS:
                 return self.apply(judged.accepted, now)
             case ScanPart.LATE:
-                return self.apply(judged.late, now)
+                arrived = [event for event in judged.late if not event.delete]
+                return self.apply(arrived, now)
             case ScanPart.PROGRESS:
                 return self._progress(judged, site, now)
             case ScanPart.EVENTS:

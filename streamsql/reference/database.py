@@ -111,7 +111,7 @@ def contents(scan: Scan, database: Database, now: int) -> list[TimedRow]:
     if scan.part == ScanPart.PROGRESS:
         return [(mark, (site, mark)) for site, mark in judged.watermarks.items()]
     if scan.part == ScanPart.LATE:
-        return _bag(judged.late)
+        return [(event.ts, event.row) for event in judged.late if not event.delete]
     rows = _newest_per_key(scan, judged.accepted) if scan.key else _bag(judged.accepted)
     if scan.ttl is None:
         return rows

@@ -10,20 +10,23 @@ from typing import Any
 import duckdb
 
 from deploy.session import LocalSession
-from deploy.session.engines import QUERY, _Run, local_topology
+from deploy.session.engines import QUERY, STATIC_SITE, _Run, local_topology
 from deploy.session.history import Moment
 from federated_optimizer import plan as place_plan
 from stream_engine.recursion.foreseen import foreseen
+from stream_engine.state.watermark import HERE
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import FederationError
 from streamsql.reference import evaluate
-from streamsql.reference.database import contents
+from streamsql.reference.database import Database, contents
 from streamsql.syntax import Query, parse_script
+from streamsql.wire.partitioning import site_of
 from tests.conformance.duckdb_peer import Peer, rounded
 from tests.random_queries.queries import Case
 from tests.random_queries.schemas import Batch
@@ -54,6 +57,8 @@ class Tally:
         run: Cases that all our engines answered.
         compared: Those of them that DuckDB answered too.
         shown: Those of them whose answer had rows at some time.
+        by_gateway: Batches after which several gateways, each with a watermark of its own, had
+            another answer than one would have.
         refused: Messages of statements that StreamSQL refused.
         skipped: Why DuckDB was not asked, or did not answer.
     """
@@ -61,11 +66,15 @@ class Tally:
     run: int = 0
     compared: int = 0
     shown: int = 0
+    by_gateway: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
-        lines = [f"{self.run} run, {self.compared} by DuckDB, {self.shown} with rows"]
+        lines = [
+            f"{self.run} run, {self.compared} by DuckDB, {self.shown} with rows, "
+            f"{self.by_gateway} batches judged otherwise by several gateways"
+        ]
         lines += [f"  not asked {n}: {why}" for why, n in self.skipped.most_common(12)]
         lines += [f"  refused {n}: {why}" for why, n in self.refused.most_common(40)]
         return "\n".join(lines)
@@ -94,24 +103,27 @@ def check(case: Case, tally: Tally, sites: tuple[int, ...] = (1,)) -> None:
         except FederationError as error:
             tally.refused[str(error).split("\n", maxsplit=1)[0][:90]] += 1
             return
-        runs = [(number, _started(bound, number, session.catalog)) for number in sites]
+        runs = [_Gateways(case, bound, number, session.catalog) for number in sites]
         peer = None if case.beyond else _peer(case, tally)
         rows = 0
         for step, batch in enumerate(case.batches):
             for moment in _moments(case, batch):
+                before = session.history.now
                 session.history.record(moment.source, moment.events)
-                for _, run in runs:
-                    run.ingest(moment)
+                for run in runs:
+                    run.take(moment, before)
             session.history.advance(batch.now)
             expected = evaluate(bound.plan, session.history.database, batch.now)
             rows += len(expected)
-            for number, run in runs:
+            for run in runs:
                 try:
                     run.settle(batch.now)
                 except Exception as error:
-                    told = f"{number} sites, batch {step}: {type(error).__name__}: {error}"
+                    told = f"{run.told}, batch {step}: {type(error).__name__}: {error}"
                     raise DisagreementError(f"{told}\n{shown(case)}") from error
-                _compare(f"{number} sites", run.result(), expected, case, step)
+                wanted = expected if run.database is None else run.expected(batch.now)
+                tally.by_gateway += wanted != expected
+                _compare(run.told, run.result(), wanted, case, step)
             if peer is not None:
                 answer = _answer(peer, case, session, batch.now, tally)
                 if answer is None:
@@ -135,11 +147,48 @@ def _functions() -> Iterator[None]:
         INSTALLED.allow([])
 
 
-def _started(bound: Any, sites: int, catalog: Catalog) -> _Run:
-    bundle = place_plan(bound, local_topology(sites, catalog), query=QUERY, foresee=foreseen)
-    run = _Run(bundle, tuple(f"site-{n}" for n in range(1, sites + 1)), catalog)
-    run.settle(0)
-    return run
+class _Gateways(_Run):
+    """A run in which every site judges by itself what is late, as gateways do.
+
+    The site of an event is that of its key or row. Where the answer says when windows close or
+    instants are over, all events with a watermark come to one site instead: a gateway that is heard
+    for the first time may be behind what the others have closed, and the reference, which sees all
+    events at once, would not close it.
+
+    Attributes:
+        database: What the reference sees of it; None: the same as for one site.
+    """
+
+    def __init__(self, case: Case, bound: Any, sites: int, catalog: Catalog) -> None:
+        bundle = place_plan(bound, local_topology(sites, catalog), query=QUERY, foresee=foreseen)
+        super().__init__(bundle, tuple(f"site-{n}" for n in range(1, sites + 1)), catalog)
+        self.told = f"{sites} sites"
+        self.plan = bound.plan
+        texts = " ".join((case.query, *case.views)).upper()
+        closes = any(word in texts for word in ("EMIT ON", "ISTREAM", "DSTREAM", "RSTREAM"))
+        marked = any(relation.lateness is not None for relation in case.relations)
+        self.database = Database() if sites > 1 and marked and not closes else None
+        self.settle(0)
+
+    def take(self, moment: Moment, before: int) -> None:
+        """Hand an event to its site, at a time."""
+        if self.database is None:
+            self.ingest(moment)
+            return
+        definition = self.catalog.find(moment.source)
+        assert isinstance(definition, SourceDefinition)
+        for event in moment.events:
+            key = tuple(event.row[k] for k in definition.key) or event.row
+            site = STATIC_SITE if definition.is_table else site_of(key, self.sites)
+            self.database.append(moment.source, [event], site, before)
+            for owner in self.direct.get(moment.source, ()) or (site,):
+                origin = HERE if owner == site else site
+                self.engines[owner].ingest(moment.source, [event], origin)
+
+    def expected(self, now: int) -> Delta:
+        """Return what the reference says."""
+        assert self.database is not None
+        return evaluate(self.plan, self.database, now)
 
 
 def _moments(case: Case, batch: Batch) -> Iterator[Moment]:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.operators.aggregate import AggregateOperator
-from stream_engine.state import ranked_blocks
 from stream_engine.testing import accumulated, evaluated_over
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Aggregate, AggregateCall, RemoteSource
@@ -15,6 +14,7 @@ from streamsql.algebra.operators import AggregateFunction as F
 from streamsql.data.delta import Delta, accumulate, negated
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
+from tests.stream_engine.operators.changing_relations import relations_in_steps
 
 COLUMNS = Schema.of(
     ("g", DataType.INTEGER),
@@ -55,41 +55,13 @@ DISTINCT = tuple(
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _short_blocks() -> object:
-    """Blocks of a few items, so that small lists split."""
-    before, ranked_blocks.LOAD = ranked_blocks.LOAD, 2
-    yield
-    ranked_blocks.LOAD = before
-
-
-@st.composite
-def relations_in_steps(draw: st.DrawFn) -> list[Delta]:
-    """Return batches; groups vanish and come back."""
-    relation: Delta = {}
-    steps = []
-    for _ in range(draw(st.integers(1, 6))):
-        delta: Delta = {}
-        known = list(relation)
-        for _row in range(draw(st.integers(0, 5))):
-            old = bool(known) and draw(st.booleans())
-            row = draw(st.sampled_from(known)) if old else draw(rows)
-            weight = max(draw(st.sampled_from((-3, -1, 1, 2))), -relation.get(row, 0))
-            if row not in delta and weight:
-                delta[row] = weight
-        accumulate(relation, delta)
-        steps.append(delta)
-        if draw(st.integers(0, 5)) == 0:
-            steps.append(negated(relation))
-            relation = {}
-    return steps
-
+pytestmark = pytest.mark.usefixtures("short_blocks")
 
 calls = st.lists(st.sampled_from(CALLS + DISTINCT), min_size=1, max_size=4).map(tuple)
 groups = st.sampled_from(((), (0,), (4, 0)))
 
 
-@given(groups, calls, relations_in_steps())
+@given(groups, calls, relations_in_steps(rows, vanish=True))
 def test_incremental_equals_from_scratch(
     group: tuple[int, ...], chosen: tuple[AggregateCall, ...], steps: list[Delta]
 ) -> None:
@@ -109,7 +81,7 @@ def test_incremental_equals_from_scratch(
     assert operator.state_rows() == empty.state_rows()
 
 
-@given(calls, relations_in_steps(), st.randoms(use_true_random=False))
+@given(calls, relations_in_steps(rows, vanish=True), st.randoms(use_true_random=False))
 def test_what_goes_may_go_before_it_came(
     chosen: tuple[AggregateCall, ...], steps: list[Delta], choice: random.Random
 ) -> None:

@@ -16,7 +16,6 @@ from stream_engine.operators.hop_window import HopWindowOperator
 from stream_engine.operators.session_window import SessionWindowOperator
 from stream_engine.operators.set_operation import SetOperationOperator
 from stream_engine.operators.top_n import TopNOperator
-from stream_engine.state import ranked_blocks
 from stream_engine.testing import accumulated, alone, evaluated_over
 from streamsql.algebra.operators import (
     Distinct,
@@ -32,6 +31,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.delta import Delta, accumulate, negated
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
+from tests.stream_engine.operators.changing_relations import relations_in_steps
 
 COLUMNS = Schema.of(
     ("k", DataType.TEXT),
@@ -49,31 +49,7 @@ DOMAINS: tuple[tuple[Value, ...], ...] = (
 rows: st.SearchStrategy[Row] = st.tuples(*map(st.sampled_from, DOMAINS))
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _short_blocks() -> object:
-    """Blocks of a few items, so that small lists split."""
-    before, ranked_blocks.LOAD = ranked_blocks.LOAD, 2
-    yield
-    ranked_blocks.LOAD = before
-
-
-@st.composite
-def relations_in_steps(draw: st.DrawFn) -> list[Delta]:
-    """Return batches; what was there often goes again, and comes back."""
-    relation: Delta = {}
-    steps = []
-    for _ in range(draw(st.integers(1, 6))):
-        delta: Delta = {}
-        known = list(relation)
-        for _row in range(draw(st.integers(0, 5))):
-            old = bool(known) and draw(st.booleans())
-            row = draw(st.sampled_from(known)) if old else draw(rows)
-            weight = max(draw(st.sampled_from((-3, -1, 1, 2))), -relation.get(row, 0))
-            if row not in delta and weight:
-                delta[row] = weight
-        accumulate(relation, delta)
-        steps.append(delta)
-    return steps
+pytestmark = pytest.mark.usefixtures("short_blocks")
 
 
 @st.composite
@@ -133,7 +109,7 @@ class Run:
 
 
 @EVERY
-@given(data=st.data(), lefts=relations_in_steps(), rights=relations_in_steps())
+@given(data=st.data(), lefts=relations_in_steps(rows), rights=relations_in_steps(rows))
 def test_incremental_equals_from_scratch(
     plans: st.SearchStrategy[Plan], data: st.DataObject, lefts: list[Delta], rights: list[Delta]
 ) -> None:
@@ -154,8 +130,8 @@ def test_incremental_equals_from_scratch(
 @EVERY
 @given(
     data=st.data(),
-    lefts=relations_in_steps(),
-    rights=relations_in_steps(),
+    lefts=relations_in_steps(rows),
+    rights=relations_in_steps(rows),
     choice=st.randoms(use_true_random=False),
 )
 def test_batching_and_order_do_not_matter(
