@@ -36,14 +36,19 @@ class _Followed:
             if not self.query.started or result.held or not result.is_synchronised:
                 return
             self.is_met = True
-            self.book.meet(result.view, self._clock())
+            self.book.meet(result.view, self.now)
         elif self.book.has_room_again:
-            self.book.meet(result.view, self._clock())
-        self.book.look(self._clock())
+            self.book.meet(result.view, self.now)
+        self.book.look(self.now)
+
+    @property
+    def now(self) -> int:
+        """The time in the answer: in a replay the recording's, not ours."""
+        return self.query.result.time.at(self._clock())
 
     def _changed(self, delta: Delta) -> None:
         if self.is_met:
-            self.book.follow(delta, self.query.result.view, self._clock())
+            self.book.follow(delta, self.query.result.view, self.now)
 
 
 class Alarms:
@@ -116,7 +121,7 @@ class Alarms:
         """
         for followed in self._followed.values():
             try:
-                return followed.book.acknowledge(number, self._clock())
+                return followed.book.acknowledge(number, followed.now)
             except KeyError:
                 continue
         raise KeyError(number)

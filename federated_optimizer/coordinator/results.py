@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
+from federated_optimizer.answer_clock import AnswerClock
 from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.model import Change, ChangeBatch, QueryStatus
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
@@ -38,6 +39,7 @@ class QueryResult:
 
     Attributes:
         on_change: Called with every change of the relation in view, after it is there.
+        time: What time it is where the answer is made.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class QueryResult:
         self.readers: set[ResultSubscription] = set()
         self._told_progress = 0
         self.on_change: Callable[[Delta], None] | None = None
+        self.time = AnswerClock()
 
     @property
     def is_synchronised(self) -> bool:
@@ -102,6 +105,8 @@ class QueryResult:
             return Reception.STALE
         epoch = channel.epoch
         outcome, delta = channel.accept(batch)
+        if outcome == Reception.ACCEPTED:
+            self.time.heard(batch.now, self._clock())
         if epoch not in (None, channel.epoch):
             self._hold()
         if outcome == Reception.ACCEPTED and self.held and self._is_stream:

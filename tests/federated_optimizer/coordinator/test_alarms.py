@@ -67,6 +67,23 @@ def test_an_alarm_that_comes_and_goes_between_two_looks_is_not_missed(harness: A
     harness.run(scenario)
 
 
+def test_for_goes_by_the_time_in_the_answer(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(f"{ALARM} FOR '1 h'")
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: states(coordinator) == [("r1", AlarmState.WAITING)])
+        (info,) = coordinator.alarms()
+        result = coordinator._find(info.query).result
+        wall = coordinator._clock()
+        result.time.heard(wall + 7_200_000_000, wall)  # what a batch of a fast replay says
+        await harness.until(lambda: states(coordinator) == [("r1", AlarmState.RAISED)])
+        (row,) = coordinator.alarms()[0].rows
+        assert row.raised == row.since + 3_600_000_000
+
+    harness.run(scenario)
+
+
 def test_what_alarms_and_displays_use_stays(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=1)
