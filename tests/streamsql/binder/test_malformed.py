@@ -6,17 +6,41 @@ mistakes that are typical. `test_never_crashes.py` looks for more, at random.
 
 import random
 import re
+from collections.abc import Sequence
 
 import pytest
 
-from streamsql.binder import bind_query, define
+from streamsql.binder import Creating, bind_query, define, key_positions, refreshed_view
 from streamsql.catalog.catalog import Catalog
 from streamsql.error_codes import ERROR_CODES, SCHEMA, STATEMENT_CODES
 from streamsql.errors import QueryError
 from streamsql.library import library_views
 from streamsql.syntax import CreateSource, CreateView, Explain, Query, Subscribe, parse_script
+from streamsql.syntax.statements import Refresh
 
 COUNT = 500
+NEW_GRAMMAR = [
+    "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 5, sharing = false)",
+    "CREATE DISPLAY lobby WITH (floor = 1, x = 3.5, y = -8.0, title = 'Free', rows = 5)",
+    "CREATE ALARM hot AS SELECT room, AVG(weight) AS w FROM seat [RANGE 1 MINUTE] GROUP BY room "
+    "HAVING AVG(weight) > 90 SEVERITY 'critical' FOR '30 s'",
+    "SUBSCRIBE TO (SELECT mid, level FROM machines) WITH (SNAPSHOT = false, PROGRESS) "
+    "ENVELOPE UPSERT (KEY (mid))",
+    "CREATE MATERIALIZED VIEW levels REFRESH AT ('14:00', '19:00', '24:00') "
+    "COST WEIGHTS (0.25, 0.3, 1) AS SELECT level, COUNT(*) AS n FROM machines GROUP BY level",
+    "REFRESH MATERIALIZED VIEW levels",
+    "SELECT k, COUNT(*) AS n FROM (ISTREAM(SELECT room AS k, SUM(weight) AS w FROM seat "
+    "[RANGE 5 SECONDS] GROUP BY room)) [RANGE 10 SECONDS] AS q GROUP BY k",
+    "SELECT DSTREAM(desk) FROM seat [RANGE 5 SECONDS]",
+    "SELECT desk FROM seat WHERE desk ~ '^m-[0-9]{1,3}$' AND room !~* '(a|b)+' OR desk SIMILAR TO "
+    "'(m|M)-%' AND REGEXP_LIKE(desk, '\\d', 'i')",
+    "SELECT room, desk, SUM(weight) AS w, GROUPING(room, desk) AS level FROM seat GROUP BY "
+    "GROUPING SETS ((room, desk), ROLLUP (room), CUBE (desk), ())",
+    "SELECT MODE(room) AS m, STRING_AGG(DISTINCT desk, ', ') AS d, PERCENTILE_DISC(0.5) WITHIN "
+    "GROUP (ORDER BY weight DESC) AS p FROM seat",
+    "CREATE FUNCTION dew(c DOUBLE) RETURNS DOUBLE CALLED ON NULL INPUT AS 'a.b:c'",
+    "SELECT desk FROM seat ORDER BY desk OUTPUT TO DISPLAY lobby",
+]
 GOOD = [entry.instead for entry in STATEMENT_CODES if entry.instead] + [
     "SELECT room, AVG(weight) AS mean FROM seat [RANGE 10 MINUTES SLIDE 1 MINUTE] GROUP BY room "
     "HAVING COUNT(*) > 2 ORDER BY mean DESC NULLS LAST LIMIT 3 OFFSET 1",
@@ -27,6 +51,7 @@ GOOD = [entry.instead for entry in STATEMENT_CODES if entry.instead] + [
     "WHERE room LIKE 'a%' AND NOT desk IN ('x', 'y')",
     "SELECT desk FROM seat s WHERE EXISTS (SELECT 1 FROM machines m WHERE m.room = s.room) "
     "INTERSECT ALL SELECT mid FROM machines EXCEPT SELECT src FROM link",
+    *NEW_GRAMMAR,
     "SELECT room, tag FROM badge QUALIFY ROW_NUMBER() OVER (PARTITION BY room ORDER BY ts) <= 3",
 ]
 TYPICAL = """
@@ -83,6 +108,39 @@ SELECT \u201cdesk\u201d FROM seat
 SELECT desk FROM seat WHERE room = \u2018north\u2019
 SELECT desk\u00a0FROM\u00a0seatt
 SELECT \u0000 FROM seat
+ALTER SITE
+ALTER SITE gw-1 SET scheduler = 'chain'
+ALTER TABLE machines SET (a = 1)
+CREATE DISPLAY lobby
+CREATE DISPLAY lobby WITH (x = 1)
+CREATE DISPLAY lobby WITH (x = 'left', y = 2)
+CREATE DISPLAY lobby WITH (x = 1, y = 2, rows = 0)
+CREATE ALARM hot AS SELECT room FROM seat
+CREATE ALARM hot AS SELECT room FROM seat SEVERITY 'fatal'
+CREATE ALARM hot AS SELECT room FROM seat SEVERITY 'info' FOR 'long'
+CREATE ALARM hot SEVERITY 'info'
+SUBSCRIBE TO (SELECT desk FROM seat) ENVELOPE UPSERT
+SUBSCRIBE TO (SELECT desk FROM seat) ENVELOPE UPSERT (KEY (room))
+SUBSCRIBE TO (SELECT desk FROM seat) WITH (SNAPSHOTS)
+CREATE MATERIALIZED VIEW v REFRESH AT ('25:00') AS SELECT mid FROM machines
+CREATE MATERIALIZED VIEW v REFRESH AT () AS SELECT mid FROM machines
+CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') COST WEIGHTS (1, 2) AS SELECT mid FROM machines
+CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') AS SELECT desk FROM seat
+REFRESH VIEW v
+REFRESH MATERIALIZED VIEW seat
+SELECT * FROM ISTREAM(seat)
+SELECT * FROM (ISTREAM(SELECT desk FROM seat) [RANGE 5 SECONDS]
+ISTREAM(SELECT mid FROM machines)
+ISTREAM(DSTREAM(SELECT desk FROM seat))
+SELECT desk FROM seat WHERE desk ~ '('
+SELECT desk FROM seat WHERE desk ~ room
+SELECT desk FROM seat WHERE desk ~ '(a)\\1'
+SELECT desk FROM seat WHERE weight ~ 'a'
+SELECT room, COUNT(*) FROM seat GROUP BY GROUPING SETS (room, desk
+SELECT desk, COUNT(*) FROM seat GROUP BY ROLLUP (room)
+SELECT room, GROUPING(desk) FROM seat GROUP BY CUBE (room)
+SELECT desk FROM seat OUTPUT DISPLAY lobby
+SELECT desk FROM seat OUTPUT TO DISPLAY
 \ufeff SELEC 1
 """.strip().splitlines()
 ODD = [
@@ -126,8 +184,8 @@ for _statement in parse_script(SCHEMA):
     CATALOG.define(define(_statement, CATALOG))
 
 
-def _broken(chance: random.Random) -> str:
-    tokens = re.findall(r"\s+|\w+|'[^']*'|[^\w\s]", chance.choice(GOOD))
+def _broken(chance: random.Random, good: Sequence[str] = GOOD) -> str:
+    tokens = re.findall(r"\s+|\w+|'[^']*'|[^\w\s]", chance.choice(good))
     for _ in range(chance.randint(1, 3)):
         place, other = chance.randrange(len(tokens)), chance.randrange(len(tokens))
         match chance.randrange(8):
@@ -191,8 +249,12 @@ def _refusal(text: str) -> QueryError | None:
             while isinstance(inner, Explain | Subscribe):
                 inner = inner.inner
             if isinstance(inner, Query):
-                bind_query(inner, CATALOG)
-            elif isinstance(inner, CreateSource | CreateView):
+                bound = bind_query(inner, CATALOG)
+                if isinstance(statement, Subscribe):
+                    key_positions(statement.key, bound.schema)
+            elif isinstance(inner, Refresh):
+                refreshed_view(inner, CATALOG)
+            elif isinstance(inner, Creating):
                 define(inner, CATALOG)
     except QueryError as error:
         return error
@@ -202,6 +264,20 @@ def _refusal(text: str) -> QueryError | None:
 @pytest.mark.parametrize("text", TYPICAL)
 def test_typical_mistakes_are_refused_at_their_place(text: str) -> None:
     assert _check(text)
+
+
+@pytest.mark.parametrize("text", NEW_GRAMMAR)
+def test_what_is_broken_was_whole(text: str) -> None:
+    parse_script(text)
+
+
+def test_broken_statements_of_the_newest_grammar() -> None:
+    chance = random.Random(20260102)
+    refused = tried = 0
+    while refused < COUNT // 2:
+        refused += _check(_broken(chance, NEW_GRAMMAR))
+        tried += 1
+        assert tried < 4 * COUNT
 
 
 def test_five_hundred_broken_statements_are_refused_at_their_place() -> None:
