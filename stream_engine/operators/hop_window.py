@@ -1,5 +1,6 @@
 """Tumbling and hopping windows: which windows a row is in depends on the row alone."""
 
+from functools import lru_cache, partial
 from typing import Any
 
 from streamsql.algebra.operators import HopWindow
@@ -23,10 +24,10 @@ class HopWindowOperator:
 
     def __init__(self, plan: HopWindow) -> None:
         self._time = plan.time
-        self._size = plan.size
         self._hop = plan.hop
         self._offset = plan.offset
-        self._windows: dict[int, list[tuple[int, int]]] = {}
+        most = max(MOST_KNOWN * plan.hop // plan.size, 1)
+        self._windows_of = lru_cache(maxsize=most)(partial(_windows, plan.size, plan.hop))
 
     def initial(self) -> Delta:
         """Return nothing."""
@@ -34,21 +35,15 @@ class HopWindowOperator:
 
     def apply(self, _port: int, delta: Delta) -> Delta:
         """Return the changed rows with their windows; rows without time are in none."""
-        position, size, hop, offset = self._time, self._size, self._hop, self._offset
-        known = self._windows
-        if len(known) * size > MOST_KNOWN * hop:
-            known.clear()
+        position, hop, offset = self._time, self._hop, self._offset
+        windows_of = self._windows_of
         result: Delta = {}
         for row, weight in delta.items():
             time: Any = row[position]
             if time is None:
                 continue
             start = time - (time - offset) % hop
-            windows = known.get(start)
-            if windows is None:
-                starts = range(start, start - size, -hop)
-                windows = known[start] = [(begin, begin + size) for begin in starts]
-            for bounds in windows:
+            for bounds in windows_of(start):
                 if bounds[1] > time:  # the first of them has ended if hops do not divide the size
                     # Rows are distinct and so are a row's windows: nothing is added up.
                     result[row + bounds] = weight
@@ -57,3 +52,8 @@ class HopWindowOperator:
     def state_rows(self) -> int:
         """Return 0."""
         return 0
+
+
+def _windows(size: int, hop: int, start: int) -> list[tuple[int, int]]:
+    """Return the bounds of the windows that may hold a time whose last window starts there."""
+    return [(begin, begin + size) for begin in range(start, start - size, -hop)]

@@ -40,6 +40,7 @@ class JoinOperator:
             IndexedRelation(self._columns[1]),
         )
         self._holds = None if residual is None else compile_predicate(residual)
+        self._look_at_sides()
 
     def initial(self) -> Delta:
         """Return nothing."""
@@ -47,13 +48,12 @@ class JoinOperator:
 
     def apply(self, port: int, delta: Delta) -> Delta:
         """Join the change of one side with the other side and remember it."""
-        own, other = self._sides[port], self._sides[1 - port]
+        own = self._sides[port]
         if own.__class__ is IndexedRelation:
-            private = other.__class__ is IndexedRelation
-            find = other.buckets.get if private else other.finder()
+            find = self._finds[1 - port] or self._sides[1 - port].finder()
             result = _join_right(delta, own, find) if port else _join_left(delta, own, find)
         else:
-            result = _pairs(delta, own.key_of, other, is_right=port == 1)
+            result = _pairs(delta, own.key_of, self._sides[1 - port], is_right=port == 1)
             own.apply(delta)
         return result if self._holds is None else _select(result, self._holds)
 
@@ -69,6 +69,13 @@ class JoinOperator:
         """Use a side that holds the same rows."""
         left, right = self._sides
         self._sides = (left, rows) if number else (rows, right)
+        self._look_at_sides()
+
+    def _look_at_sides(self) -> None:
+        """Note how the sides that are the operator's own are looked up."""
+        self._finds: list[_Finder | None] = [
+            side.buckets.get if isinstance(side, IndexedRelation) else None for side in self._sides
+        ]
 
 
 _Finder = Callable[[Any], Bucket | None]
