@@ -1,5 +1,6 @@
 """A local session: a catalog, a history and an engine to ask."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,9 +126,9 @@ class LocalSession:
             case Describe():
                 return described(statement, self.catalog, self.refreshes)
             case _:
-                kind = type(statement).__name__
+                words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(statement).__name__).upper()
                 raise UnsupportedError(
-                    f"{kind} needs a federation", span=statement.span, code="needs_federation"
+                    f"{words} needs a federation", span=statement.span, code="needs_federation"
                 )
 
     def _create(self, statement: Creating) -> Result:

@@ -78,18 +78,24 @@ def parse_create(
         return parse_function(cursor, common, _TYPES, aggregate=word == "AGGREGATE")
     if word in ("RECURSIVE", "MATERIALIZED", "VIEW"):
         return _view(cursor, common, word)
+    _without_if(cursor)
     if word == "DISPLAY":
         return parse_display(cursor, common)
     if word == "ALARM":
         return parse_alarm(cursor, common)
     if word == "LINK":
         cursor.expect("SOURCE", hint="CREATE LINK SOURCE name (…)")
+    _without_if(cursor)
+    kind = {"LINK": "link", "TABLE": "table"}.get(word, "stream")
+    return _source(cursor, common, kind)
+
+
+def _without_if(cursor: Cursor) -> None:
+    """Refuse IF NOT EXISTS before it is taken for a name."""
     if cursor.at("IF", "NOT", "EXISTS"):
         cursor.refuse(
             "IF NOT EXISTS is not supported", hint="leave it out", code="unsupported_statement"
         )
-    kind = {"LINK": "link", "TABLE": "table"}.get(word, "stream")
-    return _source(cursor, common, kind)
 
 
 def _source(cursor: Cursor, common: dict[str, Any], kind: str) -> CreateSource:
@@ -235,6 +241,7 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
         word = cursor.choice(("RECURSIVE", "MATERIALIZED", "VIEW"), "VIEW")
         recursive = recursive or word == "RECURSIVE"
         materialized = materialized or word == "MATERIALIZED"
+    _without_if(cursor)
     name = cursor.name("a name for the view")
     columns = cursor.names("a column name") if cursor.at("(") else ()
     refresh = refresh_times(cursor) if materialized and cursor.at("REFRESH") else None

@@ -99,8 +99,10 @@ def query_run(  # noqa: PLR0913, PLR0917  (the command line contract)
 def query_list(form: ListFormat = "table", console: Address = None) -> None:
     """List running queries."""
     with connected(console) as client:
-        columns = ("id", "name", "status", "rows", "changes", "text")
-        print_list(client.get("/api/queries"), columns, check_format(form, _LISTS))
+        queries = client.get("/api/queries")
+        if check_format(form, _LISTS) == "table":
+            queries = [{**query, "text": " ".join(query["text"].split())} for query in queries]
+        print_list(queries, ("id", "name", "status", "rows", "changes", "text"), form)
 
 
 @query_app.command("show")

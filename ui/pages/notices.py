@@ -1,8 +1,9 @@
 """Pages of alarms and displays; what lives in them comes over the REST interface."""
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from federated_optimizer.coordinator.model import CoordinatorApi
 from streamsql.catalog.notices import DisplayDefinition
 from ui.api.routes import Coordinator
 from ui.pages.routes import templates
@@ -16,11 +17,25 @@ async def alarms(request: Request) -> HTMLResponse:
     return templates.TemplateResponse(request, "alarms.html", {"page": "alarms"})
 
 
+@router.get("/displays", response_class=HTMLResponse)
+async def displays(request: Request, coordinator: Coordinator) -> HTMLResponse:
+    """Which displays there are."""
+    context = {"page": "displays", "displays": _displays(coordinator)}
+    return templates.TemplateResponse(request, "displays.html", context)
+
+
 @router.get("/displays/{name}", response_class=HTMLResponse)
 async def display(request: Request, name: str, coordinator: Coordinator) -> HTMLResponse:
-    """A display, for a screen of its own."""
-    for found in coordinator.definitions():
-        if isinstance(found, DisplayDefinition) and found.name == name:
+    """A display, for a screen of its own; where there is none of that name, which there are."""
+    known = _displays(coordinator)
+    for found in known:
+        if found.name == name:
             context = {"page": "display", "display": found}
             return templates.TemplateResponse(request, "display.html", context)
-    raise HTTPException(404, f"there is no display {name!r:.80}")
+    missing = {"page": "displays", "displays": known, "missing": name[:80]}
+    return templates.TemplateResponse(request, "displays.html", missing, status_code=404)
+
+
+def _displays(coordinator: CoordinatorApi) -> list[DisplayDefinition]:
+    found = coordinator.definitions()
+    return [definition for definition in found if isinstance(definition, DisplayDefinition)]
