@@ -1,9 +1,14 @@
 """Completion offers what fits the clause, from the grammar, the functions and the catalog."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from streamsql.binder.functions import SIGNATURES
 from streamsql.completion import Completion, complete
 
+LANGUAGE = Path(__file__).parents[2] / "docs" / "streamsql.md"
 RELATIONS = {"seat": ("mid", "rid", "weight", "ts"), "machines": ("mid", "host"), "hot": ("rid",)}
 
 CASES = [
@@ -62,3 +67,65 @@ def test_what_does_not_fit_is_not_offered() -> None:
 def test_functions_come_with_their_signature() -> None:
     (found,) = [c for c in _at("SELECT round| FROM seat") if c.label == "ROUND"]
     assert found.detail == "ROUND(number [, digits])"
+
+
+PLACES = """
+|
+SELECT |
+SELECT * FROM |
+SELECT * FROM seat |
+SELECT * FROM seat [|
+SELECT * FROM seat JOIN machines ON |
+SELECT * FROM seat WHERE |
+SELECT mid FROM seat GROUP BY |
+SELECT mid FROM seat GROUP BY mid HAVING |
+SELECT mid FROM seat QUALIFY |
+SELECT mid FROM seat LIMIT 1 |
+SELECT mid FROM seat OUTPUT TO |
+SHOW |
+DROP |
+SUBSCRIBE TO hot |
+ALTER |
+ALTER SITE |
+ALTER SITE gw |
+CREATE ALARM a AS SELECT mid FROM seat SEVERITY |
+CREATE MATERIALIZED VIEW v REFRESH |
+CREATE DISPLAY d WITH (|
+CREATE SOURCE s (|
+""".strip().splitlines()
+
+
+def _everything() -> set[str]:
+    """The words that are offered at any place, how functions are called among them."""
+    offered = [f"{c.label} {c.detail}" for place in PLACES for c in _at(place)]
+    return set(re.findall(r"[A-Z_]{2,}", " ".join(offered)))
+
+
+def _written() -> set[str]:
+    """The words of the reference: of statements, grammars, operators and aggregates."""
+    text = LANGUAGE.read_text(encoding="utf-8").replace("\\|", " ")
+    grammars = re.findall(
+        r"^```text\n((?:\[WITH|CREATE|SUBSCRIBE|EXPLAIN).*?)^```", text, re.MULTILINE | re.DOTALL
+    )
+    tables = [_first_cells(text, "## Statements", "## Sources")]
+    tables.append(_first_cells(text, "## Operators and functions", "The functions below"))
+    tables.append(_first_cells(text, "## Aggregates", "Behind each may stand"))
+    return set(re.findall(r"\b[A-Z_]{2,}\b", " ".join(grammars + tables)))
+
+
+def _first_cells(text: str, begin: str, end: str) -> str:
+    section = text.partition(f"\n{begin}\n")[2].partition(end)[0]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("|")]
+    return " ".join(found for cell in cells for found in re.findall(r"`([^`]*)`", cell))
+
+
+def test_every_word_of_the_reference_is_offered_somewhere() -> None:
+    written = _written()
+    assert len(written) > 150
+    assert written - _everything() == set()
+
+
+def test_every_function_is_offered() -> None:
+    names = {s.usage.partition("(")[0].upper() for known in SIGNATURES.values() for s in known}
+    offered = {c.label.upper() for c in _at("SELECT |")}
+    assert names - offered == set()
