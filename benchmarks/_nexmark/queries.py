@@ -1,7 +1,6 @@
 """Nexmark's queries in StreamSQL, and in DuckDB's SQL for computing again.
 
-q6 needs a moving average over rows in the order of another column (`OVER … ROWS`), which StreamSQL
-refuses; q10 writes files and q21 needs capturing regular expressions. q12 asks for windows by the
+q10 writes files and q21 needs capturing regular expressions. q12 asks for windows by the
 clock of the engine: here they are by event time, because time is only ever handed in.
 """
 
@@ -108,6 +107,17 @@ ON c.window_start = m.window_start AND c.num = m.num""",
         f"""WITH c AS ({_COUNTS_AGAIN}) SELECT c.auction, c.window_start, c.num FROM c JOIN (
   SELECT window_start, MAX(num) AS num FROM c GROUP BY window_start) m
 ON c.window_start = m.window_start AND c.num = m.num""",
+    ),
+    NexmarkQuery(
+        "q6",
+        "mean of the last ten prices of a seller",
+        text := f"""SELECT q.seller, AVG(q.price) OVER (
+  PARTITION BY q.seller ORDER BY q.bid_ts, q.id ROWS BETWEEN 10 PRECEDING AND CURRENT ROW) AS mean
+FROM (SELECT w.id, w.seller, w.price, w.bid_ts FROM (
+    SELECT a.id, a.seller, b.price, b.ts AS bid_ts,
+      ROW_NUMBER() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.ts) AS n
+    FROM {_WINNERS}) w WHERE w.n <= 1) q""",
+        text,
     ),
     NexmarkQuery(
         "q7",

@@ -46,9 +46,16 @@ _IDEMPOTENT = (
 def has_aggregate(node: exp.Expr, environment: Environment) -> bool:
     """Whether a tree contains an aggregate of its own query."""
     own = node.walk(prune=lambda part: part is not node and isinstance(part, exp.Query))
-    return any(
-        is_aggregate(part, environment) and not isinstance(part.parent, exp.Window) for part in own
-    )
+    return any(is_aggregate(part, environment) and not _is_over(part) for part in own)
+
+
+def _is_over(node: exp.Expr) -> bool:
+    """Whether an aggregate stands before OVER."""
+    while isinstance(node.parent, exp.Filter | exp.WithinGroup | exp.IgnoreNulls):
+        if node.parent.this is not node:
+            return False
+        node = node.parent
+    return isinstance(node.parent, exp.Window) and node.parent.this is node
 
 
 @dataclass(slots=True)

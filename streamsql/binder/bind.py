@@ -26,7 +26,7 @@ from streamsql.binder.options import with_choice
 from streamsql.binder.outer import without_outer
 from streamsql.binder.pushing import push_selections
 from streamsql.binder.queries import Block, Queries
-from streamsql.binder.ranks import check_ranks
+from streamsql.binder.ranks import with_numbers
 from streamsql.binder.recursion import bind_recursive
 from streamsql.binder.relations import renamed, with_names
 from streamsql.binder.select import bind_block
@@ -68,7 +68,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
 
 def finished(plan: Plan, binding: Binding) -> BoundQuery:
     """Push MIN and MAX into recursions, check that all of them end, and collect warnings."""
-    check_ranks(plan, binding)
+    plan = with_numbers(plan, binding)
     pushed = push_selections(plan)
     check_termination(pushed.plan, binding.places, pushed.reasons)
     add_plan_warnings(pushed.plan, binding)

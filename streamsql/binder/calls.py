@@ -24,9 +24,8 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Exists: ("EXISTS (…) is not supported", "join with the inner query instead"),
     exp.Query: _QUERY,
     exp.Window: (
-        "OVER (…) is not supported",
-        "use GROUP BY, a window on the stream such as s [PARTITION BY k ROWS 5], or for the first "
-        "rows of each k QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3",
+        "window functions stand in the select list, ORDER BY and QUALIFY only",
+        "compute it in a query in FROM and compare its column, or write QUALIFY",
     ),
     exp.Filter: ("FILTER (WHERE …) stands behind aggregates only", "use CASE WHEN … THEN … END"),
     exp.Rand: ("RANDOM() is not supported: an answer must not change by itself", "leave it out"),
@@ -103,6 +102,8 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
             code = "unsupported_expression"
             if kind is exp.CurrentTimestamp:
                 code = "current_time"
+            if kind is exp.Window:
+                code = "unsupported_window"
             return environment.unsupported(node, message, hint=hint, code=code)
     if not isinstance(node, exp.Func):
         return environment.unsupported(

@@ -19,8 +19,9 @@ from streamsql.binder.ranks import (
     comparisons,
     conjunct_nodes,
     named,
+    numbered,
     ranked_column,
-    unbounded,
+    reads_name,
 )
 from streamsql.binder.relations import Relation, bind_relation
 from streamsql.binder.scope import Scope
@@ -86,9 +87,12 @@ class FromItems:
     where: list[exp.Expr] = field(default_factory=list)
     _width: int = 0
     _ranks: list[_Rank] = field(default_factory=list)
+    _select: exp.Select = field(default_factory=exp.Select)
+    _taken: list[exp.Expr] = field(default_factory=list)
 
     def add_clause(self, select: exp.Select) -> None:
         """Bind FROM, and take the conditions on row numbers from WHERE."""
+        self._select = select
         where = select.args.get("where")
         self.where = [] if where is None else conjunct_nodes(where.this)
         clause = select.args.get("from_")
@@ -233,11 +237,14 @@ class FromItems:
         number = item.part.layout[position]
         kind = "INNER" if join is None else join_kind(join, self.environment)
         if kind not in ("INNER", "LEFT", "SEMI", "ANTI"):
-            raise unbounded(item.node, self.environment, name)
+            self._number(item)
+            return on
         said, others = comparisons(on, named(relation.alias, name))
+        self._take(on, others)
         where = len(self.items) - 1 if kind == "INNER" else -1
         if where < 0 and not said:
-            raise unbounded(item.node, self.environment, name)
+            self._number(item)
+            return on
         self.scope = _marked(self.scope, number, rank=True)
         rank = _Rank(len(self.items) - 1, relation.alias, name, number, tuple(said))
         if where < 0:
@@ -253,10 +260,13 @@ class FromItems:
             alone = len(self.scope.lookup(column)) <= 1
             found, others = comparisons(self.where, named(rank.table, rank.name, bare=alone))
             said += found
+            self._take(self.where, others)
             self.where = others
-        if not said:
-            raise unbounded(self.items[rank.item].node, self.environment, rank.name)
-        self._apply(rank, said)
+        if said:
+            self._apply(rank, said)
+        else:
+            self._number(self.items[rank.item])
+            self.scope = _marked(self.scope, rank.number, rank=False)
 
     def _apply(self, rank: _Rank, said: list[Comparison]) -> None:
         bounds = Bounds()
@@ -264,8 +274,25 @@ class FromItems:
         item = self.items[rank.item]
         plan = bounds.applied(item.part.plan, self.environment.binding)
         item.part = Part(plan, item.part.layout)
-        if bounds.last == bounds.first:
-            self.scope = _marked(self.scope, rank.number, rank=False)
+        if bounds.last != bounds.first and self._is_read(rank):
+            self._number(item)
+        self.scope = _marked(self.scope, rank.number, rank=False)
+
+    def _take(self, conditions: list[exp.Expr], others: list[exp.Expr]) -> None:
+        """Note the conditions that bound numbers: all but the others."""
+        kept = {id(node) for node in others}
+        self._taken += [node for node in conditions if id(node) not in kept]
+
+    def _number(self, item: Item) -> None:
+        """Compute the numbers of an item's ROW_NUMBER()."""
+        item.part = Part(numbered(item.part.plan, self.environment.binding), item.part.layout)
+
+    def _is_read(self, rank: _Rank) -> bool:
+        """Whether the query may read numbers beside the conditions that bound them."""
+        select = self._select
+        if not select.expressions:  # joins in brackets: the query around them reads all
+            return True
+        return reads_name(select, rank.name, (self.items[rank.item].node, *self._taken))
 
 
 def _by_commas(joins: list[exp.Expr]) -> list[exp.Expr]:

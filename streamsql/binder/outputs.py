@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Column, Expression
-from streamsql.algebra.operators import Distinct, Plan, Project, SortKey, TopN
+from streamsql.algebra.operators import Distinct, Filter, Plan, Project, SortKey, TopN
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.from_clause import Input
+from streamsql.binder.over_calls import Over, OverWindows, over_of, place_parts, windows_in
+from streamsql.binder.over_specs import check_used, spec_of
 from streamsql.binder.ranks import (
-    HINT,
     Bounds,
     comparisons,
     conjunct_nodes,
@@ -19,8 +20,10 @@ from streamsql.binder.ranks import (
     named,
 )
 from streamsql.binder.select_items import SelectItem, unique
-from streamsql.binder.shape import only
 from streamsql.binder.top import Extent, ordered_nodes, ordinal, sort_key, topped
+
+_NUMBER = exp.cast(exp.Null(), "BIGINT")
+"""Stands for the numbers of a ROW_NUMBER() that only chooses rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,10 @@ class Outputs:
         order: ORDER BY by places in `nodes`.
         first_of: DISTINCT ON by places in `nodes`.
         rank: A ROW_NUMBER() that chooses rows.
+        around: What contains window functions, by its place in `nodes`, where a NULL stands.
+        overs: The window functions, each once.
+        qualify: Place of the condition of QUALIFY.
+        shown: How many `nodes` there are before what only window functions read.
     """
 
     select: exp.Select
@@ -61,6 +68,10 @@ class Outputs:
     order: list[SortKey] = field(default_factory=list)
     first_of: list[int] = field(default_factory=list)
     rank: Rank | None = None
+    around: dict[int, exp.Expr] = field(default_factory=dict)
+    overs: list[Over] = field(default_factory=list)
+    qualify: int | None = None
+    shown: int = 0
 
     def __post_init__(self) -> None:
         """Begin with the select list."""
@@ -89,62 +100,98 @@ class Outputs:
         self.order = [sort_key(node, self._place(node.this)) for node in nodes]
 
     def add_rank(self) -> None:
-        """Add partition and order of a ROW_NUMBER(), if there is one, and what QUALIFY wants.
+        """Add partition and order of a ROW_NUMBER() that only chooses rows, if there is one.
 
-        Raises:
-            UnsupportedError: Nothing bounds it.
+        That is one which QUALIFY bounds, or whose numbers the query around may bound; others are
+        window functions like all.
         """
         found = [n for n, item in enumerate(self.items) if is_rank(item.node)]
         clause = self.select.args.get("qualify")
         tests = [] if clause is None else conjunct_nodes(clause.this)
-        inside = [w for test in tests for w in test.find_all(exp.Window) if is_rank(w)]
-        if not found and clause is None:
-            return
+        inside = [w for test in tests for w in windows_in(test)]
         number = found[0] if found else None
-        window: exp.Expr = self.items[found[0]].node if found else next(iter(inside), self.select)
-        distinct = self.select.args.get("distinct") is not None
-        if distinct or len(found) > 1 or (clause is None and not may_rank(self.select)):
-            raise self.environment.unsupported(
-                window,
-                "a ROW_NUMBER() that nothing bounds is not supported",
-                hint=HINT,
-                code="unbounded_row_number",
-            )
+        window = self.items[found[0]].node if found else next(iter(inside), None)
+        if window is None or not is_rank(window) or not self._chooses(found, inside):
+            return
         bounds = None if clause is None else self._qualified(tests, window, number)
-        only(window, self.environment, "this", "partition_by", "order", "over")
-        partition = [self._computed(part) for part in window.args.get("partition_by") or []]
-        ordered = ordered_nodes(window.args.get("order"), self.environment)
-        order = tuple(sort_key(key, self._computed(key.this)) for key in ordered)
+        if clause is not None and bounds is None:
+            return
+        spec = spec_of(window, self.select, self.environment)
+        partition = [self._computed(part) for part in spec.partition]
+        order = tuple(sort_key(key, self._computed(key.this)) for key in spec.order)
         self.rank = Rank(tuple(partition), order, number, window, bounds)
         if number is not None:
             one = bounds is not None and bounds.limit == 1
-            shown = exp.Literal.number(bounds.first) if one and bounds is not None else exp.Null()
+            shown = exp.Literal.number(bounds.first) if one and bounds is not None else _NUMBER
             self.nodes[number] = shown
 
-    def _qualified(self, tests: list[exp.Expr], window: exp.Expr, number: int | None) -> Bounds:
-        """Return which row numbers QUALIFY wants."""
+    def _chooses(self, found: list[int], inside: list[exp.Window]) -> bool:
+        """Whether a ROW_NUMBER() is the only window function, where its numbers may be bounded."""
+        if self.select.args.get("distinct") is not None or len(found) > 1:
+            return False
+        if self.select.args.get("qualify") is None and not may_rank(self.select):
+            return False
+        order = self.select.args.get("order")
+        others = [item.node for n, item in enumerate(self.items) if n not in found]
+        others += [] if order is None else [order]
+        if any(window for node in others for window in windows_in(node)):
+            return False
+        ranks = {self.items[n].node for n in found}
+        return len(ranks.union(inside)) == 1
+
+    def _qualified(
+        self, tests: list[exp.Expr], window: exp.Expr, number: int | None
+    ) -> Bounds | None:
+        """Return which row numbers QUALIFY wants; None if it says more, or they are shown."""
         alias = named("", self.items[number].name) if number is not None else None
         said, others = comparisons(
             tests, lambda node: node == window or (alias is not None and alias(node))
         )
-        if others or not is_rank(window):
-            raise self.environment.unsupported(
-                others[0] if others else window,
-                "QUALIFY takes one ROW_NUMBER() compared with numbers",
-                hint="QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3; other "
-                "conditions go into WHERE and HAVING",
-                code="unbounded_row_number",
-            )
         bounds = Bounds()
         bounds.narrow_all(said)
-        if number is not None and bounds.limit != 1:
-            raise self.environment.unsupported(
-                self.items[number].node,
-                "a ROW_NUMBER() chooses rows, but numbers of several rows are not shown",
-                hint="leave it out of the select list and keep it in QUALIFY",
-                code="unbounded_row_number",
-            )
-        return bounds
+        return None if others or (number is not None and bounds.limit != 1) else bounds
+
+    def add_windows(self) -> None:
+        """Add what the window functions read, and what QUALIFY tests."""
+        clause = self.select.args.get("qualify")
+        if clause is not None and (self.rank is None or self.rank.bounds is None):
+            self.qualify = self._computed(self._unaliased(clause.this))
+            if not any(True for _ in windows_in(self.nodes[self.qualify])):
+                raise self.environment.unsupported(
+                    clause.this,
+                    "QUALIFY without a window function",
+                    hint="conditions on rows go into WHERE, those on groups into HAVING; "
+                    "QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3",
+                    code="unsupported_window",
+                )
+        self.shown = len(self.nodes)
+        self.around = {
+            n: node for n, node in enumerate(self.nodes) if any(True for _ in windows_in(node))
+        }
+        overs: dict[exp.Expr, Over] = {}
+        for number in self.around:
+            self.nodes[number] = exp.Null()
+        for node in self.around.values():
+            for window in windows_in(node):
+                if window not in overs:
+                    overs[window] = over_of(window, self.select, self.environment, self._computed)
+            place_parts(node, self._computed, self.environment)
+        self.overs = list(overs.values())
+        used = [*overs, *(() if self.rank is None else (self.rank.node,))]
+        check_used(self.select, used, self.environment)
+
+    def _unaliased(self, node: exp.Expr) -> exp.Expr:
+        """Return a condition with the names of selected window functions replaced by these."""
+        known = {
+            item.name: item.node for item in self.items if any(True for _ in windows_in(item.node))
+        }
+
+        def change(part: exp.Expr) -> exp.Expr:
+            bare = isinstance(part, exp.Column) and part.args.get("table") is None
+            found = known.get(identifier_text(part.this)) if bare else None
+            return part if found is None else found.copy()
+
+        return node.transform(change)
 
     def _computed(self, node: exp.Expr) -> int:
         """Return the place of an expression over the rows, adding a hidden one if need be.
@@ -167,8 +214,11 @@ class Outputs:
         names = [f"key_{n + 1}" for n in range(prefix)]
         names += [item.name for item in self.items]
         names += [f"order_{n + 1}" for n in range(len(self.nodes) - width)]
-        plan = projected(plan, self.expressions, unique(names))
         keys = tuple(range(prefix))
+        if self.around:
+            plan = self._over(plan, unique(names), keys)
+        else:
+            plan = projected(plan, self.expressions, unique(names))
 
         if self.first_of:
             chosen = (*keys, *(prefix + n for n in self.first_of))
@@ -180,11 +230,42 @@ class Outputs:
             plan = self._ranked(plan, self.rank, prefix)
         if window is not None:
             plan = topped(plan, _moved(self.order, prefix), window, keys)
-        if len(self.nodes) == width:
+        if len(plan.schema) == prefix + width:
             return plan
         schema = plan.schema
         kept = [Column(n, f.name, f.dtype) for n, f in enumerate(schema.fields[: prefix + width])]
         return Project(plan, tuple(kept), schema.names[: prefix + width])
+
+    def _over(self, plan: Plan, names: list[str], keys: tuple[int, ...]) -> Plan:
+        """Return the rows with their window functions, as far as QUALIFY wants them."""
+        prefix = len(keys)
+        held = [n for n in range(len(names)) if n - prefix not in self.around]
+        positions = {place - prefix: position for position, place in enumerate(held)}
+        plan = projected(plan, [self.expressions[n] for n in held], [names[n] for n in held])
+        plan, binder = OverWindows(self.environment, self.overs, self._held).applied(
+            plan, positions, keys
+        )
+        if self.qualify is not None:
+            plan = Filter(plan, binder.predicate(self.around[self.qualify], "QUALIFY"))
+        fields = plan.schema.fields
+        shown: list[Expression] = [
+            Column(position, fields[position].name, fields[position].dtype) for position in keys
+        ]
+        places = [n for n in range(self.shown) if n != self.qualify]
+        for place in places:
+            if place in self.around:
+                shown.append(binder.bind(self.around[place]))
+            else:
+                field = fields[positions[place]]
+                shown.append(Column(positions[place], field.name, field.dtype))
+        called = (*keys, *(prefix + place for place in places))
+        return Project(plan, tuple(shown), tuple(names[n] for n in called))
+
+    def _held(self, node: exp.Expr) -> int | None:
+        """Return the place of what is computed before the window functions."""
+        if node not in self.nodes or isinstance(node, exp.Null):
+            return None
+        return self.nodes.index(node)
 
     def _ranked(self, plan: Plan, rank: Rank, prefix: int) -> Plan:
         by = (*range(prefix), *(prefix + n for n in rank.partition))

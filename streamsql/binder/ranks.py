@@ -4,8 +4,8 @@
     WHERE n <= 3
 
 The inner query is bound to a TopN without limit, noted in `Binding.ranked`; the query that reads it
-in FROM puts its conditions on `n` in. Numbers themselves are not maintained: one row that comes
-first would change those of all others.
+in FROM puts its conditions on `n` in. Where numbers are read otherwise they are those of a window
+function over the rows chosen, or over all rows if nothing bounds them.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,14 +14,21 @@ from dataclasses import dataclass
 import msgspec
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Literal
-from streamsql.algebra.operators import Plan, Project, TopN, walk_plan, with_inputs
-from streamsql.binder.environment import Binding, Environment, identifier_text
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.operators import (
+    OverWindow,
+    Plan,
+    Project,
+    TopN,
+    WindowCall,
+    WindowFunction,
+    identity_columns,
+    transform_up,
+    with_inputs,
+)
+from streamsql.binder.environment import Binding, identifier_text
 from streamsql.data.types import DataType
-from streamsql.errors import UnsupportedError
 
-HINT = "filter it in the query around: SELECT … FROM (SELECT …, ROW_NUMBER() OVER (…) AS n …) AS q "
-HINT += "WHERE n <= 3"
 _SYMBOLS: dict[type[exp.Expr], str] = {
     exp.LT: "<",
     exp.LTE: "<=",
@@ -168,30 +175,65 @@ def conjunct_nodes(node: exp.Expr | None) -> list[exp.Expr]:
     return [node]
 
 
-def unbounded(node: exp.Expr | None, environment: Environment, name: str) -> UnsupportedError:
-    """Return the error about a ROW_NUMBER() whose reader does not bound it."""
-    return environment.unsupported(
-        node,
-        f"the ROW_NUMBER() {name!r} is read here without a bound: numbers of all rows are not "
-        "maintained, only the first rows of each partition",
-        hint=f"add {name} <= 3 or {name} = 1 to the conditions of this query (AND, not OR)",
-        code="unbounded_row_number",
-    )
+def numbered(plan: Plan, binding: Binding) -> Plan:
+    """Return a relation with the numbers of its ROW_NUMBER() in their column.
 
-
-def check_ranks(plan: Plan, binding: Binding) -> None:
-    """Check that every ROW_NUMBER() of a finished plan is bounded.
-
-    Raises:
-        UnsupportedError: One is not.
+    Args:
+        plan: With a `ranked_column`, bounded or not.
+        binding: Where it is noted.
     """
+    if isinstance(plan, Project):
+        return with_inputs(plan, (numbered(plan.input, binding),))
+    if not isinstance(plan, TopN):
+        return plan
+    whole = msgspec.structs.replace(plan, limit=None, offset=0)
+    if whole not in binding.ranked:
+        return plan
+    position, _ = binding.ranked[whole]
+    chosen = plan.input if plan == whole else plan
+    name = plan.schema.names[position]
+    call = WindowCall(WindowFunction.ROW_NUMBER, "row_number")
+    over = OverWindow(chosen, plan.partition, plan.order, (call,))
+    number: Expression = Column(len(plan.schema), name, DataType.INTEGER)
+    if plan.offset:
+        skipped = Literal(plan.offset, DataType.INTEGER)
+        number = Call("+", (number, skipped), DataType.INTEGER)
+    shown = list(identity_columns(plan.schema))
+    shown[position] = number
+    return Project(over, tuple(shown), plan.schema.names)
+
+
+def reads_name(select: exp.Select, name: str, besides: Iterable[exp.Expr]) -> bool:
+    """Whether a query may read a column of a name: it names it somewhere, or all columns.
+
+    Args:
+        select: The query.
+        name: Of the column.
+        besides: Parts of it that do not count.
+    """
+    skipped = {id(node) for node in besides}
+    clause = select.args.get("with_")
+    if clause is not None:
+        skipped.add(id(clause))
+    for node in select.walk(prune=lambda part: id(part) in skipped):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, exp.Identifier) and identifier_text(node) == name:
+            return True
+        if isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
+            return True
+        if isinstance(node, exp.Join) and node.args.get("method"):
+            return True
+    return False
+
+
+def with_numbers(plan: Plan, binding: Binding) -> Plan:
+    """Return a finished plan in which every ROW_NUMBER() that nothing bounds has its numbers."""
     if not binding.ranked:
-        return
-    for node in walk_plan(plan):
-        if isinstance(node, TopN) and node in binding.ranked:
-            raise UnsupportedError(
-                "this ROW_NUMBER() is read where no condition bounds it",
-                span=binding.ranked[node][1],
-                hint=HINT,
-                code="unbounded_row_number",
-            )
+        return plan
+
+    def change(node: Plan) -> Plan:
+        known = isinstance(node, TopN) and node in binding.ranked
+        return numbered(node, binding) if known else node
+
+    return transform_up(plan, change)

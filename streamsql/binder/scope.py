@@ -133,7 +133,7 @@ class Scope:
                 node,
                 f"{name!r} is a ROW_NUMBER() here, which chooses rows but is not shown",
                 hint=f"leave it out of the select list; one row each ({name} = 1) may show it",
-                code="unbounded_row_number",
+                code="unsupported_window",
             )
         return found[0]
 

@@ -12,6 +12,7 @@ from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.from_clause import FromBinder, Input
 from streamsql.binder.joins import Part
 from streamsql.binder.outputs import Outputs
+from streamsql.binder.over_calls import windows_in
 from streamsql.binder.queries import Block, Queries
 from streamsql.binder.ranks import conjunct_nodes
 from streamsql.binder.scope import Scope
@@ -24,7 +25,7 @@ __all__ = ["bind_block", "unique"]
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order",
-    "limit", "offset", "qualify",
+    "limit", "offset", "qualify", "windows",
 )  # fmt: skip
 
 
@@ -48,6 +49,7 @@ def bind_block(
     window = extent(select, environment)
     grouped = _is_aggregated(select, environment)
     simple = all(select.args.get(word) is None for word in ("distinct", "qualify"))
+    simple = simple and not any(True for node in select.expressions for _ in windows_in(node))
     plain = simple and not grouped and window is None
     source = FromBinder(environment, queries).bind(select, lift=lift and plain)
     environment = source.environment
@@ -60,6 +62,7 @@ def bind_block(
         if window is None and not outputs.first_of:
             only(select, environment, *(c for c in _CLAUSES if c != "order"))
         outputs.add_order()
+    outputs.add_windows()
     empty: tuple[Expression, ...] | None = None
     if grouped:
         plan, empty = _aggregated(select, source, queries, outputs)

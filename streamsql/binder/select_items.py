@@ -97,7 +97,7 @@ def _star(node: exp.Expr, scope: Scope, environment: Environment) -> list[Select
                 node,
                 f"* would show {column.name!r}, a ROW_NUMBER() that chooses rows but is not shown",
                 hint="name the columns you want",
-                code="unbounded_row_number",
+                code="unsupported_window",
             )
         tree = exp.Column(this=exp.to_identifier(column.name, quoted=True))
         tree.meta.update(node.meta)
@@ -117,6 +117,8 @@ def _name_of(node: exp.Expr, number: int) -> str:
             )
         case exp.Window() if is_rank(node):
             return "row_number"
+        case exp.Window():
+            return _name_of(node.this, number)
         case exp.Exists():
             return "exists"
         case exp.Anonymous():

@@ -25,7 +25,7 @@ from streamsql.algebra.streams import is_monotone, stream_time
 from streamsql.binder.closing import idle_time
 from streamsql.binder.environment import Binding, Environment
 from streamsql.binder.pushing import push_selections
-from streamsql.binder.ranks import check_ranks
+from streamsql.binder.ranks import with_numbers
 from streamsql.binder.termination import check_termination
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import Span, UnsupportedError
@@ -48,7 +48,7 @@ def to_stream(plan: Plan, kind: StreamKind, place: Span | None, binding: Binding
         BindingError: A recursion in it does not end.
         UnsupportedError: It has no instants, or none that are ever final.
     """
-    check_ranks(plan, binding)
+    plan = with_numbers(plan, binding)
     pushed = push_selections(plan)
     check_termination(pushed.plan, binding.places, pushed.reasons)
     query = pushed.plan
