@@ -176,6 +176,18 @@ def test_the_function_table_is_the_code() -> None:
     assert written == usages
 
 
+def test_every_function_and_aggregate_has_an_example_that_runs() -> None:
+    run = "\n".join(b.text for b in blocks(LANGUAGE, "sql") if b.note == "local").upper()
+    used = set(re.findall(r"\b[A-Z][A-Z_0-9]+\b", run))
+    functions = {s.usage.partition("(")[0].upper() for known in SIGNATURES.values() for s in known}
+    text = LANGUAGE.read_text(encoding="utf-8")
+    table = text.partition("\n## Aggregates\n")[2].partition("Behind each may stand")[0]
+    cells = " ".join(line.split("|")[1] for line in table.splitlines() if line.startswith("|"))
+    aggregates = set(re.findall(r"\b[A-Z][A-Z_]{2,}(?=\(|`)", cells))
+    assert len(aggregates) > 20
+    assert (functions | aggregates) - used == set()
+
+
 def test_the_library_table_is_the_library() -> None:
     text = LANGUAGE.read_text(encoding="utf-8")
     section = text.partition("## Library views")[2].partition("## ")[0]
