@@ -15,6 +15,13 @@ from streamsql.syntax.statements import Name, Option
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 
 ENGINE_ROLES = ("gateway", "base")
+_TAKES = {
+    "scheduler": "a name",
+    "slice_ms": "milliseconds, or 'none'",
+    "queue_rows": "a whole number",
+    "sharing": "true or false",
+    "report_seconds": "seconds",
+}
 
 
 class SettingsBook:
@@ -107,8 +114,10 @@ def changed(
     try:
         return msgspec.convert({**msgspec.structs.asdict(settings), **changes}, SiteSettings)
     except (msgspec.ValidationError, ValueError) as error:
+        wrong = [name for name in changes if f"$.{name}`" in str(error)]  # of another type
+        said = f"{wrong[0]} is {_TAKES[wrong[0]]}" if wrong else str(error)
         raise BindingError(
-            f"this cannot be set: {error}",
+            f"this cannot be set: {said}",
             span=span,
             hint="pando site settings SITE shows what is set",
             code="bad_option",

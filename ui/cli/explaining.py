@@ -23,8 +23,10 @@ def explained(client: ConsoleClient, sql: str, kind: str, form: str) -> dict[str
     try:
         result: dict[str, Any] = client.post("/api/statements", {"text": text})[0]
     except QueryError as error:
-        if error.span is not None:
-            place = Span(error.span.line - 1, error.span.column, error.span.text)
-            raise type(error)(error.message, span=place, hint=error.hint) from error
-        raise
+        if error.span is None:
+            raise
+        # What stands before the statement was not typed here: an error there has no place.
+        line = error.span.line - 1
+        place = Span(line, error.span.column, error.span.text) if line else None
+        raise type(error)(error.message, span=place, hint=error.hint, code=error.code) from error
     return result
