@@ -4,102 +4,38 @@ Pure and synchronous. Whoever embeds it owns clock and network: it hands in even
 calls `step` with the time, and sends what comes out.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import partial
 
 from stream_engine.installed_query import InstalledQuery
-from stream_engine.introspection.measured import Measured, Report
-from stream_engine.introspection.operators import RunningOperator
-from stream_engine.introspection.site_report import SiteParts, measured_site, operators_of
-from stream_engine.properties import Property
-from stream_engine.query_exchange import FragmentStatistics, SourceChanges
-from stream_engine.scheduling.measures import QueueMeasures
-from stream_engine.scheduling.queue_meter import QueueMeter
-from stream_engine.scheduling.site_work import SiteWork, Stopwatch
-from stream_engine.sharing.synopses import Synopses
-from stream_engine.site_sources import SiteSources
+from stream_engine.introspection.measured import Report
+from stream_engine.query_exchange import SourceChanges
+from stream_engine.query_failure import STOPPING, as_failure
+from stream_engine.recursion_lives import RecursionLives
+from stream_engine.scheduling.site_work import Stopwatch
 from stream_engine.state.watermark import HERE
+from stream_engine.step_result import Forget, Outgoing, StepResult
+from stream_engine.visible_site import VisibleSite
 from streamsql.algebra.operators import Scan
 from streamsql.catalog.system import is_site_source
 from streamsql.data.events import SourceEvent
-from streamsql.data.types import Row
 from streamsql.errors import (
     FederationError,
-    InternalError,
     RecursionInterruptedError,
 )
 from streamsql.wire.channels import Reception
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import DeltaBatch, FlowReport
+from streamsql.wire.messages import DeltaBatch
 from streamsql.wire.site_settings import SiteSettings
 
-MAX_REMEMBERED = 1_000
-"""Stopped recursive queries whose lives are remembered."""
 
-_STOPPING = (
-    FederationError,
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    ValueError,
-    RuntimeError,
-)
-"""What a query may fail with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A batch to send; destination "" is the query's result.
-
-    Attributes:
-        snapshot: It belongs to a snapshot of its channel.
-    """
-
-    query: str
-    destination: str
-    batch: DeltaBatch
-    snapshot: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Forget:
-    """What a sender of a query need not remember for this site; see `SiteEngine.forget`."""
-
-    query: str
-    sender: str
-    version: int
-    watermark: int
-    bounds: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """What a step produced.
-
-    Attributes:
-        outgoing: Batches in the order in which each channel must carry them.
-        resyncs: (query, sender) pairs: ask that sender for a snapshot of its channel to here.
-        forgets: What senders need not remember any more; such a message may get lost.
-        failures: Queries that were stopped at this site, with the reason.
-    """
-
-    outgoing: list[Outgoing] = field(default_factory=list)
-    resyncs: list[tuple[str, str]] = field(default_factory=list)
-    forgets: list[Forget] = field(default_factory=list)
-    failures: list[tuple[str, FederationError]] = field(default_factory=list)
-
-
-class SiteEngine:
+class SiteEngine(VisibleSite):
     """All that one site of the federation computes.
 
     Everything between two steps is one change: a step applies all events, batches and losses since
     the last one and runs every affected query to local quiescence, so that a channel carries at
     most one change per port and step. With settings that bound a step's time, or another scheduler
     than FIFO, operators run one by one instead, and what is left waits for the next step.
-
-    Attributes:
-        synopses: Windows and join sides, and which of them are kept together.
     """
 
     def __init__(self, site: str, epoch: int, *, stopwatch: Stopwatch | None = None) -> None:
@@ -111,23 +47,14 @@ class SiteEngine:
             stopwatch: Gives nanoseconds, to measure how long operators run; None: every run of an
                 operator counts one millisecond.
         """
-        self._work = SiteWork(stopwatch)
-        self.synopses = Synopses()
+        super().__init__(site, epoch, stopwatch)
         self._newcomers: list[str] = []
-        self.site = site
-        self.epoch = epoch
-        self._now = 0
-        self._sources = SiteSources(site)
-        self._queries: dict[str, InstalledQuery] = {}
         self._failed: dict[str, FragmentBundle] = {}
-        self._lives: dict[str, tuple[int, int]] = {}
+        self._lives = RecursionLives()
         self._interrupted: set[str] = set()
         self._resyncs: dict[tuple[str, str], None] = {}
         self._forgets: list[Forget] = []
         self._floor = 0
-        self._steps = 0
-        self._report = Report()
-        self._told: frozenset[str] = frozenset()
 
     def declare(self, scan: Scan) -> None:
         """Keep a source's rows from now on, so that queries installed later see what is there.
@@ -153,12 +80,15 @@ class SiteEngine:
         known = self._failed.get(bundle.query) if running is None else running.bundle
         if known is not None and (known.version > bundle.version or known == bundle):
             return
+        life = self._lives.next(bundle)
+        if running is not None and running.bundle.version == bundle.version:
+            life = running.next_life()
         query = InstalledQuery(
             bundle,
             site=self.site,
             epoch=self.epoch,
             first=self._floor if running is None else max(self._floor, running.last_sequence()),
-            first_life=self._next_life(bundle),
+            first_life=life,
             interrupted=partial(self._interrupted.__contains__, bundle.query),
         )
         self._interrupted.discard(bundle.query)
@@ -266,14 +196,6 @@ class SiteEngine:
         for installed in self._queries.values():
             installed.request_all_snapshots()
 
-    def senders(self) -> set[tuple[str, str]]:
-        """Return (query, sending site) of every incoming channel."""
-        return {(name, site) for name, q in self._queries.items() for site in q.senders}
-
-    def unsynchronised(self) -> set[tuple[str, str]]:
-        """Return (query, sending site) of the incoming channels that wait for a snapshot."""
-        return {(name, site) for name, q in self._queries.items() for site in q.unsynchronised()}
-
     def site_lost(self, site: str, epoch: int | None = None, query: str = "") -> None:
         """Retract in the next step, as one change, everything another site has sent.
 
@@ -289,38 +211,10 @@ class SiteEngine:
             if query in {"", name}:
                 installed.lose(site, epoch)
 
-    # --- settings and measures ------------------------------------------------------------------
-
     def configure(self, settings: SiteSettings) -> None:
         """Use other settings from the next step on; what waits between operators waits on."""
         self._work.configure(settings)
         self.synopses.switch(on=settings.sharing)
-
-    @property
-    def settings(self) -> SiteSettings:
-        """The settings in use."""
-        return self._work.settings
-
-    @property
-    def measured(self) -> bool:
-        """Whether runs, times and retractions of all operators and all queues are measured.
-
-        Off to begin with: then only what runs by a scheduler or in slices is, without retractions.
-        """
-        return self._work.is_measured
-
-    @measured.setter
-    def measured(self, wanted: bool) -> None:
-        self._work.is_measured = wanted
-
-    @property
-    def queues(self) -> QueueMeter:
-        """How much waits between the operators of all queries."""
-        return self._work.meter
-
-    def queue_measures(self) -> list[QueueMeasures]:
-        """Return what waits between any two operators."""
-        return [entry for query in self._queries.values() for entry in query.queue_measures()]
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -368,7 +262,7 @@ class SiteEngine:
                 continue
             try:
                 batches = query.step(sources, now, stopwatch)
-            except _STOPPING as error:
+            except STOPPING as error:
                 self._stopped(name, error, result)
             else:
                 self._give(name, query, batches, result)
@@ -392,18 +286,24 @@ class SiteEngine:
             active.append(name)
             try:
                 query.admit(sources, now, work)
-            except _STOPPING as error:
+            except STOPPING as error:
                 self._stopped(name, error, result)
         work.admitted()
         while (task := work.next()) is not None:
             try:
                 work.run(task)
-            except _STOPPING as error:
+            except STOPPING as error:
                 self._stopped(task.work.name, error, result)
         for name in active:
             installed = self._queries.get(name)
-            if installed is not None:
-                self._give(name, installed, installed.flush(now), result)
+            if installed is None:
+                continue
+            try:
+                batches = installed.flush(now)
+            except STOPPING as error:
+                self._stopped(name, error, result)
+            else:
+                self._give(name, installed, batches, result)
 
     def _give(
         self,
@@ -426,83 +326,8 @@ class SiteEngine:
         if isinstance(error, RecursionInterruptedError):
             self._forget(name)
             self._drop_unused()
-        elif isinstance(error, FederationError):
-            self._fail(name, error, result)
         else:
-            reason = f"query {name} failed at site {self.site}: {error!r:.300}"
-            self._fail(name, InternalError(reason), result)
-
-    def next_wakeup(self) -> int | None:
-        """Return when a step is needed although nothing comes in, or None.
-
-        That is at once if changes wait between operators, else as `next_change`.
-        """
-        return self._now if self._work.meter.batches else self.next_change()
-
-    def next_change(self) -> int | None:
-        """Return when time alone changes something: the earliest expiry or window boundary."""
-        times = [query.next_wakeup() for query in self._queries.values()]
-        times.append(self._sources.next_expiry())
-        return min((time for time in times if time is not None), default=None)
-
-    def source_rows(self, source: str) -> list[Row]:
-        """Return the current rows of a declared source as of the last step.
-
-        A log (a bag without ttl) keeps none.
-        """
-        return self._sources.rows(source)
-
-    def flow(self, query: str) -> FlowReport | None:
-        """Return the counts of a query's channels, or None if it does not run here."""
-        installed = self._queries.get(query)
-        return None if installed is None else installed.flow()
-
-    def statistics(self) -> list[FragmentStatistics]:
-        """Return what the operators of every query have done."""
-        return [entry for query in self._queries.values() for entry in query.statistics()]
-
-    @property
-    def told(self) -> frozenset[str]:
-        """The sources that tell of sites and that a query here reads, in lower case.
-
-        Only while there are some it makes sense to measure, and to give them rows.
-        """
-        return self._told
-
-    def properties(self, now: int, more: Iterable[Measured] = ()) -> list[Property]:
-        """Return what the parts of the site measure; rates are those since the last call.
-
-        Where nothing is `told` between two calls, the second is a first one again.
-
-        Args:
-            now: Microseconds since 1970 UTC.
-            more: What the host has counted.
-        """
-        return self._report.properties([*measured_site(self._parts(), now), *more], now)
-
-    def operators(self) -> list[RunningOperator]:
-        """Return the operators of all queries."""
-        return operators_of(self._parts())
-
-    def _parts(self) -> SiteParts:
-        return SiteParts(
-            site=self.site,
-            queries=self._queries,
-            relations=self._sources.relations,
-            watermarks=self._sources.watermarks,
-            events=self._sources.taken,
-            waiting=self._sources.pending,
-            steps=self._steps,
-            settings=self.settings,
-            meter=self.queues,
-            queues=self.queue_measures(),
-            synopses=self.synopses,
-        )
-
-    @property
-    def queries(self) -> dict[str, int]:
-        """Running queries with their versions."""
-        return {name: query.bundle.version for name, query in self._queries.items()}
+            self._fail(name, as_failure(name, self.site, error), result)
 
     def _fail(self, name: str, error: FederationError, result: StepResult) -> None:
         """Stop a query here; its version stays known, so that it is not started again."""
@@ -520,25 +345,8 @@ class SiteEngine:
             self._work.drop(name)
             self.synopses.release(name)
             self._floor = max(self._floor, stopped.last_sequence())
-            self._remember_life(stopped)
+            self._lives.stopped(stopped.bundle, stopped.next_life())
         self._resyncs = {key: None for key in self._resyncs if key[0] != name}
-
-    def _remember_life(self, stopped: InstalledQuery) -> None:
-        """Note how many lives the recursions of a query have had, for if it comes back."""
-        life = stopped.next_life()
-        if life:
-            self._lives.pop(stopped.bundle.query, None)
-            self._lives[stopped.bundle.query] = (stopped.bundle.version, life)
-            if len(self._lives) > MAX_REMEMBERED:
-                del self._lives[next(iter(self._lives))]
-
-    def _next_life(self, bundle: FragmentBundle) -> int:
-        """Return the first life of a bundle's recursions that peers of its version do not know."""
-        running = self._queries.get(bundle.query)
-        if running is not None and running.bundle.version == bundle.version:
-            return running.next_life()
-        version, life = self._lives.get(bundle.query, (0, 0))
-        return life if version == bundle.version else 0
 
     def _drop_unused(self) -> None:
         """Forget the relations that are neither declared nor read."""

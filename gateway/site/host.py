@@ -24,8 +24,8 @@ from gateway.site.resync_requests import ResyncRequests
 from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic
 from messaging import Message, MessageClient, QueueFull
-from stream_engine.site import Forget, Outgoing
 from stream_engine.snapshot.recorded_site import RecordedSite
+from stream_engine.step_result import Forget, Outgoing
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.messages import Command, QueryProblem, SiteState

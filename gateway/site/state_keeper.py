@@ -17,8 +17,8 @@ from gateway.settings import SnapshotSettings
 from gateway.site.membership import CONFIRM_MICROSECONDS
 from gateway.site.state_files import Loaded, StateFiles
 from gateway.site.state_losses import Loss, StateLosses
-from stream_engine.site import Forget
 from stream_engine.snapshot.recorded_site import RecordedSite, Restored
+from stream_engine.step_result import Forget
 from streamsql.errors import FederationError
 from streamsql.wire.messages import QueryProblem
 

@@ -1,13 +1,11 @@
 """A site that can be brought back: it says what happens to it, and gives and takes snapshots."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from stream_engine.scheduling.site_work import Stopwatch
-from stream_engine.site import Forget, SiteEngine, StepResult
+from stream_engine.site import SiteEngine
 from stream_engine.snapshot.columns import UnsavableError, pack, unpack
 from stream_engine.snapshot.journal import (
     Installed,
@@ -20,56 +18,32 @@ from stream_engine.snapshot.journal import (
     encode_record,
     replay,
 )
-from stream_engine.snapshot.places import fill, names, places_of, read
 from stream_engine.snapshot.query_state import QueryLayout, has_history, memory_of
-from stream_engine.state.source_relation import SourceRelation
-from stream_engine.state.watermark import HERE, Watermark
-from streamsql.algebra.operators import Scan
+from stream_engine.snapshot.saved_site import (
+    FORMAT,
+    SavedQuery,
+    SavedSite,
+    SnapshotError,
+    decode_site,
+    encode_site,
+)
+from stream_engine.snapshot.source_state import (
+    check_sources,
+    restore_sources,
+    saved_sources,
+    scans_of,
+)
+from stream_engine.state.event_log import EventLog
+from stream_engine.state.watermark import HERE
+from stream_engine.step_result import Forget, StepResult
 from streamsql.data.events import SourceEvent
-from streamsql.errors import DeploymentError, FederationError, InternalError
+from streamsql.errors import FederationError, InternalError
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
-
-FORMAT = 2
-"""Grows whenever saved state of the same shape begins to mean something else."""
 
 RECORD_TIME = 1_000_000
 """Microseconds after which a step is recorded although it changes nothing: so much more than the
 time the site was away may be named as lost."""
-
-MOST_AHEAD = 60_000_000
-"""Microseconds that a snapshot may be ahead of the clock; further, it is of another time."""
-
-
-class SnapshotError(DeploymentError):
-    """A snapshot cannot be used: damaged, of another version, site or time."""
-
-    code = "snapshot_error"
-
-
-class _SavedQuery(msgspec.Struct, frozen=True, array_like=True):
-    """A query; without state where it is rebuilt, with the reason where it should have one."""
-
-    bundle: FragmentBundle
-    since: int
-    state: bytes = b""
-    unsaved: str = ""
-
-
-class _SavedSite(msgspec.Struct, frozen=True, array_like=True):
-    """A site between two steps."""
-
-    format: int
-    site: str
-    now: int
-    scans: tuple[Scan, ...]
-    sources: bytes
-    queries: tuple[_SavedQuery, ...]
-    host: bytes
-
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_SavedSite).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +176,8 @@ class RecordedSite(SiteEngine):
         """Work on what came in; see `SiteEngine.step`."""
         wakeup = self.next_change()
         due = wakeup is not None and wakeup <= now
-        if self._sources.pending or due or now - self._recorded_at >= RECORD_TIME:
+        begins = bool(self._newcomers)  # what it begins with may be gone by the next step
+        if self._sources.pending or due or begins or now - self._recorded_at >= RECORD_TIME:
             self._recorded_at = now
             self._say(Stepped(now))
         self._stepping = True
@@ -263,38 +238,27 @@ class RecordedSite(SiteEngine):
         """
         if not self.is_at_rest:
             raise InternalError("a snapshot is taken between two steps, of a site at rest")
-        scans = [scan for relations in self._sources.relations.values() for scan in relations]
-        sources = {
-            "rows": [
-                _saved(SourceRelation(s), self._sources.relations[s.source][s]) for s in scans
-            ],
-            "marks": [
-                (source, lateness, _saved(Watermark(lateness), mark))
-                for source, marks in self._sources.watermarks.items()
-                for lateness, mark in marks.items()
-            ],
-        }
-        return _encode(
-            _SavedSite(
+        return encode_site(
+            SavedSite(
                 FORMAT,
                 self.site,
                 self._now,
-                tuple(scans),
-                pack(sources),
+                scans_of(self._sources),
+                pack(saved_sources(self._sources)),
                 tuple(self._saved_query(name) for name in self._queries),
                 pack(host),
             )
         )
 
-    def _saved_query(self, name: str) -> _SavedQuery:
+    def _saved_query(self, name: str) -> SavedQuery:
         query, layout = self._queries[name], self._layouts.get(name)
         since = self._since.get(name, 0)
         if layout is None:
-            return _SavedQuery(query.bundle, since, unsaved=self._unsavable.get(name, ""))
+            return SavedQuery(query.bundle, since, unsaved=self._unsavable.get(name, ""))
         try:
-            return _SavedQuery(query.bundle, since, pack(layout.save(query, self._work.batch)))
+            return SavedQuery(query.bundle, since, pack(layout.save(query, self._work.batch)))
         except UnsavableError as error:
-            return _SavedQuery(query.bundle, since, unsaved=error.message)
+            return SavedQuery(query.bundle, since, unsaved=error.message)
 
     def restore(self, snapshot: bytes | None, records: Iterable[bytes], now: int) -> Restored:
         """Bring a site that has only declared its sources where another life of it was.
@@ -318,6 +282,10 @@ class RecordedSite(SiteEngine):
             lived = replay(self, records)
         finally:
             self.record = record
+        for relations in self._sources.relations.values():
+            for relation in relations.values():
+                if isinstance(relation, EventLog):
+                    relation.not_before(now)
         for query in self._queries.values():
             query.begin_again()
         self.resync_all()
@@ -327,11 +295,10 @@ class RecordedSite(SiteEngine):
         )
 
     def _restore_snapshot(self, content: bytes, now: int) -> Restored:
-        saved = self._checked(content, now)
+        saved = decode_site(content, self.site, now)
         try:
             sources, host = unpack(saved.sources), unpack(saved.host)
-            for fresh, parts in _fresh_sources(saved.scans, sources):
-                _fill(fresh, fresh, parts)  # refuses what does not fit before anything is changed
+            check_sources(saved.scans, sources)
         except (LookupError, TypeError, ValueError, InternalError) as error:
             raise SnapshotError(f"it does not fit this version: {error!r:.200}") from error
         self._now = saved.now
@@ -341,7 +308,7 @@ class RecordedSite(SiteEngine):
                 self.install(query.bundle)
             except FederationError as error:
                 unsaved[query.bundle.query] = (query.since, error.message)
-        self._restore_sources(saved.scans, sources)
+        restore_sources(self._sources, saved.scans, sources)
         for query in saved.queries:
             name = query.bundle.query
             if name not in self._queries:
@@ -352,39 +319,7 @@ class RecordedSite(SiteEngine):
                 unsaved[name] = (query.since, problem)
         return Restored(saved.now, host, unsaved=unsaved)
 
-    def _checked(self, content: bytes, now: int) -> _SavedSite:
-        """Return a snapshot that is ours to use.
-
-        Raises:
-            SnapshotError: It is not.
-        """
-        try:
-            version = msgspec.msgpack.decode(content, type=tuple[Any, ...])[:1]
-            if version != (FORMAT,):
-                raise SnapshotError(f"it has format {version}, this program reads {FORMAT}")
-            saved = _decode(content)
-        except (msgspec.MsgspecError, ValueError) as error:
-            raise SnapshotError(f"it cannot be read: {error}") from error
-        if saved.site != self.site:
-            raise SnapshotError(f"it is of site {saved.site!r:.80}, this is {self.site!r}")
-        if saved.now > now + MOST_AHEAD:
-            ahead = (saved.now - now) // 1_000_000
-            raise SnapshotError(f"it is of a time {ahead} s ahead of this site's clock")
-        return saved
-
-    def _restore_sources(self, scans: tuple[Scan, ...], sources: dict[str, Any]) -> None:
-        """Fill the relations that are declared or read here; what others held is of no use."""
-        for scan, saved in zip(scans, sources["rows"], strict=True):
-            relation = self._sources.relations.get(scan.source, {}).get(scan)
-            if relation is not None:
-                _fill(relation, SourceRelation(scan), saved)
-        self._sources.restored()
-        for source, lateness, saved in sources["marks"]:
-            mark = self._sources.watermarks.get(source, {}).get(lateness)
-            if mark is not None:
-                _fill(mark, Watermark(lateness), saved)
-
-    def _restore_query(self, saved: _SavedQuery) -> str:
+    def _restore_query(self, saved: SavedQuery) -> str:
         """Return why a query had to start anew without what only its operators knew, or ""."""
         name = saved.bundle.query
         layout = self._layouts.get(name)
@@ -398,29 +333,3 @@ class RecordedSite(SiteEngine):
             self._since[name] = saved.since
             return error.message if isinstance(error, FederationError) else f"{error!r:.200}"
         return ""
-
-
-def _fresh_sources(
-    scans: tuple[Scan, ...], sources: dict[str, Any]
-) -> Iterator[tuple[object, "_Parts"]]:
-    for scan, parts in zip(scans, sources["rows"], strict=True):
-        yield SourceRelation(scan), parts
-    for _source, lateness, parts in sources["marks"]:
-        yield Watermark(lateness), parts
-
-
-_Parts = tuple[list[str], list[Any]]
-"""Names of places and what is there."""
-
-
-def _saved(fresh: object, used: object) -> _Parts:
-    places = places_of(fresh)
-    return names(places), read(used, places)
-
-
-def _fill(used: object, fresh: object, saved: _Parts) -> None:
-    places = places_of(fresh)
-    where, values = saved
-    if where != names(places):
-        raise SnapshotError(f"a {type(used).__name__} was saved by another version")
-    fill(used, places, values)

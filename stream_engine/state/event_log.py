@@ -42,6 +42,10 @@ class EventLog(SourceRelation):
         self._reached = _BEGINNING
         self._number = 0
 
+    def not_before(self, now: int) -> None:
+        """Let nothing count before a time that the site may have told others it has reached."""
+        self._clock = max(self._clock, now)
+
     def take(self, judged: Judged, site: str, now: int) -> TimedDelta:  # noqa: ARG002
         """Return the events that a watermark has let pass."""
         delta: TimedDelta = {}

@@ -8,7 +8,7 @@ import pytest
 
 from federated_optimizer.coordinator.model import QueryStatus
 from messaging.in_memory import Faults
-from stream_engine.site import StepResult
+from stream_engine.step_result import StepResult
 from streamsql.wire.codec import encode_packed
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
@@ -208,7 +208,7 @@ def test_heartbeats_are_no_reason_to_plan_again(harness: Any) -> None:
         coordinator = await federation.standard()
         query = await harness.start_query(coordinator, ROOMS)
         await harness.until(lambda: coordinator.query(query).settled)
-        await harness.until(lambda: coordinator._regroup_at is None)
+        await harness.until(lambda: coordinator._replanning.due is None)
         planned: list[str] = []
         plan = coordinator._planner.planned
 
@@ -238,7 +238,7 @@ def test_housekeeping_goes_on_after_a_defect(harness: Any, caplog: Any) -> None:
 
         def broken() -> Any:
             coordinator._queries.changed_plans = changed_plans
-            coordinator._regroup_at = None  # do not wait for the next try
+            coordinator._replanning.due = None  # do not wait for the next try
             raise ZeroDivisionError("a defect")
 
         coordinator._queries.changed_plans = broken
