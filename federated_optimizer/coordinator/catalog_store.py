@@ -15,10 +15,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from federated_optimizer.alarm_book import AlarmRow
 from federated_optimizer.coordinator import catalog_schema as tables
+from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.errors import DeploymentError, WireError
+from streamsql.library import library_views
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.site_settings import SiteSettings
@@ -43,6 +45,30 @@ class StoredQuery:
     origin: str
     created: int
     bundle: FragmentBundle
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """All that a coordinator finds when it takes a catalog over.
+
+    Attributes:
+        epoch: Its own from now on.
+        alarm_rows: By alarm.
+        settings: By site.
+    """
+
+    epoch: int
+    definitions: tuple[Definition, ...]
+    queries: tuple[StoredQuery, ...]
+    settings: dict[str, SiteSettings]
+    alarm_rows: dict[str, tuple[AlarmRow, ...]]
+
+    def catalog(self) -> Catalog:
+        """Return the definitions, and those that every installation has."""
+        catalog = Catalog(library_views())
+        for definition in self.definitions:
+            catalog.define(definition, replace=True)
+        return catalog
 
 
 class CatalogStore:
@@ -79,6 +105,15 @@ class CatalogStore:
             self.epoch = max(stored, now // 1000)
             connection.execute(row.update().values(epoch=self.epoch))
         return self.epoch
+
+    def take_over(self, now: int) -> Stored:
+        """Become the catalog's owner and read all of it; see `claim`.
+
+        Raises:
+            DeploymentError: It cannot be written, or something in it cannot be read.
+        """
+        epoch = self.claim(now)
+        return Stored(epoch, self.definitions(), self.queries(), self.settings(), self.alarm_rows())
 
     def definitions(self) -> tuple[Definition, ...]:
         """Return all definitions in the order they were made.
@@ -261,6 +296,24 @@ class CatalogStore:
             f"{what} in the catalog {self.url} cannot be read: {error}",
             hint="it was written by another release; restore a backup or drop the row",
         )
+
+
+def open_catalog(url: str, now: int) -> tuple[CatalogStore, Stored]:
+    """Return a catalog that is ours from now on, and what is in it.
+
+    Args:
+        url: As SQLAlchemy takes it.
+        now: Microseconds.
+
+    Raises:
+        DeploymentError: It cannot be used.
+    """
+    store = CatalogStore(url)
+    try:
+        return store, store.take_over(now)
+    except DeploymentError:
+        store.close()
+        raise
 
 
 def _engine(url: str) -> sa.Engine:

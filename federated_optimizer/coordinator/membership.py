@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from federated_optimizer.coordinator.model import SiteInfo
+from streamsql.errors import DeploymentError
 from streamsql.wire.messages import Birth, SiteState, WrapperState
 from streamsql.wire.site_settings import SiteSettings
 
@@ -136,6 +137,20 @@ class Membership:
         """Whether a site is known to be online."""
         known = self._sites.get(site)
         return known is not None and known.state is not None and known.state.online
+
+    def check_reachable(self, site: str) -> None:
+        """Check that a site hears what it is told now.
+
+        Raises:
+            DeploymentError: It is not online, or was not heard from since the broker was away.
+        """
+        if not self.is_online(site):
+            raise DeploymentError(f"site {site} is not online", hint="see the gateways page")
+        if not self.is_in_touch(site):
+            raise DeploymentError(
+                f"site {site} was not heard from since the broker was away",
+                hint="give it a few seconds to come back, then try again",
+            )
 
     def is_in_touch(self, site: str) -> bool:
         """Whether a site is online, and was heard live since the broker was away, if it was."""

@@ -15,7 +15,7 @@ from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKin
 from streamsql.binder import BoundQuery, bind_query, bind_refresh
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.system import is_site_source
+from streamsql.catalog.system import is_site_source, is_system
 from streamsql.errors import InternalError, QueryError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
@@ -133,11 +133,18 @@ class Planner:
         """
         return bind_query(query_of(statement), self._catalog)
 
-    def refresh_order(self, view: SourceDefinition, zone: str) -> RefreshOrder:
-        """Return what the static engine needs to refresh a view.
+    def tables(self, zone: str) -> tuple[tuple[SourceDefinition, ...], tuple[RefreshOrder, ...]]:
+        """Return the tables that the static engine reads, and the views that it refreshes.
 
-        A view that no longer binds is one whose rows stay as they are: the order says why.
+        Args:
+            zone: The time zone of the times of day of REFRESH AT.
         """
+        tables = [table for table in self._catalog.tables if not is_system(table)]
+        stored = tuple(table for table in tables if table.refresh is None)
+        return stored, tuple(self._refresh_order(v, zone) for v in self._catalog.refreshed)
+
+    def _refresh_order(self, view: SourceDefinition, zone: str) -> RefreshOrder:
+        """Return how a view is refreshed, or why its rows only stay as they are."""
         try:
             found = normalize(bind_refresh(view, self._catalog), self.topology())
         except QueryError as error:

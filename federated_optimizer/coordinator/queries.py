@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from federated_optimizer.coordinator.catalog_store import StoredQuery
 from federated_optimizer.coordinator.deployment import Deployment
 from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.flows import sites_of
@@ -81,6 +82,17 @@ class Queries:
                 hint="stop one: DROP QUERY id",
                 code="limit_exceeded",
             )
+
+    def recover(self, stored: StoredQuery) -> None:
+        """Take up a query that ran before, whose fragments are with their sites."""
+        self.start(
+            Planned(stored.bundle, ()),
+            name=stored.name,
+            origin=stored.origin,
+            created=stored.created,
+            recovered=True,
+            deploy=False,
+        )
 
     def start(  # noqa: PLR0913 - what a query consists of
         self,

@@ -6,11 +6,39 @@ would never come to rest.
 
 from collections.abc import Iterable, Iterator
 
-from federated_optimizer.coordinator.model import AlarmInfo, QueryInfo, SiteInfo
+from federated_optimizer.coordinator.model import AlarmInfo, CoordinatorApi, QueryInfo, SiteInfo
+from federated_optimizer.coordinator.system_tables import Tables
+from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.system import is_system
+from streamsql.catalog.system import (
+    SYS_ALARMS,
+    SYS_GATEWAYS,
+    SYS_LINKS,
+    SYS_QUERIES,
+    SYS_SOURCES,
+    is_system,
+)
 from streamsql.data.types import Row
 from streamsql.wire.codec import encode_json
+
+
+def rows_of_tables(api: CoordinatorApi, catalog: Catalog, static: str) -> Tables:
+    """Return what gives the rows of each of the system's tables.
+
+    Args:
+        api: Knows queries, sites, links and alarms.
+        catalog: All definitions.
+        static: The static engine's site.
+    """
+    return {
+        SYS_QUERIES.name: lambda: query_rows(api.queries()),
+        SYS_GATEWAYS.name: lambda: site_rows(api.sites()),
+        SYS_SOURCES.name: lambda: source_rows(
+            (*catalog.sources, *catalog.tables), api.sites(), static
+        ),
+        SYS_LINKS.name: api.links,
+        SYS_ALARMS.name: lambda: alarm_rows(api.alarms()),
+    }
 
 
 def query_rows(queries: Iterable[QueryInfo]) -> Iterator[Row]:

@@ -36,6 +36,7 @@ from streamsql.algebra.operators import (
     with_inputs,
 )
 
+OneSided = Filter | Project | Distinct | Aggregate | TopN | OverWindow | HopWindow | SessionWindow
 TwoSided = Join | AsOfJoin | SetOperation
 MAX_COLOCATIONS = 64
 """Co-locations of a piece that are followed; what is beyond is treated as not known."""
@@ -75,6 +76,23 @@ def with_plan(piece: GatewayPiece, plan: Plan) -> GatewayPiece:
 def filter_piece(plan: Filter, below: GatewayPiece) -> GatewayPiece:
     """Return the filtered piece."""
     return with_plan(below, Filter(below.plan, plan.predicate))
+
+
+def unary_piece(plan: OneSided, below: GatewayPiece) -> GatewayPiece | str:
+    """Return an operator over one input at the gateways, or why it cannot stand there."""
+    match plan:
+        case Filter():
+            return filter_piece(plan, below)
+        case Project():
+            return project_piece(plan, below)
+        case Distinct():
+            return distinct_piece(below)
+        case Aggregate():
+            return aggregate_piece(plan, below)
+        case HopWindow():
+            return hop_piece(plan, below)
+        case TopN() | OverWindow() | SessionWindow():
+            return partitioned_piece(plan, below)
 
 
 def project_piece(plan: Project, below: GatewayPiece) -> GatewayPiece:

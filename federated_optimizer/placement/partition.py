@@ -9,9 +9,6 @@ gateways compute together reads what is theirs where it is; the rest of its leav
 """
 
 import dataclasses
-from collections.abc import Callable
-
-import msgspec
 
 from federated_optimizer.placement.estimates import selectivity
 from federated_optimizer.placement.fragment import (
@@ -26,20 +23,17 @@ from federated_optimizer.placement.fragment import (
     StaticPiece,
 )
 from federated_optimizer.placement.gateway_pieces import (
+    OneSided,
     TwoSided,
-    aggregate_piece,
-    distinct_piece,
-    filter_piece,
-    hop_piece,
     join_piece,
     pairs_of,
-    partitioned_piece,
-    project_piece,
     scan_piece,
     shortened,
+    unary_piece,
     union_piece,
     window_piece,
 )
+from federated_optimizer.placement.recursion_leaves import agreed, as_set, with_leaves
 from federated_optimizer.placement.recursions import Chosen, choose
 from federated_optimizer.placement.spreads import fits, projected, regrouped
 from federated_optimizer.placement.statistics import NOTHING_KNOWN, Statistics
@@ -78,14 +72,11 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
-    is_open,
     with_inputs,
 )
 from streamsql.catalog.system import is_site_source
 from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import RecursionPlan
-
-OneSided = Filter | Project | Distinct | Aggregate | TopN | OverWindow | HopWindow | SessionWindow
 
 
 class Cutter:
@@ -166,7 +157,7 @@ class Cutter:
             case StaticPiece():
                 return StaticPiece(with_inputs(plan, (below.plan,)), below.tables, below.site)
             case GatewayPiece():
-                placed = _unary_at_gateways(plan, below)
+                placed = unary_piece(plan, below)
                 if not isinstance(placed, str):
                     return placed
                 return self._unary_at_base(plan, below, (placed,))
@@ -302,9 +293,9 @@ class Cutter:
             reasons.extend(placed.reasons)
             return placed.plan
 
-        inputs = tuple(_with_leaves(branch, leaf) for branch in plan.inputs)
+        inputs = tuple(with_leaves(branch, leaf) for branch in plan.inputs)
         reasons.append(f"Fixpoint {plan.name} because: {chosen.plan.why}")
-        made = with_inputs(plan if spread.single else _agreed(plan, chosen), inputs)
+        made = with_inputs(plan if spread.single else agreed(plan, chosen), inputs)
         return BasePiece(made, spread, tuple(dict.fromkeys(reasons)))
 
     def _at_gateways(self, plan: Fixpoint, chosen: Chosen) -> NetworkPiece:
@@ -314,7 +305,7 @@ class Cutter:
         def leaf(part: Plan) -> Plan:
             if isinstance(part, UnionAll):  # a recursion takes its branches one by one
                 return with_inputs(part, tuple(leaf(branch) for branch in part.branches))
-            placed = self.piece(_as_set(part))
+            placed = self.piece(as_set(part))
             if isinstance(placed, GatewayPiece):
                 if set(placed.sites) - self.topology.absent == set(chosen.sites):
                     return placed.plan
@@ -325,8 +316,8 @@ class Cutter:
             columns = tuple(range(len(part.schema)))
             return RemoteSource(self._number(Cut(placed, columns)), part.schema)
 
-        inputs = tuple(_with_leaves(branch, leaf) for branch in plan.inputs)
-        made = with_inputs(_agreed(plan, chosen), inputs)
+        inputs = tuple(with_leaves(branch, leaf) for branch in plan.inputs)
+        made = with_inputs(agreed(plan, chosen), inputs)
         return NetworkPiece(made, chosen.sites, tuple(dict.fromkeys(reasons)), chosen.homes)
 
     # --- cutting -----------------------------------------------------------------------------
@@ -369,22 +360,6 @@ class Cutter:
         return self._numbers[cut]
 
 
-def _unary_at_gateways(plan: OneSided, below: GatewayPiece) -> GatewayPiece | str:
-    match plan:
-        case Filter():
-            return filter_piece(plan, below)
-        case Project():
-            return project_piece(plan, below)
-        case Distinct():
-            return distinct_piece(below)
-        case Aggregate():
-            return aggregate_piece(plan, below)
-        case HopWindow():
-            return hop_piece(plan, below)
-        case TopN() | OverWindow() | SessionWindow():
-            return partitioned_piece(plan, below)
-
-
 def _first_of_each(plan: TopN, piece: Piece) -> Piece:
     """Return a piece whose parts send only rows that may be among the first ones."""
     parted = set(plan.partition)
@@ -401,33 +376,6 @@ def _is_product(plan: TwoSided) -> bool:
     if not isinstance(plan, Join) or plan.kind.is_filter:
         return False
     return not plan.keys and plan.residual is None
-
-
-def _with_leaves(branch: Plan, leaf: Callable[[Plan], Plan]) -> Plan:
-    """Return a branch of a recursion with its parts that do not recur replaced."""
-    if isinstance(branch, RecursiveReference):
-        return branch
-    if is_open(branch):
-        inputs = tuple(_with_leaves(child, leaf) for child in branch.inputs)
-        return with_inputs(branch, inputs)
-    return leaf(branch)
-
-
-def _as_set(plan: Plan) -> Plan:
-    """Return a plan with the same rows, perhaps other copies of them: a recursion counts none."""
-    match plan:
-        case Distinct(input=child):
-            return _as_set(child)
-        case Filter() | Project() | UnionAll() | Join():
-            return with_inputs(plan, tuple(map(_as_set, plan.inputs)))
-        case _:
-            return plan
-
-
-def _agreed(plan: Fixpoint, chosen: Chosen) -> Fixpoint:
-    """Return the recursion with its way written down, so that all its sites take the same."""
-    choice = msgspec.structs.replace(plan.choice, way=chosen.way)
-    return msgspec.structs.replace(plan, choice=choice)
 
 
 def _both_base(left: Piece, right: Piece) -> bool:

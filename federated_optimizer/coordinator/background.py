@@ -1,0 +1,55 @@
+"""What a coordinator does beside answering: tasks of its own, and work that returns."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any
+
+from streamsql.errors import FederationError
+
+log = logging.getLogger(__name__)
+
+HOUSEKEEPING_SECONDS = 0.25
+
+
+class Background:
+    """The tasks of one coordinator; all belong to its event loop."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def stop(self) -> None:
+        """Cancel everything and wait for it."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def keep_house(
+    chores: Iterable[Callable[[], Awaitable[None]]], paused: Callable[[], bool]
+) -> None:
+    """Do chores again and again; one that fails does not stop the others.
+
+    Args:
+        chores: What is done, in this order.
+        paused: Whether nothing is to be done at present.
+    """
+    chores = tuple(chores)
+    while True:
+        await asyncio.sleep(HOUSEKEEPING_SECONDS)
+        if paused():
+            continue
+        for work in chores:
+            try:
+                await work()
+            except FederationError as error:
+                log.warning("housekeeping: %s", error.message)
+            except Exception:
+                # Without it no result is released and no query placed anew.
+                log.exception("housekeeping met a defect; it goes on")
