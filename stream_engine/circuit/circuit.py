@@ -56,8 +56,12 @@ class Circuit:
         self.output = output
         self._output = nodes[output].wiring
         self._timed = [node for node in nodes if node.is_timed]
-        # Whether a node does nothing without a change of its inputs is asked once, not every step.
-        self._runs = [(node, node.wiring, isinstance(node, OperatorNode)) for node in nodes]
+        # Whether a node does nothing without a change of its inputs is asked once, not every
+        # step; one that follows the time (windows over streams, what is held back) runs always.
+        self._runs = [
+            (node, node.wiring, isinstance(node, OperatorNode) and not node.is_timed)
+            for node in nodes
+        ]
         for node in nodes:
             node.wiring.connect([other.wiring for other in nodes])
         self._started = False
