@@ -1,7 +1,7 @@
 """The relations of one FROM with their join conditions, each column under a number of its own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -66,7 +66,6 @@ class _Rank:
     item: int
     table: str
     name: str
-    number: int
     said: tuple[Comparison, ...]
 
 
@@ -234,7 +233,6 @@ class FromItems:
         if position is None:
             return on
         name = relation.plan.schema.names[position]
-        number = item.part.layout[position]
         kind = "INNER" if join is None else join_kind(join, self.environment)
         if kind not in ("INNER", "LEFT", "SEMI", "ANTI"):
             self._number(item)
@@ -245,8 +243,7 @@ class FromItems:
         if where < 0 and not said:
             self._number(item)
             return on
-        self.scope = _marked(self.scope, number, rank=True)
-        rank = _Rank(len(self.items) - 1, relation.alias, name, number, tuple(said))
+        rank = _Rank(len(self.items) - 1, relation.alias, name, tuple(said))
         if where < 0:
             self._apply(rank, list(said))
         else:
@@ -266,7 +263,6 @@ class FromItems:
             self._apply(rank, said)
         else:
             self._number(self.items[rank.item])
-            self.scope = _marked(self.scope, rank.number, rank=False)
 
     def _apply(self, rank: _Rank, said: list[Comparison]) -> None:
         bounds = Bounds()
@@ -276,7 +272,6 @@ class FromItems:
         item.part = Part(plan, item.part.layout)
         if bounds.last != bounds.first and self._is_read(rank):
             self._number(item)
-        self.scope = _marked(self.scope, rank.number, rank=False)
 
     def _take(self, conditions: list[exp.Expr], others: list[exp.Expr]) -> None:
         """Note the conditions that bound numbers: all but the others."""
@@ -315,10 +310,6 @@ def _by_commas(joins: list[exp.Expr]) -> list[exp.Expr]:
         result = [comma, *inside, *result]
         start = number
     return [*joins[:start], *result]
-
-
-def _marked(scope: Scope, number: int, *, rank: bool) -> Scope:
-    return Scope(tuple(replace(c, rank=rank) if c.position == number else c for c in scope.columns))
 
 
 def _group(node: exp.Expr, join: exp.Expr | None) -> exp.Select | None:

@@ -279,7 +279,8 @@ class Outputs:
         return plan
 
     def _check_set(self, width: int) -> None:
-        if len(self.nodes) > width:
+        computed = self.shown - (self.qualify is not None) if self.around else len(self.nodes)
+        if computed > width:
             raise self.environment.error(
                 self.nodes[width],
                 "with DISTINCT, ORDER BY takes columns of the select list only",

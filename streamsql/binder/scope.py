@@ -20,7 +20,6 @@ class ScopeColumn:
         table: Alias of the relation it comes from.
         position: Where it stands in the row that expressions read.
         merged: Hidden from `*` and from bare names because USING merged it into another.
-        rank: Whether it is a ROW_NUMBER() that is only bounded, never computed.
     """
 
     table: str
@@ -28,7 +27,6 @@ class ScopeColumn:
     dtype: DataType
     position: int
     merged: bool = False
-    rank: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +125,6 @@ class Scope:
                 f"column {name!r} is ambiguous",
                 hint=f"write one of {owners}",
                 code="ambiguous_column",
-            )
-        if found[0].rank:
-            raise environment.unsupported(
-                node,
-                f"{name!r} is a ROW_NUMBER() here, which chooses rows but is not shown",
-                hint=f"leave it out of the select list; one row each ({name} = 1) may show it",
-                code="unsupported_window",
             )
         return found[0]
 

@@ -92,13 +92,6 @@ def _star(node: exp.Expr, scope: Scope, environment: Environment) -> list[Select
         columns = scope.of_table(table)
     items = []
     for column in columns:
-        if column.rank:
-            raise environment.unsupported(
-                node,
-                f"* would show {column.name!r}, a ROW_NUMBER() that chooses rows but is not shown",
-                hint="name the columns you want",
-                code="unsupported_window",
-            )
         tree = exp.Column(this=exp.to_identifier(column.name, quoted=True))
         tree.meta.update(node.meta)
         items.append(SelectItem(column.name, tree, scope.read(column)))
