@@ -69,6 +69,20 @@ def test_rows_appear_change_and_disappear_live(
     expect(query_page.locator("#plan")).to_contain_text("Fragment of")
 
 
+def test_a_subscription_with_upserts_is_shown_row_by_row(
+    query_page: Any, console: Any, expect: Any, wait_for: Any, problems: Any
+) -> None:
+    write(query_page, f"SUBSCRIBE TO ({SEATS}) WITH (SNAPSHOT = false) ENVELOPE UPSERT (KEY (mid))")
+    query_page.locator("#run").click()
+    query = wait_for(lambda: user_query(console))
+    expect(query_page.locator("#title")).to_have_text(query.id)
+    console.push(query.id, (1, ("m1", 0.5)), (1, ("m2", 1.5)))
+    expect(rows(query_page)).to_have_text(["m10.5", "m21.5"])
+    console.push(query.id, (-1, ("m1", 0.5)), (1, ("m1", 2.5)))
+    expect(rows(query_page)).to_have_text(["m12.5", "m21.5"])
+    assert problems == []
+
+
 def test_columns_sort(query_page: Any, console: Any, expect: Any, wait_for: Any) -> None:
     write(query_page, SEATS)
     query_page.keyboard.press("Control+Enter")

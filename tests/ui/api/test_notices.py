@@ -62,6 +62,10 @@ def test_a_display_shows_its_answers_bounded_and_live(
     assert (listed["name"], [q["id"] for q in listed["queries"]]) == ("lobby", [query])
     assert client.get("/api/displays/lobby").json()["x"] == 3.0
     assert client.get("/api/displays/nowhere").status_code == 404
+    assert 'href="/displays/lobby"' in client.get("/displays").text
+    missing = client.get("/displays/nowhere")
+    assert missing.status_code == 404
+    assert "There is no display nowhere" in missing.text
     run(client, "DROP DISPLAY lobby")
     stream.wait("gone", lambda gone: gone == {"name": "lobby"})
     stream = events(f"{console.address}/api/displays/events?name=nowhere")
