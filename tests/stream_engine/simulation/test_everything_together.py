@@ -182,15 +182,12 @@ def queries(draw: st.DrawFn, name: str, gateways: tuple[str, ...]) -> FragmentBu
             return to_base(name, [late], counted, sites)
         case 6:
             scan = draw(st.sampled_from((KEPT, DATED, LATEST)))
-            window: Plan = draw(
-                st.sampled_from(
-                    (
-                        scan,
-                        Window(scan, WindowKind.RANGE, SECOND),
-                        Window(scan, WindowKind.ROWS, 2),
-                    )
-                )
+            choices: tuple[Plan, ...] = (
+                scan,
+                Window(scan, WindowKind.RANGE, SECOND),
+                Window(scan, WindowKind.ROWS, 2),
             )
+            window = choices[draw(st.integers(0, 2))]
             kind = draw(st.sampled_from(tuple(StreamKind)))
             where = draw(st.sampled_from((sites, ("base",))))
             return streamed(name, kind, Aggregate(window, (0,), (COUNT,)), where)
