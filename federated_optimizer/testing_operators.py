@@ -4,10 +4,12 @@ from hypothesis import strategies as st
 
 from streamsql.algebra.expressions import Column, Expression, Literal
 from streamsql.algebra.operators import (
+    AggregateFunction,
     AsOfJoin,
     Distinct,
     HopWindow,
     JoinKind,
+    OverWindow,
     Plan,
     Project,
     SessionWindow,
@@ -15,6 +17,8 @@ from streamsql.algebra.operators import (
     SetOperation,
     SortKey,
     TopN,
+    WindowCall,
+    WindowFunction,
 )
 from streamsql.data.types import DataType
 
@@ -45,6 +49,24 @@ def top_of(draw: st.DrawFn, child: Plan) -> Plan:
     limit = draw(st.sampled_from([0, 1, 2, 3, None]))
     partition = draw(st.lists(st.sampled_from(positions), max_size=2, unique=True))
     return TopN(child, order, limit, draw(st.sampled_from([0, 0, 1])), tuple(partition))
+
+
+def over_of(draw: st.DrawFn, child: Plan) -> Plan:
+    """Return window functions over a plan: some that whole rows decide, some that keys do."""
+    positions = range(len(child.schema))
+    order = tuple(
+        SortKey(position, draw(st.booleans()), draw(st.booleans()))
+        for position in draw(st.lists(st.sampled_from(positions), max_size=2, unique=True))
+    )
+    partition = draw(st.lists(st.sampled_from(positions), max_size=2, unique=True))
+    value = column(child, draw(st.sampled_from(positions)))
+    calls = (
+        WindowCall(WindowFunction.RANK, "over_1"),
+        WindowCall(WindowFunction.LAG, "over_2", (value,)),
+        WindowCall(WindowFunction.AGGREGATE, "over_3", (value,), aggregate=AggregateFunction.COUNT),
+    )
+    chosen = draw(st.lists(st.sampled_from(calls), min_size=1, max_size=2, unique=True))
+    return OverWindow(child, tuple(partition), order, tuple(chosen))
 
 
 def windows_of(draw: st.DrawFn, child: Plan) -> Plan:

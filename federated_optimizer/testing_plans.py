@@ -11,6 +11,7 @@ from federated_optimizer.testing_operators import (
     as_of_join_of,
     column,
     key_pairs,
+    over_of,
     set_operation_of,
     top_of,
     windows_of,
@@ -213,7 +214,7 @@ def _two_sided(draw: st.DrawFn, depth: int) -> Plan:
 
 @st.composite
 def _one_sided(draw: st.DrawFn, depth: int) -> Plan:
-    make = draw(st.sampled_from([top_of, windows_of]))
+    make = draw(st.sampled_from([top_of, over_of, windows_of]))
     plan = make(draw, draw(_plan(depth - 1)))
     return Filter(plan, draw(_predicate(plan))) if draw(st.booleans()) else plan
 
@@ -244,6 +245,7 @@ _ALONE: dict[str, Callable[[st.DrawFn, Plan], Plan]] = {
     "distinct": _distinct_of,
     "aggregate": _counted,
     "top": top_of,
+    "over": over_of,
     "windows": windows_of,
 }
 """What gateways can do with one stream or not."""
