@@ -185,6 +185,8 @@ def definition_object(definition: Definition) -> Object:
         hold = definition.hold / MICROSECONDS
         return shown | {"severity": str(definition.severity), "for_seconds": hold}
     shown["columns"] = schema_object(definition.schema)
+    if definition.refresh is not None:
+        return shown | {"library": False, "refresh": definition.refresh.text}
     shown["key"] = [definition.schema.names[k] for k in definition.key]
     shown["stream"] = str(definition.kind)
     shown["options"] = dict(definition.options)
