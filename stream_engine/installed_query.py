@@ -353,15 +353,13 @@ class InstalledQuery:
         A channel that waits for a snapshot is left out of `received`. The query is settled when
         no living site is busy and both ends of every channel between living sites agree.
         """
+        heard = {by: end for by, end in self._inbox.channels.items() if end.synchronised}
         return FlowReport(
             version=self.bundle.version,
             epoch=self.epoch,
             sent={to: channel.sequence for to, channel in self._outbox.channels.items()},
-            received={
-                by: channel.expected
-                for by, channel in self._inbox.channels.items()
-                if channel.synchronised
-            },
+            received={by: end.expected for by, end in heard.items()},
+            lives={by: end.epoch for by, end in heard.items() if end.epoch is not None},
             busy=self.is_busy,
             recursions=tuple(self._recursion_reports()),
         )

@@ -15,6 +15,12 @@ from streamsql.wire.messages import FlowReport, RecursionReport, TrafficReport
 OUTPUT = ""
 """How sites name the channel of the query's result."""
 
+OF_ANOTHER_LIFE = -1
+"""What has arrived of a sender of whose present life nothing has: every life counts anew, so that
+what one has sent may be as many batches as another."""
+
+_NO_LIVES: Mapping[str, int] = {}
+
 
 class FlowReports:
     """The newest report of every site for one query.
@@ -87,17 +93,20 @@ class FlowReports:
             if report.traffic != TrafficReport()
         }
 
-    def disagreements(self, received: Mapping[str, int]) -> Iterator[tuple[str, str, int, int]]:
+    def disagreements(
+        self, received: Mapping[str, int], lives: Mapping[str, int] = _NO_LIVES
+    ) -> Iterator[tuple[str, str, int, int]]:
         """Yield (sender, receiver, sent, arrived) of the channels whose ends count differently.
 
         A receiver that waits for a snapshot, or has never reported, is left out.
 
         Args:
             received: Next sequence number expected here from every result site.
+            lives: The result site's epoch that this is of, where it is known.
         """
         for sender, report in tuple(self._reports.items()):
             for to, sent in report.sent.items():
-                arrived = self._arrived(sender, to, received)
+                arrived = self._arrived(sender, to, received, lives)
                 if arrived is not None and arrived != sent:
                     yield (sender, to, sent, arrived)
 
@@ -108,7 +117,7 @@ class FlowReports:
             sender
             for sender in present & reports.keys()
             for to in reports[sender].sent
-            if to in present and self._arrived(sender, to, {}) is None
+            if to in present and self._arrived(sender, to, {}, _NO_LIVES) is None
         }
 
     def is_settled(
@@ -116,6 +125,7 @@ class FlowReports:
         bundle: FragmentBundle,
         received: Mapping[str, int],
         away: frozenset[str] = frozenset(),
+        lives: Mapping[str, int] = _NO_LIVES,
     ) -> bool:
         """Whether nothing is on its way.
 
@@ -124,6 +134,7 @@ class FlowReports:
             received: Next sequence number expected here from every result site.
             away: Sites that are offline. Nothing can be on its way to them; as long as a site
                 still counts what one of them has sent, its rows have yet to be given up.
+            lives: The result site's epoch that `received` is of, where it is known.
         """
         reports = self._reports
         present = [site for site in sites_of(bundle) if site not in away]
@@ -132,16 +143,21 @@ class FlowReports:
         if any(site in reports[receiver].received for receiver in present for site in away):
             return False
         return all(
-            to in away or self._arrived(sender, to, received) == count
+            to in away or self._arrived(sender, to, received, lives) == count
             for sender in present
             for to, count in reports[sender].sent.items()
         )
 
-    def _arrived(self, sender: str, to: str, received: Mapping[str, int]) -> int | None:
-        if to == OUTPUT:
-            return received.get(sender)
-        receiver = self._reports.get(to)
-        return receiver.received.get(sender) if receiver is not None else None
+    def _arrived(
+        self, sender: str, to: str, received: Mapping[str, int], lives: Mapping[str, int]
+    ) -> int | None:
+        if to != OUTPUT:
+            receiver = self._reports.get(to)
+            if receiver is None:
+                return None
+            received, lives = receiver.received, receiver.lives
+        count, epoch = received.get(sender), self._reports[sender].epoch
+        return count if count is None or lives.get(sender, epoch) == epoch else OF_ANOTHER_LIFE
 
 
 def sites_of(bundle: FragmentBundle) -> tuple[str, ...]:

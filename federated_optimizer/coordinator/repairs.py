@@ -108,7 +108,8 @@ class Repairs:
     def _doubtful(self, query: RunningQuery) -> Iterator[tuple[_Key, _Counts]]:
         version = query.bundle.version
         waiting = query.result.unsynchronised
-        for sender, to, sent, arrived in query.flows.disagreements(query.result.received()):
+        received, lives = query.result.received(), query.result.lives()
+        for sender, to, sent, arrived in query.flows.disagreements(received, lives):
             ends = (sender,) if to == OUTPUT else (sender, to)
             if all(map(self._membership.is_online, ends)) and not (
                 to == OUTPUT and sender in waiting

@@ -98,6 +98,11 @@ class QueryResult:
         """Return the next expected sequence number by result site."""
         return {site: channel.expected for site, channel in self._channels.items()}
 
+    def lives(self) -> dict[str, int]:
+        """Return the epoch in which each result site has sent that, if it has sent anything."""
+        ends = self._channels.items()
+        return {site: channel.epoch for site, channel in ends if channel.epoch is not None}
+
     def accept(self, site: str, batch: DeltaBatch) -> Reception:
         """Take in a batch; after GAP the site must be asked for a snapshot."""
         channel = self._channels.get(site)

@@ -68,7 +68,8 @@ class RunningQuery:
             for site in fragment.sites
             if membership.is_offline(site)
         )
-        return self.flows.is_settled(self.bundle, self.result.received(), away)
+        result = self.result
+        return self.flows.is_settled(self.bundle, result.received(), away, result.lives())
 
     def has_inputs(self, membership: Membership) -> bool:
         """Whether every site that is not away runs and has what the others send first."""

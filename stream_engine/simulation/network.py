@@ -342,17 +342,18 @@ class Network:
         """Return the living senders of which a receiver lacks messages."""
         behind = []
         received: dict[str, int] = {}
+        lives: dict[str, int | None] = {}
         if receiver == CONSOLE:
             for (name, sender), channel in self._console.items():
                 if name == query and channel.synchronised:
-                    received[sender] = channel.expected
+                    received[sender], lives[sender] = channel.expected, channel.epoch
         elif (flow := self.sites[receiver].flow(query)) is not None:
-            received = flow.received
+            received, lives = flow.received, {**flow.lives}
         to = RESULT if receiver == CONSOLE else receiver
         for sender, site in self.sites.items():
             sent = site.flow(query)
             if sent is None or to not in sent.sent or sent.version != bundle.version:
                 continue
-            if sent.sent[to] != received.get(sender):
+            if sent.sent[to] != received.get(sender) or lives.get(sender) != sent.epoch:
                 behind.append(sender)
         return behind

@@ -293,6 +293,8 @@ class FlowReport(msgspec.Struct, frozen=True):
         busy: Whether something waits for the site's next step.
         recursions: What the recursions have done here.
         traffic: What the channels have cost.
+        lives: The sender's epoch that each count of `received` is of: every life counts anew, so
+            that counts of two lives may agree by chance. A host that says nothing leaves it out.
     """
 
     version: int
@@ -302,6 +304,7 @@ class FlowReport(msgspec.Struct, frozen=True):
     busy: bool = False
     recursions: tuple[RecursionReport, ...] = ()
     traffic: TrafficReport = TrafficReport()
+    lives: dict[str, int] = {}
 
 
 class Command(msgspec.Struct, frozen=True):

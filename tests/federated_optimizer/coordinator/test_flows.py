@@ -118,3 +118,17 @@ def test_strangers_and_older_lives_do_not_count() -> None:
     assert not flows.hear("gw-1", GATEWAY, BUNDLE)
     assert not flows.hear("gw-9", GATEWAY, BUNDLE)
     assert flows.heard_from() == {"gw-1"}
+
+
+def test_counts_of_different_lives_agree_by_chance_only() -> None:
+    live = FlowReport(3, 1, {"": 4}, {"gw-1": 2}, lives={"gw-1": 1})
+    assert heard(base=live, gw_1=GATEWAY).is_settled(BUNDLE, {"base": 4}, lives={"base": 1})
+    restarted = heard(base=live, gw_1=FlowReport(3, 2, {"base": 2}, {}))
+    assert not restarted.is_settled(BUNDLE, {"base": 4}, lives={"base": 1})
+    (wrong,) = restarted.disagreements({"base": 4}, {"base": 1})
+    assert wrong[:3] == ("gw-1", "base", 2)
+    again = heard(base=FlowReport(3, 2, {"": 4}, {"gw-1": 2}, lives={"gw-1": 1}), gw_1=GATEWAY)
+    assert not again.is_settled(BUNDLE, {"base": 4}, lives={"base": 1})
+    (wrong,) = again.disagreements({"base": 4}, {"base": 1})
+    assert wrong[:3] == ("base", "", 4)
+    assert again.is_settled(BUNDLE, {"base": 4}, lives={"base": 2})
