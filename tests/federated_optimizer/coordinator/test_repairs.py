@@ -4,6 +4,7 @@ import asyncio
 import logging
 from typing import Any
 
+import msgspec
 import pytest
 
 from federated_optimizer.coordinator.model import QueryStatus
@@ -295,5 +296,23 @@ def test_everything_is_announced_although_the_queue_is_small(
         federation.broker.start()
         await harness.until(lambda: federation.fragments() == before, "all fragments are there")
         assert federation.tables() == ("machines", "machinesoftware")
+
+    harness.run(scenario)
+
+
+def test_a_restarted_base_from_which_nothing_has_come_has_not_settled(harness: Any) -> None:
+    """It may have sent as many batches as before it stopped, and all of them were lost."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, ROOMS)
+        await harness.until(lambda: coordinator.query(query).settled)
+        running = coordinator._queries.find(query)
+        report = federation.sites["base"].engine.flow(query)
+        restarted = msgspec.structs.replace(report, epoch=report.epoch + 1)
+        assert running.flows.hear("base", restarted, running.bundle)
+        assert not coordinator.query(query).settled
+        doubts = [key for key, _counts in coordinator._repairs._doubtful(running)]
+        assert (query, running.bundle.version, "base", "") in doubts
 
     harness.run(scenario)
