@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from messaging import Message, MessageClient, QueueFull
+from static_engine.changing.requests import ChangeRequests
 from static_engine.clock import wall_clock
 from static_engine.evaluations import Evaluations
 from static_engine.executor import EngineLostError, StaticExecutor
@@ -35,6 +36,7 @@ from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, SiteState, TableSet
 from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.table_changes import TableChange
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -80,6 +82,7 @@ class StaticEngine:
         self._bridge = bridge
         self._watch = TableWatch(store)
         self._views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
+        self._changes = ChangeRequests(client, self.topics, self._me, epoch)
         self._needed: frozenset[str] = frozenset()
         self._evaluations = Evaluations(store)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
@@ -116,6 +119,9 @@ class StaticEngine:
             await self._stop()
 
     async def _turn(self) -> None:
+        for table in await self._changes.work(self._store.change, self._in_worker):
+            self._watch.read_again(table)
+            self._poll_at = 0.0
         await self._read_tables()
         await self._refresh_views()
         await self._evaluate()
@@ -306,6 +312,8 @@ class StaticEngine:
                 self._jobs.asked(message.payload)
             case ["host", _me, "state"]:
                 self._heard_own_state(message.payload)
+            case ["gw", _me, "cmd", "change"]:
+                self._changes.take(decode_packed(message.payload, TableChange))
             case ["gw", _me, "cmd", verb]:
                 self._command(verb, decode_json(message.payload, Command))
             case _:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from static_engine.changing.tables import change_table
 from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.errors import TableError
 from static_engine.sources.location import Fingerprint, Locations, fingerprint
@@ -21,6 +22,7 @@ from static_engine.sources.reading import read_table
 from streamsql.algebra.operators import Scan
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.wire.table_changes import TableChange
 
 
 class TableChangedError(TableError):
@@ -132,6 +134,14 @@ class TableStore:
         self._tables[name] = StoredTable(
             definition, version, count, None if large else data, path if large else None, None
         )
+
+    def change(self, change: TableChange) -> int:
+        """Change a table where it is kept, and return how many rows; `load` then reads it.
+
+        Raises:
+            TableError: It cannot be done; the table is as it was.
+        """
+        return change_table(change, self._locations)
 
     def check_room(self, definition: SourceDefinition, count: int) -> None:
         """Check that so many rows of a table may be kept.

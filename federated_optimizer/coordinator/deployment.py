@@ -9,6 +9,7 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import MAX_PAYLOAD_BYTES, Command, SiteState, TableSet
 from streamsql.wire.refreshes import RefreshOrder
 from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.table_changes import CHANGE, TableChange
 from streamsql.wire.topics import Topics
 
 RefreshOrders = tuple[RefreshOrder, ...]
@@ -73,6 +74,20 @@ class Deployment:
     def command(self, site: str, verb: str, command: Command) -> None:
         """Send a command to a site."""
         self._client.publish(self._topics.command(site, verb), encode_json(command))
+
+    def change(self, site: str, change: TableChange) -> None:
+        """Ask the static engine to change a table.
+
+        Raises:
+            UnsupportedError: The rows are too many for a message.
+        """
+        payload = encode_packed(change)
+        if len(payload) > MAX_PAYLOAD_BYTES:
+            raise UnsupportedError(
+                f"these rows take {len(payload)} bytes, at most {MAX_PAYLOAD_BYTES} can be sent",
+                hint="insert them in several statements",
+            )
+        self._client.publish(self._topics.command(site, CHANGE), payload)
 
     def request_result(self, query: str, site: str) -> None:
         """Ask a result site for a snapshot."""

@@ -7,6 +7,7 @@ from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.queries import Queries
+from federated_optimizer.coordinator.table_changes import TableChanges
 from messaging import Message, MessageClient, MessagingError
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
@@ -20,6 +21,7 @@ from streamsql.wire.messages import (
     QueryProblem,
     SiteState,
 )
+from streamsql.wire.table_changes import TableChanged
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -36,6 +38,7 @@ class Receiver:
         on_own_state: Called with the retained state under the coordinator's own id.
         on_retained_fragment: Called with query and site of fragments found on the broker.
         on_resync: Called with query and site that asks for everything of the channel to it.
+        changes: Wait for answers of the static engine.
     """
 
     def __init__(  # noqa: PLR0913 - each is one seam
@@ -53,6 +56,7 @@ class Receiver:
         on_own_state: Callable[[SiteState], None],
         on_retained_fragment: Callable[[str, str], None],
         on_resync: Callable[[str, str], None],
+        changes: TableChanges,
     ) -> None:
         self._client = client
         self._topics = topics
@@ -66,6 +70,7 @@ class Receiver:
         self._on_own_state = on_own_state
         self._on_retained_fragment = on_retained_fragment
         self._on_resync = on_resync
+        self._changes = changes
         self._kinds: set[tuple[str, str]] = set()
         self.bad_payloads = 0
 
@@ -82,6 +87,7 @@ class Receiver:
             topics.error(),
             topics.clock(),
             topics.command(self._host, "resync"),
+            topics.response(self._changes.static),
         )
 
     def on_messages(self, burst: list[Message]) -> None:
@@ -116,6 +122,8 @@ class Receiver:
             case ["gw", site, "cmd", "resync"] if site == self._host:
                 request = decode_json(message.payload, Command)
                 self._on_resync(request.query, request.channel)
+            case ["gw", _, "rsp", _]:
+                self._changes.heard(decode_packed(message.payload, TableChanged))
             case ["gw", site, "clock"]:
                 self._tell_time(site, decode_json(message.payload, Command))
             case ["gw", site, "birth"]:

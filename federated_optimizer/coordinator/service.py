@@ -44,6 +44,7 @@ from federated_optimizer.coordinator.site_settings import SettingsBook
 from federated_optimizer.coordinator.statements import StatementRunner
 from federated_optimizer.coordinator.system_rows import rows_of_tables
 from federated_optimizer.coordinator.system_tables import SystemTables
+from federated_optimizer.coordinator.table_changes import Changing, TableChanges
 from federated_optimizer.coordinator.validation import validate
 from messaging import MessageClient, MessagingError, Will
 from streamsql.algebra.row_order import in_order
@@ -166,17 +167,12 @@ class Coordinator:
         for query in found.queries:
             self._planner.remember(query.bundle)
             self._queries.recover(query)
-        self._reports = HostReports(
-            self._client, self._topics, self._settings.host, self._settings.static, self.epoch
-        )
-        self._system = SystemTables(
-            self._client,
-            self._topics,
-            self._settings.host,
-            self.epoch,
-            rows_of_tables(self, self._catalog, self._settings.static),
-        )
+        host, static = self._settings.host, self._settings.static
+        self._reports = HostReports(self._client, self._topics, host, static, self.epoch)
+        rows = rows_of_tables(self, self._catalog, static)
+        self._system = SystemTables(self._client, self._topics, host, self.epoch, rows)
         self._alarms.begin(self._catalog.alarms, found.alarm_rows)
+        self._changes = TableChanges(self._catalog, self._deployment, self._membership, static)
         self._leftovers = Leftovers(self._client, self._topics, self._deployment, self._queries)
         self._receiver = Receiver(
             self._client,
@@ -191,6 +187,7 @@ class Coordinator:
             on_own_state=self._heard_own_state,
             on_retained_fragment=self._leftovers.found,
             on_resync=self._system.resync,
+            changes=self._changes,
         )
         self._client.on_messages(self._receiver.on_messages)
         self._client.on_connection(self._on_connection)
@@ -223,6 +220,10 @@ class Coordinator:
         for statement in parse_script(text):
             if isinstance(statement, Question):
                 results.append(await self.rows.answer(statement))
+                continue
+            if isinstance(statement, Changing):
+                self._presence.check_in_charge()
+                results.append(await self._changes.run(statement))
                 continue
             async with self._lock:
                 self._presence.check_in_charge()

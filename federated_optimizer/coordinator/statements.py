@@ -31,11 +31,9 @@ from streamsql.syntax import (
     CreateFunction,
     CreateSource,
     CreateView,
-    Delete,
     Describe,
     Drop,
     Explain,
-    Insert,
     Query,
     Refresh,
     Show,
@@ -115,10 +113,9 @@ class StatementRunner:
                 return StatementResult(ResultKind.DONE, message)
             case AlterSite(site=site, options=options):
                 return await alter_site(self._site_settings, site, options)
-            case Insert() | Delete() | AdvanceTime():
+            case AdvanceTime():
                 raise UnsupportedError(
-                    f"{type(statement).__name__.upper()} works in a local script only: here rows "
-                    "come from gateways and files",
+                    "ADVANCE TIME works in a local script only: here time comes from clocks",
                     span=statement.span,
                     hint="pando shell --local, or pando run FILE --local",
                     code="local_only",

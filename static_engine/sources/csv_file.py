@@ -30,14 +30,14 @@ def read_csv(
     """
     for file in files:
         row = 1
-        names, positions = _columns(definition, options, file)
-        for batch in _text_batches(definition, options, file, names):
+        names, positions = columns_in(definition, options, file)
+        for batch in text_batches(definition, options, file, names):
             columns = [batch.column(p) for p in positions]
             yield convert_batch(definition, columns, row, _where(definition, file))
             row += batch.num_rows
 
 
-def _columns(
+def columns_in(
     definition: SourceDefinition, options: TableOptions, file: Path
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the file's columns, by numbers (names may repeat), and those that are declared."""
@@ -63,9 +63,10 @@ def _columns(
     return names, tuple(range(count))
 
 
-def _text_batches(
+def text_batches(
     definition: SourceDefinition, options: TableOptions, file: Path, names: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file as texts: every column of it; None where a field is empty."""
     bad: list[pc.InvalidRow] = []
 
     def note(row: pc.InvalidRow) -> str:

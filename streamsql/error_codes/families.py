@@ -56,6 +56,21 @@ RUNNING = (
     _outside("spark_start", "Spark does not start", "Read its message; or use --no-spark."),
     _outside("table_error", "A table's file or database cannot be read", "Mend it."),
     _outside("table_missing", "A table's file is not there", "Put it back, or mend the path."),
+    _outside(
+        "duplicate_key",
+        "INSERT gives a stored table a primary key twice, or NULL in one",
+        "DELETE the row that has it first, or give the new one another key.",
+    ),
+    _outside(
+        "change_failed",
+        "INSERT or DELETE could not change the file of a stored table, which is as it was",
+        "Read the message: permissions, free space, or what the file cannot hold.",
+    ),
+    _outside(
+        "no_answer",
+        "The static engine has not said what came of an INSERT or DELETE",
+        "Look with a SELECT before you try again.",
+    ),
     _outside("table_changed", "A table's columns are not those declared", "Create it anew."),
     _outside("wire_error", "A message does not follow the wire format", "Update the sender."),
     _outside("messaging_error", "The broker", "Look whether it runs."),

@@ -168,7 +168,14 @@ REFUSALS = (
     ErrorCode(
         "local_only",
         "Only a local script can do this",
-        "In a federation rows come from gateways and files, and time from clocks.",
+        "In a federation readings come from gateways, and time from clocks.",
         "pando shell --local, or pando run FILE --local.",
+    ),
+    ErrorCode(
+        "not_writable",
+        "This table is not changed from here",
+        "In a federation INSERT and DELETE change tables in one plain CSV file; databases, "
+        "folders, Parquet and JSON files are only read.",
+        "Change it where it is kept: what has changed there is read again.",
     ),
 )

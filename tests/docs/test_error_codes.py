@@ -37,6 +37,7 @@ WITHOUT_EXAMPLE = {
     "not_computable": "no expression of constants fails today: NULL comes instead",
     "unsupported_query": "the parser takes queries only where the binder asks for one",
     "local_only": "a federation refuses it: tests/federated_optimizer/coordinator",
+    "not_writable": "a federation refuses it: tests/federated_optimizer/coordinator",
 }
 RAISING = {"BindingError", "QueryError", "QuerySyntaxError", "UnsupportedError", "DeploymentError"}
 HELPERS = {"error", "unsupported", "fail", "refuse"}

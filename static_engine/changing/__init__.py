@@ -1,0 +1,1 @@
+"""INSERT and DELETE on stored tables: their files, changed as a whole or not at all."""

@@ -1,0 +1,103 @@
+"""INSERT and DELETE as they come from the coordinator: each done once, and answered."""
+
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+
+from messaging import MessageClient, QueueFull
+from streamsql.errors import DeploymentError, FederationError, InternalError
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.table_changes import TableChange, TableChanged
+from streamsql.wire.topics import Topics, check_id
+
+log = logging.getLogger(__name__)
+
+MAX_WAITING = 100
+_MAX_ANSWERS = 1_000
+
+Change = Callable[[TableChange], int]
+InWorker = Callable[[Callable[[], None]], Awaitable[None]]
+
+
+class ChangeRequests:
+    """The changes that wait, and the answers to those that were done.
+
+    The broker may deliver a request twice; the second one gets the answer to the first.
+
+    Args:
+        client: Sends the answers.
+        topics: Of the federation.
+        site: Our id.
+        epoch: Of our life. Requests to a former one are left alone: it may have done them.
+    """
+
+    def __init__(self, client: MessageClient, topics: Topics, site: str, epoch: int) -> None:
+        self._client = client
+        self._topics = topics
+        self._site = site
+        self._epoch = epoch
+        self._waiting: deque[TableChange] = deque()
+        self._answers: OrderedDict[str, TableChanged] = OrderedDict()
+
+    def take(self, change: TableChange) -> None:
+        """Take in a request.
+
+        Raises:
+            WireError: Its id is none.
+        """
+        check_id(change.id)
+        if change.epoch != self._epoch:
+            log.warning("left alone a change of table %s: it is old", change.definition.name)
+        elif change.id in self._answers:
+            self._publish(self._answers[change.id])
+        elif len(self._waiting) >= MAX_WAITING:
+            busy = DeploymentError(
+                f"{MAX_WAITING} changes of tables wait already",
+                hint="try again a little later",
+                code="change_failed",
+            )
+            self._answer(_refusal(change, busy))
+        elif all(waiting.id != change.id for waiting in self._waiting):
+            self._waiting.append(change)
+
+    async def work(self, change: Change, in_worker: InWorker) -> list[str]:
+        """Do what waits, one after the other, and return the names of the tables that changed."""
+        changed = []
+        while self._waiting:
+            request = self._waiting[0]
+            answers: list[TableChanged] = []
+            await in_worker(lambda r=request, a=answers: a.append(_done(change, r)))  # type: ignore[misc]
+            self._waiting.popleft()
+            (answer,) = answers
+            if answer.rows:
+                changed.append(request.definition.name)
+            self._answer(answer)
+        return changed
+
+    def _answer(self, answer: TableChanged) -> None:
+        self._answers[answer.id] = answer
+        while len(self._answers) > _MAX_ANSWERS:
+            self._answers.popitem(last=False)
+        self._publish(answer)
+
+    def _publish(self, answer: TableChanged) -> None:
+        try:
+            self._client.publish(
+                self._topics.response(self._site, answer.id), encode_packed(answer)
+            )
+        except QueueFull:
+            log.warning("too many messages wait for the broker; an answer is not sent")
+
+
+def _done(change: Change, request: TableChange) -> TableChanged:
+    try:
+        return TableChanged(request.id, change(request))
+    except FederationError as error:
+        return _refusal(request, error)
+    except Exception as error:
+        log.exception("a defect met a change of table %s", request.definition.name)
+        return _refusal(request, InternalError(f"{type(error).__name__}: {error}"))
+
+
+def _refusal(request: TableChange, error: FederationError) -> TableChanged:
+    return TableChanged(request.id, 0, error.code, error.message, error.hint)

@@ -1,0 +1,51 @@
+"""INSERT and DELETE on a stored table: what the coordinator asks, and the static engine answers.
+
+Both are MessagePack: the request on the command topic `change`, the answer on the topic of
+responses.
+"""
+
+import msgspec
+
+from streamsql.algebra.expressions import Expression
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import Value
+
+CHANGE = "change"
+"""The verb of the command."""
+
+
+class TableChange(msgspec.Struct, frozen=True):
+    """Rows to add to a table, or to take from it.
+
+    Attributes:
+        id: Of the request; the same one that comes again is answered and not done again.
+        epoch: Of the static engine that is meant: a later one cannot know what came of it.
+        definition: The table, as the coordinator knows it.
+        rows: To add, in the order of the table's columns.
+        delete: Rows go instead.
+        predicate: Which ones go; None: all.
+    """
+
+    id: str
+    epoch: int
+    definition: SourceDefinition
+    rows: tuple[tuple[Value, ...], ...] = ()
+    delete: bool = False
+    predicate: Expression | None = None
+
+
+class TableChanged(msgspec.Struct, frozen=True):
+    """What came of it.
+
+    Attributes:
+        rows: How many rows have come or gone.
+        code: Of the error; empty: it is done. With one nothing has changed.
+        message: What is wrong, or empty.
+        hint: What to do about it, or empty.
+    """
+
+    id: str
+    rows: int = 0
+    code: str = ""
+    message: str = ""
+    hint: str = ""

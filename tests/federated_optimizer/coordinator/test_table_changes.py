@@ -1,0 +1,181 @@
+"""INSERT and DELETE on a stored table in a federation with a real static engine."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from federated_optimizer.coordinator import table_changes
+from static_engine.local_executor import LocalExecutor
+from static_engine.service import StaticEngine
+from static_engine.settings import StaticSettings
+from static_engine.sources.location import Locations
+from static_engine.tables import TableStore
+from streamsql.errors import BindingError, DeploymentError, FederationError, UnsupportedError
+from streamsql.wire.codec import decode_packed, encode_packed
+from streamsql.wire.table_changes import TableChange, TableChanged
+
+TABLE = """
+CREATE TABLE desks (desk TEXT PRIMARY KEY, room TEXT, n INTEGER)
+  WITH (source = 'csv', path = 'desks.csv')
+"""
+FILE = "desk,room,n\nd1,r1,1\nd2,r1,2\nd3,r2,\n"
+
+
+@contextlib.asynccontextmanager
+async def static_engine(federation: Any, epoch: int = 1) -> AsyncIterator[None]:
+    folder = federation.folder
+    (folder / "desks.csv").write_text(FILE)
+    # Files are looked at once an hour: what shows at once shows because of the change.
+    settings = StaticSettings(
+        broker="mqtt://unused", data_dir=str(folder / "static"), base_dir=str(folder),
+        poll_seconds=3600, use_spark=False,
+    )  # fmt: skip
+    store = TableStore(Locations(folder), folder / "snapshots", snapshots=False)
+    client = federation.broker.client("static")
+    engine = StaticEngine(settings, epoch, client, store, lambda found, _: LocalExecutor(found))
+    job = asyncio.create_task(engine.run())
+    try:
+        yield
+    finally:
+        job.cancel()
+        await asyncio.gather(job, return_exceptions=True)
+
+
+async def begin(federation: Any) -> Any:
+    await federation.site("base", "base")
+    await federation.site("gw-1")
+    coordinator = await federation.coordinator(define_schema=True)
+    await coordinator.execute(TABLE)
+    return coordinator
+
+
+async def is_there(harness: Any, coordinator: Any) -> None:
+    await harness.until(lambda: sum(site.online for site in coordinator.sites()) == 3)
+
+
+def test_running_queries_see_a_change_at_once(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        async with static_engine(federation):
+            await is_there(harness, coordinator)
+            federation.sites["gw-1"].put("roomsensor", ("r1", "open"), ("r2", "open"))
+            query = await harness.start_query(
+                coordinator,
+                "SELECT s.rid, d.desk FROM RoomSensor s JOIN desks d ON d.room = s.rid",
+            )
+            first = [("r1", "d1"), ("r1", "d2"), ("r2", "d3")]
+            await harness.until_rows(coordinator, query, first)
+            (done,) = await coordinator.execute(
+                "INSERT INTO desks (desk, room) VALUES ('d4', 'r2'), ('d5', 'r' || '2')"
+            )
+            assert done.message == "2 rows inserted into table desks"
+            await harness.until_rows(coordinator, query, [*first, ("r2", "d4"), ("r2", "d5")])
+            (done,) = await coordinator.execute("DELETE FROM desks WHERE n = 1")
+            assert done.message == "1 row deleted from table desks"
+            await harness.until_rows(coordinator, query, [*first[1:], ("r2", "d4"), ("r2", "d5")])
+            (done,) = await coordinator.execute("DELETE FROM desks WHERE n = 1")
+            assert done.message == "0 rows deleted from table desks"
+            assert (federation.folder / "desks.csv").read_text() == (
+                "desk,room,n\nd2,r1,2\nd3,r2,\nd4,r2,\nd5,r2,\n"
+            )
+
+    harness.run(scenario)
+
+
+def test_changes_that_come_together_are_all_done(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        async with static_engine(federation):
+            await is_there(harness, coordinator)
+            texts = [f"INSERT INTO desks VALUES ('e{n}', 'r1', {n})" for n in range(10)]
+            await asyncio.gather(*map(coordinator.execute, texts))
+        lines = (federation.folder / "desks.csv").read_text().splitlines()
+        assert sorted(lines[4:]) == [f"e{n},r1,{n}" for n in range(10)]
+
+    harness.run(scenario)
+
+
+def test_what_is_refused_leaves_the_file(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        with pytest.raises(DeploymentError, match="not online"):
+            await coordinator.execute("INSERT INTO desks VALUES ('d4', 'r1', 1)")
+        async with static_engine(federation):
+            await is_there(harness, coordinator)
+            await coordinator.execute(
+                "CREATE TABLE p (a TEXT) WITH (source = 'parquet', path = 'p.parquet');"
+                "CREATE TABLE s (a TEXT) WITH (source = 'sql', url = 'sqlite:///s.db', table='s');"
+                "CREATE TABLE f (a TEXT) WITH (source = 'csv', path = '.');"
+                "CREATE TABLE m (a TEXT) WITH (source = 'csv', path = 'missing.csv');"
+                "CREATE TABLE nowhere (a TEXT);"
+                "CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') AS SELECT desk FROM desks"
+            )
+            cases: tuple[tuple[str, type[FederationError], str], ...] = (
+                ("INSERT INTO RoomSensor VALUES ('r1', 'x')", UnsupportedError, "local_only"),
+                ("DELETE FROM RoomSensor", UnsupportedError, "local_only"),
+                ("INSERT INTO p VALUES ('a')", UnsupportedError, "not_writable"),
+                ("DELETE FROM s", UnsupportedError, "not_writable"),
+                ("INSERT INTO f VALUES ('a')", UnsupportedError, "not_writable"),
+                ("INSERT INTO nowhere VALUES ('a')", UnsupportedError, "not_writable"),
+                ("INSERT INTO m VALUES ('a')", DeploymentError, "table_missing"),
+                ("DELETE FROM v", BindingError, "not_a_source"),
+                ("DELETE FROM sys_queries", BindingError, "not_a_source"),
+                ("INSERT INTO desks VALUES ('d1', 'r1', 1)", BindingError, "duplicate_key"),
+                ("INSERT INTO desks VALUES ('d9', 'r1', 'x')", BindingError, "bad_literal"),
+            )
+            for text, kind, code in cases:
+                with pytest.raises(kind) as refusal:
+                    await coordinator.execute(text)
+                assert refusal.value.code == code, text
+                assert refusal.value.hint, text
+            assert (federation.folder / "desks.csv").read_text() == FILE
+
+    harness.run(scenario)
+
+
+def test_without_an_answer_it_says_that_nobody_knows(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_changes, "SECONDS", 0.1)
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        await federation.site("static", "static", sources=())  # reads no commands of that kind
+        await is_there(harness, coordinator)
+        with pytest.raises(DeploymentError, match="is not known") as refusal:
+            await coordinator.execute("DELETE FROM desks")
+        assert refusal.value.code == "no_answer"
+        assert len(coordinator.definitions()) > 0
+
+    harness.run(scenario)
+
+
+def test_a_request_that_comes_twice_is_done_once_and_an_old_one_not_at_all(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        topics = federation.topics
+        answers: list[TableChanged] = []
+        peer = federation.broker.client("peer")
+        peer.on_messages(
+            lambda burst: answers.extend(decode_packed(m.payload, TableChanged) for m in burst)
+        )
+        await peer.connect()
+        await peer.subscribe(topics.response("static"))
+        definition = next(d for d in coordinator.definitions() if d.name == "desks")
+        async with static_engine(federation, epoch=7):
+            await is_there(harness, coordinator)
+            rows = (("d4", "r1", 1),)
+            change = TableChange("one", 7, definition, rows)
+            for sent in (TableChange("old", 6, definition, rows), change, change):
+                peer.publish(topics.command("static", "change"), encode_packed(sent))
+            await harness.until(lambda: len(answers) >= 1)
+            peer.publish(topics.command("static", "change"), encode_packed(change))
+            await harness.until(lambda: len(answers) >= 2)
+        assert set(answers) == {TableChanged("one", 1)}
+        assert (federation.folder / "desks.csv").read_text() == FILE + "d4,r1,1\n"
+        await peer.close()
+
+    harness.run(scenario)
