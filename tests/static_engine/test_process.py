@@ -23,6 +23,7 @@ from streamsql.wire.channels import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, SiteState, TableSet
+from streamsql.wire.table_changes import CHANGE, TableChange, TableChanged
 from streamsql.wire.topics import Topics
 from tests.static_engine.children import lend_archive
 
@@ -156,6 +157,37 @@ def test_a_killed_one_is_announced_by_its_will_and_starts_a_new_epoch(
         asyncio.run(scenario())
     finally:
         process.end()
+
+
+def test_a_change_of_a_table_is_answered_and_shows_at_once(
+    tmp_path: Path, broker: BrokerProcess
+) -> None:
+    answers: list[TableChanged] = []
+
+    async def scenario() -> None:
+        client = await process.observer(broker)
+        asking = open_client(broker.url, "coordinator")
+        asking.on_messages(
+            lambda burst: answers.extend(decode_packed(m.payload, TableChanged) for m in burst)
+        )
+        await asking.connect()
+        await asking.subscribe(TOPICS.response("static"))
+        await process.until(lambda: process.rows == {("r1", 2): 1})
+        for number, row in (("c1", ("r2", 7)), ("c2", ("r3", None))):
+            change = TableChange(number, 1, ROOMS, (row,))
+            asking.publish(TOPICS.command("static", CHANGE), encode_packed(change))
+        await process.until(lambda: answers == [TableChanged("c1", 1), TableChanged("c2", 1)])
+        expected: Delta = {("r1", 2): 1, ("r2", 7): 1, ("r3", None): 1}
+        await process.until(lambda: process.rows == expected)
+        await asking.close()
+        await client.close()
+
+    process = Process(tmp_path, broker, poll_seconds=3600)
+    try:
+        asyncio.run(scenario())
+    finally:
+        process.end()
+    assert (tmp_path / "rooms.csv").read_text() == "room,seats\nr1,2\nr2,7\nr3,\n"
 
 
 @pytest.mark.spark
