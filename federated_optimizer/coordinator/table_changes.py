@@ -18,7 +18,8 @@ from streamsql.wire.table_changes import TableChange, TableChanged
 Changing = Insert | Delete
 
 MAX_WAITING = 50
-SECONDS = 30.0
+SECONDS = 20.0
+"""Less than a terminal waits for the console (`ui.cli.client`)."""
 
 
 class TableChanges:
