@@ -36,6 +36,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
+from streamsql.errors import InternalError
 
 COLUMNS = Schema.of(("id", DataType.INTEGER), ("k", DataType.INTEGER))
 SCAN = Scan("s", SourceKind.STREAM, COLUMNS, lateness=0)
@@ -69,7 +70,7 @@ def _row(number: int, rows: int) -> Row:
 
 
 def _alone(_node: Fixpoint) -> RecursiveOperator:
-    raise NotImplementedError("no recursion here")
+    raise InternalError("these queries have no recursion")
 
 
 class _Stream:
