@@ -21,6 +21,7 @@ from static_engine.evaluations import Evaluations
 from static_engine.executor import EngineLostError, StaticExecutor
 from static_engine.installed import RESULT, InstalledQuery, tables_of
 from static_engine.job_reports import JobReports
+from static_engine.refreshing.readiness import Readiness
 from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.reporting import Reporter
@@ -83,7 +84,7 @@ class StaticEngine:
         self._watch = TableWatch(store)
         self._views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
         self._changes = ChangeRequests(client, self.topics, self._me, epoch)
-        self._needed: frozenset[str] = frozenset()
+        self._readiness = Readiness(time.monotonic)
         self._evaluations = Evaluations(store)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
@@ -131,6 +132,8 @@ class StaticEngine:
         self._jobs.publish(self._queries.values(), self._evaluations)
 
     def _pause(self) -> float:
+        if self._readiness.due(self._views.due()):
+            return SHORTEST_PAUSE
         due = min(
             self._poll_at - time.monotonic(),
             self._reporter.seconds_to_next(),
@@ -142,38 +145,51 @@ class StaticEngine:
     async def _read_tables(self) -> None:
         if self._views.has_new:
             await self._in_worker(self._views.adopt)
-        self._ask_for_tables()
+        needed = self._tables_of_due_views()
         moment = time.monotonic()
         if moment < self._poll_at:
             return
         self._poll_at = moment + self.settings.poll_seconds
-        used = self._needed.union(*(query.tables for query in self._queries.values()))
+        self._readiness.reading()
+        used = needed.union(*(query.tables for query in self._queries.values()))
         await self._in_worker(lambda: self._watch.poll(used))
 
-    def _ask_for_tables(self) -> None:
-        """Have the tables read now that views are computed from now."""
-        needed = self._views.tables(self._views.due())
-        for name in needed - self._needed:
+    def _tables_of_due_views(self) -> frozenset[str]:
+        """Return what views are computed from now; it is read at once, unless it just was."""
+        due = self._views.due()
+        unread = self._readiness.due(due)
+        for name in self._views.tables(unread):
             table = self._store.find(name)
             if table is not None and table.fingerprint is None:  # a server does not tell changes
                 self._watch.read_again(name)
+        if unread:
             self._poll_at = 0.0
-        self._needed = needed
+        return self._views.tables(due)
 
     async def _refresh_views(self) -> None:
         """Compute the views that are due, as far as what they read and the engine are there."""
+        waiting: set[str] = set()
         for name in self._views.due():
             tables = self._views.tables((name,))
+            if any(self._watch.is_unsettled(table) for table in tables):
+                self._readiness.unsettled(name)
+            if not self._readiness.is_ready(name) or self._views.reads(name) & waiting:
+                waiting.add(name)
+                continue
             try:
                 plan = self._views.plan(name)
                 for problem in filter(None, map(self._watch.problem, sorted(tables))):
                     raise problem
             except FederationError as error:
+                self._readiness.done(name)
                 self._views.fail(name, error)
                 continue
             executor = self._executor_for(plan)
             if executor is None or any(self._store.find(table) is None for table in tables):
+                waiting.add(name)
                 continue
+            self._readiness.done(name)
+            self._views.begin(name)
             self._reporter.evaluating = True
             self._report()
             try:
@@ -356,6 +372,7 @@ class StaticEngine:
                 self._reporter.announce()
             case "refresh" if "view" in command.arguments:
                 view = str(command.arguments["view"])
+                self._readiness.asked(view)
                 if not self._views.ask(view):
                     log.warning("asked to refresh view %r, which does not exist", view)
             case "refresh":

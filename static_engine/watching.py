@@ -31,6 +31,7 @@ class _Watched:
         due: When to read it again even if nothing seems to have changed.
         in_use: Whether a query needs it.
         used: When a query last needed it.
+        unsettled: Whether its file was changing when it was last looked at.
     """
 
     definition: SourceDefinition
@@ -40,6 +41,7 @@ class _Watched:
     due: float = float("inf")
     in_use: bool = False
     used: float = float("-inf")
+    unsettled: bool = False
 
 
 class TableWatch:
@@ -89,6 +91,11 @@ class TableWatch:
         found = [(name, watched.problem) for name, watched in list(self._tables.items())]
         return {name: problem for name, problem in found if problem is not None}
 
+    def is_unsettled(self, name: str) -> bool:
+        """Return whether a table's file was changing when it was last looked at."""
+        watched = self._tables.get(name)
+        return watched is not None and watched.unsettled
+
     def read_again(self, name: str) -> bool:
         """Make a table due now; return whether it is defined. An empty name means all."""
         chosen = [w for n, w in list(self._tables.items()) if name in ("", n)]
@@ -114,6 +121,7 @@ class TableWatch:
         }
 
     def _look(self, watched: _Watched, *, used: bool) -> bool:
+        watched.unsettled = False
         try:
             options = table_options(watched.definition)
             seen = self._store.print_of(watched.definition)
@@ -149,16 +157,17 @@ class TableWatch:
             return False
         self._pause(_SETTLE_SECONDS)  # a file that still grows is looked at next time
         try:
-            return self._store.print_of(watched.definition) == seen
+            watched.unsettled = self._store.print_of(watched.definition) != seen
         except TableError:
-            return False
+            watched.unsettled = True
+        return not watched.unsettled
 
     def _read(self, watched: _Watched, options: TableOptions, seen: Fingerprint | None) -> bool:
         watched.attempted, watched.tried = True, seen
         try:
             changed = self._store.load(watched.definition)
         except TableChangedError:
-            watched.attempted = False
+            watched.attempted, watched.unsettled = False, True
             return False
         except Exception as error:  # noqa: BLE001 - one table must not stop the others
             unknown = f"table {watched.definition.name}: {type(error).__name__}: {error}"

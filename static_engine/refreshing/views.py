@@ -58,8 +58,8 @@ class _View:
 class RefreshedViews:
     """Keeps the rows of views in a `TableStore`.
 
-    `adopt`, `refresh` and `fail` belong to the one thread that reads tables; the rest to the event
-    loop, which waits for that thread.
+    `adopt` and `refresh` belong to the one thread that reads tables; the rest to the event loop.
+    Only `ask` may come while that thread works.
 
     Args:
         store: Where queries find the rows.
@@ -97,7 +97,7 @@ class RefreshedViews:
                 if known.order.zone != order.zone and known.last is not None:
                     known.due = self._next(order, known.last)
                 if known.order.problem and not order.problem:
-                    known.asked = known.failures > 0  # what was in the way is gone
+                    known.asked |= known.failures > 0  # what was in the way is gone
                 known.order = order
                 self._views[name] = known
                 continue
@@ -152,6 +152,10 @@ class RefreshedViews:
                 raise TableError(f"view {name} reads view {read}, which has no rows yet")
         return view.order.plan
 
+    def reads(self, name: str) -> frozenset[str]:
+        """Return the other views that a view reads."""
+        return self._views[name].tables & self.names
+
     def tables(self, names: Iterable[str]) -> frozenset[str]:
         """Return the stored tables that views read, without other views."""
         return frozenset().union(*(self._views[name].tables for name in names)) - self.names
@@ -160,6 +164,10 @@ class RefreshedViews:
         """Return why the last refresh of a view has failed, or None."""
         view = self._views.get(name)
         return view.problem if view is not None else None
+
+    def begin(self, name: str) -> None:
+        """Note that a view is computed now; whoever asks later wants it once more."""
+        self._views[name].asked = False
 
     def refresh(self, name: str, plan: Plan, executor: StaticExecutor) -> None:
         """Compute a view by its plan and put its rows into the place of the old ones.
@@ -184,7 +192,6 @@ class RefreshedViews:
             log.exception("refreshing view %s met a defect", name)
             self.fail(name, InternalError(f"refresh failed: {type(error).__name__}: {error}"))
         else:
-            view.asked = False
             view.problem, view.failed, view.failures = None, None, 0
 
     def fail(self, name: str, error: FederationError) -> None:

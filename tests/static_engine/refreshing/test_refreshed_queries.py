@@ -1,6 +1,7 @@
 """The service refreshes views: readers get one exact difference per refresh and nothing between."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +45,8 @@ class World:
         self.deltas: list[Delta] = []
         self.channel = ReceivingChannel(version=1)
         self.broker = InMemoryBroker()
+        self.on_look: list[Callable[[], None]] = []
+        self.on_evaluation: list[Callable[[], None]] = []
 
     async def __aenter__(self) -> "World":
         settings = StaticSettings(
@@ -52,10 +55,27 @@ class World:
         )  # fmt: skip
         self.channel = ReceivingChannel(version=1)
         client = self.broker.client("static")
+        store = store_of(settings)
+        look, local = store.print_of, LocalExecutor(store)
+        evaluate = local.evaluate
+
+        def looked(definition: SourceDefinition) -> object:
+            seen = look(definition)
+            for action in self._taken(self.on_look):
+                action()
+            return seen
+
+        def evaluated(plan: Plan) -> Delta:
+            rows = evaluate(plan)
+            for action in self._taken(self.on_evaluation):
+                action()
+            return rows
+
+        store.print_of = looked  # type: ignore[method-assign, assignment]
+        local.evaluate = evaluated  # type: ignore[method-assign]
         self.engine = StaticEngine(
-            settings, 7, client, store_of(settings), lambda store, _: LocalExecutor(store),
-            clock=lambda: self.now,
-        )  # fmt: skip
+            settings, 7, client, store, lambda *_: local, clock=lambda: self.now
+        )
         self.observer = self.broker.client("observer")
         self.observer.on_messages(self._hear)
         await self.observer.connect()
@@ -67,6 +87,13 @@ class World:
         self._job.cancel()
         await asyncio.gather(self._job, return_exceptions=True)
         await self.observer.close()
+
+    @staticmethod
+    def _taken(actions: list[Callable[[], None]]) -> list[Callable[[], None]]:
+        """Return the actions, once; they run on the thread that reads and evaluates."""
+        taken = actions[:]
+        actions.clear()
+        return taken
 
     def _hear(self, burst: list[Message]) -> None:
         for message in burst:
@@ -179,5 +206,66 @@ def test_a_view_that_is_gone_is_a_problem_of_its_readers(tmp_path: Path) -> None
             await w.until(lambda: w.rows == {("r1", 2): 1})
             w.define()
             await w.until(lambda: "no table busy" in w.problem())
+
+    asyncio.run(scenario())
+
+
+def test_a_time_that_comes_while_tables_are_looked_at_waits_for_the_next_look(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.write("r1,2\n")
+        async with world as w:
+            w.define((VIEW, ROOMS.scan()))
+            w.deploy()
+            await w.until(lambda: w.rows == {("r1", 2): 1})
+
+            def comes() -> None:
+                w.write("r2,2\n")
+                w.now = NOON + DAY // 12
+
+            w.on_look.append(comes)
+            await w.until(lambda: w.rows == {("r2", 2): 1})
+
+    asyncio.run(scenario())
+
+
+def test_who_asks_while_a_view_is_computed_gets_what_the_tables_hold_then(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.write("r1,2\n")
+        async with world as w:
+            loop = asyncio.get_running_loop()
+            w.define((VIEW, ROOMS.scan()))
+            w.deploy()
+            await w.until(lambda: w.rows == {("r1", 2): 1})
+
+            def asks() -> None:
+                w.write("r3,3\n")
+                loop.call_soon_threadsafe(w.refresh)
+                time.sleep(0.2)  # until the service has heard it
+
+            w.on_evaluation.append(asks)
+            w.write("r2,2\n")
+            w.refresh()
+            await w.until(lambda: w.rows == {("r3", 3): 1})
+
+    asyncio.run(scenario())
+
+
+def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.write("r1,2\n")
+        async with world as w:
+            w.define((VIEW, ROOMS.scan()))
+            w.deploy()
+            await w.until(lambda: w.rows == {("r1", 2): 1})
+            w.write("r2,2\n")
+            w.on_look.append(lambda: w.write("r2,2\nr3,3\n"))
+            w.refresh()
+            await w.until(lambda: w.rows != {("r1", 2): 1})
+            assert w.rows == {("r2", 2): 1, ("r3", 3): 1}
 
     asyncio.run(scenario())

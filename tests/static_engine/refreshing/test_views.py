@@ -75,6 +75,7 @@ class World:
     def work(self) -> tuple[str, ...]:
         due = self.views.due()
         for name in due:
+            self.views.begin(name)
             self.views.refresh(name, self.views.plan(name), self.engine)
         return due
 
