@@ -1,6 +1,7 @@
 """Chain: greedy on chains of operators instead of on single ones."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from stream_engine.scheduling.chains import rates_of
 from stream_engine.scheduling.scheduler import Priority
@@ -17,6 +18,8 @@ class ChainScheduler:
     Its queues are close to the shortest that any scheduler could have, one that knew the future
     included, for the chains it knows; an operator that has never run does so at once.
     """
+
+    may_starve: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._rates: dict[int, float] = {}

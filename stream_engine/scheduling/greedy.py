@@ -1,6 +1,7 @@
 """Greedy: the operator that shortens the queues fastest runs first."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from stream_engine.scheduling.scheduler import Priority
 from stream_engine.scheduling.tasks import Task
@@ -11,8 +12,10 @@ class GreedyScheduler:
 
     Of two alike the older batch comes first. An operator that has never run does so at once, or
     nothing would be known of it. It looks at one operator at a time, so one that takes much away
-    starves behind one that takes nothing; `chain.py` sees both.
+    waits behind one that takes nothing; `chain.py` sees both.
     """
+
+    may_starve: ClassVar[bool] = True
 
     def begin(self, _tasks: Sequence[Task]) -> bool:
         """Return False: a measured rate changes by the operator's own runs only."""

@@ -1,6 +1,7 @@
 """Round-robin: one run for each operator that has something to do, in turn."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from stream_engine.scheduling.scheduler import Priority
 from stream_engine.scheduling.tasks import Task
@@ -11,6 +12,8 @@ class RoundRobinScheduler:
 
     No operator starves, and no query can hold up another one by more than one run per operator.
     """
+
+    may_starve: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._turn = 0

@@ -1,7 +1,7 @@
 """What a scheduling policy is to its site."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from stream_engine.scheduling.tasks import Task
 
@@ -13,7 +13,13 @@ class Scheduler(Protocol):
     """Says which of the waiting operators of a site runs next.
 
     It changes when an answer comes and how much waits meanwhile, never the answer.
+
+    Attributes:
+        may_starve: Whether an operator could wait for ever while more and more comes in; then the
+            site lets it run from time to time (`Patience`).
     """
+
+    may_starve: ClassVar[bool]
 
     def begin(self, tasks: Sequence[Task]) -> bool:
         """Look at all operators of the site, before a step.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from itertools import count
 
+from stream_engine.scheduling.patience import Patience
 from stream_engine.scheduling.policies import scheduler_of
 from stream_engine.scheduling.query_work import OperatorTask, QueryWork
 from stream_engine.scheduling.queue_meter import QueueMeter
@@ -16,6 +17,12 @@ Stopwatch = Callable[[], int]
 
 UNIT = 1_000_000
 """Nanoseconds that every run of an operator counts where no stopwatch is handed in."""
+
+MOST_STALE = 32
+"""Entries of operators that have run since, more than wait, before they are taken out."""
+
+_Entry = tuple[Priority, int, int, OperatorTask]
+"""An operator that waits: its priority, its order, its turn when it was asked, and itself."""
 
 
 class SiteWork:
@@ -45,9 +52,11 @@ class SiteWork:
         self._scheduler: Scheduler = scheduler_of(self.settings.scheduler)
         self._queries: dict[str, QueryWork] = {}
         self._tasks: list[OperatorTask] = []
-        self._ready: list[tuple[Priority, int, OperatorTask]] = []
+        self._patience = Patience()
+        self._ready: list[_Entry] = []
         self._began = 0
         self._counted = 0
+        self._runs = 0
 
     # --- settings and queries -------------------------------------------------------------------
 
@@ -56,7 +65,7 @@ class SiteWork:
         if settings.scheduler != self.settings.scheduler:
             self._scheduler = scheduler_of(settings.scheduler)
             self._scheduler.begin(self._tasks)
-            self._order(task for _priority, _order, task in sorted(self._ready, key=_by_order))
+            self._order(sorted(self._waiting(), key=_by_order))
         self.settings = settings
         self._note_order()
 
@@ -91,9 +100,10 @@ class SiteWork:
         if query is None:
             return
         self._tasks = [task for task in self._tasks if task.work is not query]
-        self._ready = [entry for entry in self._ready if entry[2].work is not query]
+        self._ready = [entry for entry in self._ready if entry[3].work is not query]
         heapify(self._ready)
         for task in query.tasks:
+            self._patience.drop(task)
             self.meter.took(sum(port.rows for port in task.ports), len(task.elements))
             task.elements.clear()
 
@@ -104,9 +114,10 @@ class SiteWork:
         self.batch += 1
         self.meter.begin(now)
         if self._scheduler.begin(self._tasks):
-            self._order([entry[2] for entry in self._ready])
+            self._order(self._waiting())
         self._began = 0 if self.stopwatch is None else self.stopwatch()
         self._counted = 0
+        self._runs = 0
 
     def ran_through(self) -> None:
         """Count the time of the queries whose operators do not run one by one."""
@@ -124,20 +135,30 @@ class SiteWork:
         if not task.waits:
             task.waits = True
             assert isinstance(task, OperatorTask)  # noqa: S101  (all tasks of queries are)
-            heappush(self._ready, (self._scheduler.priority(task), task.order, task))
+            self._patience.begins(task, self.batch)
+            heappush(self._ready, self._entry(task))
 
     def next(self) -> OperatorTask | None:
         """Return the operator to run now; None if nothing waits or the slice is used up.
 
-        More rows than the settings allow to wait are worked on beyond the slice.
+        More rows than the settings allow to wait are worked on beyond the slice, and one operator
+        runs in every slice, even if what runs through has used it up.
         """
-        if not self._ready:
+        ready = self._ready
+        while ready and ready[0][2] != ready[0][3].turn:
+            heappop(ready)  # it has run out of its turn
+        if not ready:
             return None
         settings = self.settings
-        is_over = settings.slice_ms is not None and self.used >= settings.slice_ms * 1e6
-        if is_over and self.meter.rows <= settings.queue_rows:
-            return None
-        return self._ready[0][2]
+        if self._runs and settings.slice_ms is not None:
+            is_over = self.used >= settings.slice_ms * 1e6
+            if is_over and self.meter.rows <= settings.queue_rows:
+                return None
+        if self._scheduler.may_starve:
+            overdue = self._patience.overdue(self.batch)
+            if isinstance(overdue, OperatorTask):
+                return overdue
+        return ready[0][3]
 
     @property
     def used(self) -> int:
@@ -151,7 +172,9 @@ class SiteWork:
             FederationError: It failed, as do other errors of its expressions; its query is of no
                 more use and has to be dropped.
         """
-        heappop(self._ready)
+        self._runs += 1
+        if task is self._ready[0][3]:
+            heappop(self._ready)
         meter, stopwatch = self.meter, self.stopwatch
         before = meter.rows
         rows = len(task.elements[0].delta)
@@ -168,15 +191,25 @@ class SiteWork:
         else:
             wiring.runs += 1
             wiring.busy_ns += time
+        self._patience.ran(task, self.batch)
         if task.elements:
-            heappush(self._ready, (self._scheduler.priority(task), task.order, task))
+            heappush(self._ready, self._entry(task))
         else:
             task.waits = False
+        if len(self._ready) > 2 * len(self._patience) + MOST_STALE:
+            self._ready = [entry for entry in self._ready if entry[2] == entry[3].turn]
+            heapify(self._ready)
+
+    def _entry(self, task: OperatorTask) -> _Entry:
+        return (self._scheduler.priority(task), task.order, task.turn, task)
+
+    def _waiting(self) -> list[OperatorTask]:
+        return [task for _priority, _order, turn, task in self._ready if turn == task.turn]
 
     def _order(self, tasks: Iterable[OperatorTask]) -> None:
-        self._ready = [(self._scheduler.priority(task), task.order, task) for task in tasks]
+        self._ready = [self._entry(task) for task in tasks]
         heapify(self._ready)
 
 
-def _by_order(entry: tuple[Priority, int, OperatorTask]) -> int:
-    return entry[1]
+def _by_order(task: OperatorTask) -> int:
+    return task.order

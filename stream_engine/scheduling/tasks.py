@@ -53,6 +53,8 @@ class Task:
         ports: By port.
         profile: Measured time and selectivity.
         waits: Whether it is among those that can run.
+        since: Number of the slice in which it began to wait or has last run.
+        turn: Grows with every run, so that what was said of it before is known to be old.
     """
 
     order: int
@@ -61,6 +63,8 @@ class Task:
     ports: list[PortMeasures] = field(default_factory=list)
     profile: Profile = field(default_factory=Profile)
     waits: bool = False
+    since: int = 0
+    turn: int = 0
 
     @property
     def batch(self) -> int:
