@@ -7,6 +7,7 @@ not finite or does not fit: `total` makes that one rule out of Python's several 
 import math
 from collections.abc import Callable
 from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 _PLACES = 400  # beyond the digits of every double
@@ -42,7 +43,35 @@ def _logarithm(first: float, second: float | None = None) -> float:
         return math.log2(second)
     if first == 10:
         return math.log10(second)
-    return math.log(second) / math.log(first)
+    quotient = math.log(second) / math.log(first)
+    return _whole_power(first, second, quotient)
+
+
+def _whole_power(base: float, power: float, exponent: float) -> float:
+    """Return the whole number beside an exponent if the base to it is the power exactly.
+
+    A quotient of two rounded logarithms has the last digit wrong: 3.0000000000000004 for 5 and 125.
+    """
+    whole = round(exponent)
+    if not math.isclose(exponent, whole, rel_tol=1e-12):
+        return exponent
+    try:
+        return float(whole) if float(base) ** whole == power else exponent
+    except OverflowError:  # the base to it is no double, so it is not the power
+        return exponent
+
+
+def _cube_root(value: float) -> float:
+    """Return the double nearest to the cube root.
+
+    What the C library gives may be one beside it (3.0000000000000004 for 27), and another one on
+    another machine: one step of Newton's method with the exact error ends at the same everywhere.
+    """
+    root = math.cbrt(value)
+    if not root:
+        return root
+    error = Fraction(value) - Fraction(root) ** 3
+    return root + float(error) / (3.0 * root * root)
 
 
 def _truncated(value: float, digits: int = 0) -> float:
@@ -66,7 +95,7 @@ NUMERIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "LN": total(math.log),
     "LOG": total(_logarithm),
     "EXP": total(math.exp),
-    "CBRT": total(math.cbrt),
+    "CBRT": total(_cube_root),
     "SIN": total(math.sin),
     "COS": total(math.cos),
     "TAN": total(math.tan),

@@ -1,0 +1,92 @@
+"""Relational operators: plans that cannot be built ill-formed.
+
+Every node is frozen, compares by structure, knows its schema, and travels between services as it is
+(the codec is msgspec's). Leaves are in `streamsql.algebra.leaves`; what an engine has to know to
+run a node stands in its docstring, and `streamsql.reference` computes it in the plainest way.
+"""
+
+from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
+from streamsql.algebra.choices import AggregateSelection, Best, RecursionChoice
+from streamsql.algebra.leaves import (
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    ScanPart,
+    SourceKind,
+    Values,
+    Window,
+    WindowKind,
+)
+from streamsql.algebra.operators import plan  # before the operators, which need it
+from streamsql.algebra.operators.fixpoint import Fixpoint
+from streamsql.algebra.operators.groups import Aggregate, OnClose
+from streamsql.algebra.operators.joins import AsOfJoin, Join, JoinKind
+from streamsql.algebra.operators.orders import OverWindow, SortKey, TopN
+from streamsql.algebra.operators.rows import Filter, Project, identity_columns
+from streamsql.algebra.operators.sets import Distinct, SetKind, SetOperation, UnionAll
+from streamsql.algebra.operators.streams import StreamKind, ToStream
+from streamsql.algebra.operators.traversal import (
+    is_open,
+    refers_to,
+    transform_up,
+    walk_plan,
+    walk_relation,
+    with_inputs,
+)
+from streamsql.algebra.operators.windows import (
+    WINDOW_COLUMNS,
+    HopWindow,
+    SessionWindow,
+    StreamWindow,
+)
+from streamsql.algebra.over_windows import Frame, WindowCall, WindowFunction
+
+__all__ = [
+    "WINDOW_COLUMNS",
+    "Aggregate",
+    "AggregateCall",
+    "AggregateFunction",
+    "AggregateSelection",
+    "AsOfJoin",
+    "Best",
+    "Distinct",
+    "Filter",
+    "Fixpoint",
+    "Frame",
+    "HopWindow",
+    "Join",
+    "JoinKind",
+    "OnClose",
+    "OverWindow",
+    "Plan",
+    "Project",
+    "RecursionChoice",
+    "RecursiveReference",
+    "RemoteSource",
+    "Scan",
+    "ScanPart",
+    "SessionWindow",
+    "SetKind",
+    "SetOperation",
+    "SortKey",
+    "SourceKind",
+    "StreamKind",
+    "StreamWindow",
+    "ToStream",
+    "TopN",
+    "UnionAll",
+    "Values",
+    "Window",
+    "WindowCall",
+    "WindowFunction",
+    "WindowKind",
+    "identity_columns",
+    "is_open",
+    "refers_to",
+    "transform_up",
+    "walk_plan",
+    "walk_relation",
+    "with_inputs",
+]
+
+Plan = plan.Plan

@@ -1,0 +1,42 @@
+"""A plan: any of the operators.
+
+Operators are made of plans and a plan is any operator, so the modules of the operators import this
+one back, as a module: `plan.Plan` is looked up only when msgspec first resolves their annotations.
+The package imports this module before any of them.
+"""
+
+from typing import Union
+
+from streamsql.algebra.leaves import RecursiveReference, RemoteSource, Scan, Values, Window
+from streamsql.algebra.operators.fixpoint import Fixpoint
+from streamsql.algebra.operators.groups import Aggregate, OnClose
+from streamsql.algebra.operators.joins import AsOfJoin, Join
+from streamsql.algebra.operators.orders import OverWindow, TopN
+from streamsql.algebra.operators.rows import Filter, Project
+from streamsql.algebra.operators.sets import Distinct, SetOperation, UnionAll
+from streamsql.algebra.operators.streams import ToStream
+from streamsql.algebra.operators.windows import HopWindow, SessionWindow, StreamWindow
+
+Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)
+    Scan,
+    RemoteSource,
+    RecursiveReference,
+    Values,
+    Window,
+    Filter,
+    Project,
+    Join,
+    AsOfJoin,
+    Aggregate,
+    Distinct,
+    TopN,
+    OverWindow,
+    HopWindow,
+    SessionWindow,
+    OnClose,
+    ToStream,
+    StreamWindow,
+    SetOperation,
+    UnionAll,
+    Fixpoint,
+]

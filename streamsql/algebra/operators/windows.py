@@ -1,0 +1,93 @@
+"""Windows over a column with the time, and windows over a stream that a query gives."""
+
+from streamsql.algebra.leaves import WindowKind, require
+from streamsql.algebra.operators.nodes import Unary
+from streamsql.data.schema import Field, Schema
+from streamsql.data.types import DataType
+
+WINDOW_COLUMNS = ("window_start", "window_end")
+_WINDOW_BOUNDS = Schema(tuple(Field(name, DataType.TIMESTAMP) for name in WINDOW_COLUMNS))
+
+
+class HopWindow(Unary, frozen=True, tag="hop_window"):
+    """Each row once per window that holds its time, with the window's bounds as two more columns.
+
+    Windows are [start, start + size), where start is a multiple of `hop` since 1970 plus `offset`.
+    TUMBLE has hop = size. A row whose time is NULL is in no window.
+
+    Attributes:
+        time: Position of a TIMESTAMP column.
+        size: Of a window in microseconds.
+        hop: From one window to the next, in microseconds.
+        offset: Of the first window, in microseconds.
+    """
+
+    time: int
+    size: int
+    hop: int
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that make no sense."""
+        require(0 <= self.time < len(self.input.schema), "window time out of range")
+        require(self.size > 0 and self.hop > 0, "window size")
+
+    @property
+    def schema(self) -> Schema:
+        """The input's columns, then `window_start` and `window_end`."""
+        return self.input.schema + _WINDOW_BOUNDS
+
+
+class SessionWindow(Unary, frozen=True, tag="session_window"):
+    """Each row with the bounds of its session as two more columns.
+
+    A session of a partition is a longest sequence of rows whose neighbours in time are less than
+    `gap` apart; it lasts from its first time to its last plus the gap. Rows that arrive, leave or
+    expire merge and split sessions. A row whose time is NULL is in no session.
+
+    Attributes:
+        time: Position of a TIMESTAMP column.
+        gap: In microseconds.
+        partition: Positions of the columns that tell the partitions apart; NULLs are equal.
+    """
+
+    time: int
+    gap: int
+    partition: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that make no sense."""
+        width = len(self.input.schema)
+        require(all(0 <= p < width for p in (self.time, *self.partition)), "session columns")
+        require(self.gap > 0, "session gap")
+
+    @property
+    def schema(self) -> Schema:
+        """The input's columns, then `window_start` and `window_end`."""
+        return self.input.schema + _WINDOW_BOUNDS
+
+
+class StreamWindow(Unary, frozen=True, tag="stream_window"):
+    """A CQL window over a stream that a query gives; means what `Window` means over a scan.
+
+    Attributes:
+        input: A stream: rows are only added to it.
+        time: Position of the event time.
+        kind: RANGE, ROWS or NOW.
+    """
+
+    time: int
+    kind: WindowKind
+    size: int | None = None
+    slide: int | None = None
+    partition: tuple[int, ...] = ()
+    range: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that make no sense."""
+        width = len(self.input.schema)
+        require(all(0 <= p < width for p in (self.time, *self.partition)), "window columns")
+        require(self.range is None or (self.range > 0 and self.kind == WindowKind.ROWS), "range")
+        sized = self.kind in (WindowKind.RANGE, WindowKind.ROWS)
+        require(sized == (self.size is not None and self.size > 0), "window size")
+        require(self.slide is None or self.slide > 0, "window slide")
