@@ -147,8 +147,15 @@ async def alter_site(
         ResultKind.ROWS,
         f"site {site.text} altered",
         columns=("setting", "value"),
-        rows=tuple((name, None if v is None else str(v)) for name, v in shown.items()),
+        rows=tuple((name, _words(value)) for name, value in shown.items()),
     )
+
+
+def _words(value: object) -> str:
+    """Return a setting's value as ALTER SITE and `pando site settings` take it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None else str(value)
 
 
 def _value(option: Option) -> Value:

@@ -12,7 +12,7 @@ import msgspec
 from federated_optimizer.placement.fragment import Colocation, GatewayPiece
 from federated_optimizer.placement.topology import Topology
 from federated_optimizer.placement.words import join_words
-from streamsql.algebra.explain import describe
+from streamsql.algebra.explain import describe, window_text
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,
@@ -63,7 +63,7 @@ def window_piece(window: Window, topology: Topology) -> GatewayPiece | str:
     if _covered(below, window.partition):
         return piece
     return (
-        f"[ROWS {window.size}] of {window.input.source} because: it counts rows of "
+        f"[{window_text(window)}] of {window.input.source} because: it counts rows of "
         f"{len(below.sites)} gateways together, and their order is known only where all arrive"
     )
 

@@ -45,7 +45,7 @@ from federated_optimizer.placement.words import (
     names_text,
     network_reason,
 )
-from streamsql.algebra.explain import describe
+from streamsql.algebra.explain import describe, window_text
 from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import (
     Aggregate,
@@ -146,8 +146,9 @@ class Cutter:
         placed = window_piece(plan, self.topology)
         if isinstance(placed, str) and is_site_source(plan.input.source):
             raise UnsupportedError(
-                f"{placed}; rows of {plan.input.source} stay at the site they tell of",
-                hint="write [PARTITION BY site ROWS …] or [RANGE …]",
+                f"{plan.input.source} [{window_text(plan)}] counts rows of several sites together, "
+                f"but rows of {plan.input.source} stay at the site they tell of",
+                hint="write [PARTITION BY site ROWS n] for the last of each site, or [RANGE …]",
                 code="unsupported_query",
             )
         return BasePiece(plan, SINGLE, (placed,)) if isinstance(placed, str) else placed

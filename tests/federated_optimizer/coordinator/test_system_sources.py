@@ -243,7 +243,8 @@ def test_a_statement_changes_a_site(harness: Any) -> None:
         engine = federation.sites["gw-1"].engine
         chain = SiteSettings(scheduler=SchedulerKind.CHAIN, slice_ms=2.5, sharing=False)
         await harness.until(lambda: engine.settings == chain, "the site is told")
-        await coordinator.execute("ALTER SITE \"gw-1\" SET (slice_ms = 'none')")
+        (result,) = await coordinator.execute("ALTER SITE \"gw-1\" SET (slice_ms = 'none')")
+        assert {("sharing", "off"), ("slice_ms", "none")} < set(result.rows)
         assert coordinator.site_settings("gw-1").slice_ms is None
         for wrong, words in (
             ("ALTER SITE gw-9 SET (slice_ms = 1)", "no gateway or base site 'gw-9'"),

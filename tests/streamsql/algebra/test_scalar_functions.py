@@ -1,6 +1,8 @@
 """Scalar functions at the corners: outside their domain, too large, negative, empty."""
 
+import math
 from datetime import UTC, datetime
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -33,7 +35,14 @@ def at(*parts: int) -> int:
         ("LOG", (1, 5.0), None),
         ("LOG", (2, 8), 3.0),
         ("LOG", (1000,), 3.0),
+        ("LOG", (5, 125), 3.0),
+        ("LOG", (3, 1 / 9), -2.0),
+        ("LOG", (3, 1.7e308), 646.0212071300035),
         ("EXP", (1000.0,), None),
+        ("CBRT", (27,), 3.0),
+        ("CBRT", (-0.125,), -0.5),
+        ("CBRT", (0,), 0.0),
+        ("CBRT", (1.7976931348623157e308,), 5.643803094122362e102),
         ("ASIN", (1.5,), None),
         ("ACOSH", (0.0,), None),
         ("ATANH", (1.0,), None),
@@ -126,6 +135,24 @@ _TWO = ["LOG", "ATAN2", "POWER", "/", "%", "*", "+", "-"]
 def test_no_number_makes_a_function_fail(name: str, a: float) -> None:
     found = call(name, a)
     assert conforms(found, DataType.DOUBLE) or conforms(found, DataType.INTEGER)
+
+
+@given(st.integers(-(2**17), 2**17))
+def test_the_root_of_a_cube_is_whole(root: int) -> None:
+    assert call("CBRT", root**3) == root
+
+
+@given(st.floats(1e-290, 1e290))
+def test_no_double_is_nearer_to_a_cube_root(value: float) -> None:
+    root = call("CBRT", value)
+    assert isinstance(root, float)
+    beside = (math.nextafter(root, 0.0), root, math.nextafter(root, math.inf))
+    assert min(beside, key=lambda r: abs(Fraction(r) ** 3 - Fraction(value))) == root
+
+
+@given(st.integers(2, 100), st.integers(-7, 7))
+def test_the_logarithm_of_a_power_is_whole(base: int, exponent: int) -> None:
+    assert call("LOG", base, float(base) ** exponent) == exponent
 
 
 @given(name=st.sampled_from(_TWO), a=_NUMBERS, b=_NUMBERS)
