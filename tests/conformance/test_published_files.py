@@ -16,6 +16,7 @@ import pytest
 from deploy.session import LocalSession
 from tests.conformance.logic_tests import Report, run
 from tests.conformance.published_files import FOLDER, NotReachedError, fetched, unpacked
+from tests.static_engine.children import ends
 
 QUERIES = int(os.environ.get("PANDO_SQLLOGICTEST_QUERIES", "20"))
 EVERY = 5
@@ -97,3 +98,17 @@ def test_a_registry_that_does_not_answer_is_said(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(NotReachedError, match="exit 1"):
         fetched(tmp_path)
+
+
+def test_a_registry_that_never_ends_is_given_up_with_all_its_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    npm = tmp_path / "bin" / "npm"
+    # It has begun to write the package, and its child outlives it unless it is ended, too.
+    npm.write_text("#!/bin/sh\necho half > a.tgz\nsleep 600 &\necho $! > child\nwait\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    with pytest.raises(NotReachedError, match="in 3 s"):
+        fetched(tmp_path, seconds=3.0)
+    assert ends(int((tmp_path / "child").read_text()))

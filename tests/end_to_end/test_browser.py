@@ -46,6 +46,7 @@ def page() -> Iterator[Page]:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         opened = browser.new_page(viewport={"width": 1280, "height": 800})
         opened.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
         yield opened
         browser.close()
 
@@ -59,7 +60,7 @@ def test_the_route_is_drawn_and_moves_when_somebody_sits_down(up: Federation, pa
     page.select_option("#route-software", "LaTeX")
     page.select_option("#route-from", room)
     answer = page.locator("#route-answer")
-    expect(answer).to_contain_text(re.compile(r"\d+ m to \w"), timeout=PATIENCE_MS)
+    expect(answer).to_contain_text(re.compile(r"\d+ m to \w"))
     expect(page.locator("path.route").first).to_be_visible()
     target = answer.locator(".found .link-button")
 
@@ -72,7 +73,7 @@ def test_the_route_is_drawn_and_moves_when_somebody_sits_down(up: Federation, pa
     assert sat.returncode == 0, sat.stderr
     up.until(lambda: shown() not in (None, first))
     assert up.pando("simulate", "leave", first).returncode == 0
-    expect(target).to_have_text(first, timeout=PATIENCE_MS)
+    expect(target).to_have_text(first)
     up.until(lambda: shown() == first)
     free.close()
 
@@ -84,11 +85,11 @@ def test_a_query_is_typed_run_and_its_rows_are_live(up: Federation, page: Page) 
     page.keyboard.type("SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0")
     page.click("#run")
     rows = page.locator("#rows tbody tr")
-    expect(rows.first).to_be_visible(timeout=PATIENCE_MS)
+    expect(rows.first).to_be_visible()
     mid = rows.first.locator("td").first.inner_text()
     assert up.pando("simulate", "leave", mid).returncode == 0
     gone = page.locator("#rows tbody td", has_text=re.compile(f"^{mid}$"))
-    expect(gone).to_have_count(0, timeout=PATIENCE_MS)
+    expect(gone).to_have_count(0)
 
 
 def test_a_wrong_query_shows_place_and_hint(up: Federation, page: Page) -> None:

@@ -1,10 +1,11 @@
 """The MQTT client against a real broker process (outages: tests/gateway/broker/test_outages)."""
 
 import asyncio
+import contextlib
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -134,24 +135,30 @@ def test_connecting_in_the_background(tmp_path: Path) -> None:
     _run(scenario)
 
 
+@contextlib.asynccontextmanager
+async def _embedded(port: int, *options: str) -> AsyncIterator[None]:
+    """Run an embedded broker with these options; it ends however the test ends."""
+    command = [sys.executable, "-m", "gateway.broker.embedded", "--port", str(port), *options]
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    try:
+        assert process.stderr is not None
+        assert b"listening" in await process.stderr.readline()
+        yield
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
 def test_a_refused_password_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "passwords").write_text("someone:$7$101$AAAA$AAAA\n")
 
     async def scenario() -> None:
         port = free_port()
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway.broker.embedded", "--port", str(port)),
-            *("--passwords", str(tmp_path / "passwords")),
-            stderr=asyncio.subprocess.PIPE,
-        )
-        assert process.stderr is not None
-        assert b"listening" in await process.stderr.readline()
-        client = open_client(f"mqtt://gw:wrong@127.0.0.1:{port}", "gw")
-        with pytest.raises(ConnectFailed, match="refused") as caught:
-            await client.connect(timeout=PATIENCE)
-        assert "wrong" not in str(caught.value)
-        process.terminate()
-        await process.communicate()
+        async with _embedded(port, "--passwords", str(tmp_path / "passwords")):
+            client = open_client(f"mqtt://gw:wrong@127.0.0.1:{port}", "gw")
+            with pytest.raises(ConnectFailed, match="refused") as caught:
+                await client.connect(timeout=PATIENCE)
+            assert "wrong" not in str(caught.value)
 
     _run(scenario)
 
@@ -161,24 +168,16 @@ def test_a_refused_filter(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         port = free_port()
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway.broker.embedded", "--port", str(port)),
-            *("--acl", str(tmp_path / "acl")),
-            stderr=asyncio.subprocess.PIPE,
-        )
-        assert process.stderr is not None
-        assert b"listening" in await process.stderr.readline()
-        client = open_client(f"mqtt://127.0.0.1:{port}", "gw")
-        got: list[Message] = []
-        client.on_messages(got.extend)
-        await client.connect()
-        with pytest.raises(SubscribeRefused, match="forbidden"):
-            await client.subscribe("allowed/a", "forbidden/b")
-        await client.publish("allowed/a", b"x").wait(PATIENCE)
-        await _until(lambda: len(got) == 1)
-        await client.close()
-        process.terminate()
-        await process.communicate()
+        async with _embedded(port, "--acl", str(tmp_path / "acl")):
+            client = open_client(f"mqtt://127.0.0.1:{port}", "gw")
+            got: list[Message] = []
+            client.on_messages(got.extend)
+            await client.connect()
+            with pytest.raises(SubscribeRefused, match="forbidden"):
+                await client.subscribe("allowed/a", "forbidden/b")
+            await client.publish("allowed/a", b"x").wait(PATIENCE)
+            await _until(lambda: len(got) == 1)
+            await client.close()
 
     _run(scenario)
 
