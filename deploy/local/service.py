@@ -54,7 +54,7 @@ class Service:
 
     async def start(self) -> None:
         """Start the process; it gets SIGTERM when this one dies, whatever kills it."""
-        spec = self.spec
+        spec, parent = self.spec, os.getpid()
         process = await asyncio.create_subprocess_exec(
             *spec.command,
             stdin=subprocess.DEVNULL,
@@ -62,7 +62,7 @@ class Service:
             stderr=subprocess.STDOUT,
             env=environment(),
             start_new_session=True,
-            preexec_fn=lambda: _die_with_parent(spec.nice),
+            preexec_fn=lambda: _die_with_parent(parent, spec.nice),
         )
         # Only now: who waits for the process before sees that it was stopped on purpose.
         self.process = process
@@ -179,9 +179,14 @@ def exit_text(status: int) -> str:
     return f"ended with status {status}"
 
 
-def _die_with_parent(nice: int) -> None:
-    """Ask the kernel for SIGTERM when the parent dies (Linux); lower the priority if asked."""
+def _die_with_parent(parent: int, nice: int) -> None:
+    """Ask the kernel for SIGTERM when the parent dies (Linux); lower the priority if asked.
+
+    A parent that has died before we asked is noticed by whose child this is by now.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
     if nice:
         os.nice(nice)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from deploy.local.service import (
     LogLines,
     Service,
     ServiceSpec,
+    _die_with_parent,
     environment,
     exit_text,
 )
@@ -63,6 +65,19 @@ def test_lines_are_labelled_bounded_and_the_last_ones_kept() -> None:
     assert texts[:-1] == ["\ufffd", "one", "two", "no end"]
     assert texts[-1] == "x" * MAX_LOG_LINE + " …"
     assert set(service.last_lines) == set(texts)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of a death")
+@pytest.mark.parametrize(("alive", "status"), [(True, 0), (False, -signal.SIGTERM)])
+def test_a_process_whose_parent_died_while_it_was_started_does_not_begin(
+    *, alive: bool, status: int
+) -> None:
+    parent = os.getpid() if alive else os.getppid()
+    begun = subprocess.Popen(
+        [sys.executable, "-c", "pass"],
+        preexec_fn=lambda: _die_with_parent(parent, 0),  # noqa: PLW1509 - no thread runs here
+    )
+    assert begun.wait(60) == status
 
 
 @given(st.binary(max_size=40), st.lists(st.integers(1, 7), min_size=1))
