@@ -32,6 +32,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STEPS = 4
+NETWORK_SECONDS = 60
+"""How long pip waits for a silent server before it asks again; its own 15 are few on a bad line."""
 TAIL_LINES = 25
 """Lines of pip's output that are repeated when it fails."""
 
@@ -103,7 +105,7 @@ def run_pip(arguments: list[str], total: int, say: Say) -> None:
         SetupError: pip failed; the end of its output is in the message.
     """
     command = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--progress-bar", "off"]
-    command += ["--disable-pip-version-check", *arguments]
+    command += ["--disable-pip-version-check", "--timeout", str(NETWORK_SECONDS), *arguments]
     with subprocess.Popen(  # noqa: S603 - fixed program, arguments from this file
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
