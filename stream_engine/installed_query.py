@@ -118,12 +118,12 @@ class InstalledQuery:
         self._holds = bool(self._closing) and not self._inbox.is_complete
         if self._holds:
             for closing in self._closing:
-                closing.hold(longest_idle(self.bundle))
+                closing.hold.begin(longest_idle(self.bundle))
 
     def _release_if_complete(self) -> None:
         if self._holds and self._inbox.is_complete:
             for closing in self._closing:
-                closing.release()
+                closing.hold.end()
         self._holds = self._holds and not self._inbox.is_complete
 
     def receive(self, sender: str, batch: DeltaBatch) -> Reception:

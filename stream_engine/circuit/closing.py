@@ -4,36 +4,28 @@ from typing import Protocol
 
 from stream_engine.circuit.nodes import StepInput
 from stream_engine.circuit.port_order import PortOrderNode
+from stream_engine.operators.hold import Hold
 from stream_engine.operators.operator import Operator
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate
 
 
 class HeldBack(Operator, Protocol):
-    """An operator that gives what can never change any more, once nobody holds it back.
+    """An operator that gives what can never change any more, once nobody holds it back."""
 
-    Attributes:
-        held_until: Time at which it is held no longer, or None: not held, or without end.
-    """
+    @property
+    def hold(self) -> Hold:
+        """Whether it is held back."""
 
-    held_until: int | None
-
-    def hold(self, wait: int | None) -> None:
-        """Give nothing until `release`, or for so long after the next step."""
-
-    def release(self) -> None:
-        """Go on from the next step."""
-
-    def at(self, now: int) -> Delta:
-        """Take in the time; return what is given because nothing holds it back any more."""
+    def advance(self) -> Delta:
+        """Return what the watermark has made final; only asked while nothing holds it back."""
 
 
 class ClosingNode(PortOrderNode):
     """EMIT ON WINDOW CLOSE, held back while the watermark of some site is not known yet.
 
-    A query that begins, and one whose site was restarted, hears its senders one after another: the
-    least watermark of those heard so far says nothing. So windows stay open until all have been
-    heard or given up, at the longest for as long as a site may be idle.
+    Windows stay open (see `Hold`) until all senders have been heard or given up, at the longest for
+    as long as a site may be idle.
     """
 
     is_timed = True
@@ -45,12 +37,11 @@ class ClosingNode(PortOrderNode):
     def run(self, step: StepInput) -> Delta:
         """Apply what came; let windows close if the longest wait is over."""
         result = super().run(step)
-        released = self.closing.at(step.now)
-        if released:
+        if self.closing.hold.over_at(step.now):
             result = dict(result)
-            accumulate(result, released)
+            accumulate(result, self.closing.advance())
         return result
 
     def next_wakeup(self) -> int | None:
         """Return when the wait is over, or None."""
-        return self.closing.held_until
+        return self.closing.hold.until

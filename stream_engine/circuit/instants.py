@@ -4,6 +4,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from stream_engine.circuit.circuit import Circuit
+from stream_engine.operators.hold import Hold
 from stream_engine.state.source_relation import SourceRelation, TimedDelta
 from streamsql.algebra.operators import SourceKind, StreamKind, ToStream
 from streamsql.data.delta import Delta, accumulate, sort_key
@@ -81,8 +82,8 @@ class InstantsOperator:
         output     (a, 1)           (b, 3)
 
     Attributes:
+        hold: Lets no instant end whatever the watermark says.
         too_late: Events that came for an instant that was over.
-        held_until: Time at which it is held no longer, or None: not held, or without end.
     """
 
     def __init__(self, plan: ToStream, circuit: Circuit) -> None:
@@ -105,9 +106,7 @@ class InstantsOperator:
         self._over: int | None = None
         self._begun = False
         self._count = 0
-        self._held = False
-        self._wait: int | None = None
-        self.held_until: int | None = None
+        self.hold = Hold()
         self.too_late = 0
 
     def initial(self) -> Delta:
@@ -127,7 +126,7 @@ class InstantsOperator:
             marks = self._marks[port - scans]
             accumulate(marks, delta)
             self._heard[port - scans] = self._heard[port - scans] or bool(marks)
-            return {} if self._held else self._advance()
+            return {} if self.hold.is_on else self.advance()
         if self._is_table[port]:
             accumulate(self._tables.setdefault(port, {}), delta)
             return {}
@@ -139,41 +138,6 @@ class InstantsOperator:
         inside = sum(node.state_rows() for node in self._circuit.nodes)
         kept = sum(map(len, self._relations))
         return sum(map(len, self._waiting.values())) + inside + kept + self._changes.state_rows()
-
-    # --- waiting for all sites, as windows that close do ------------------------------------------
-
-    @property
-    def closed(self) -> int | None:
-        """The watermark: instants before it are over. None before the first."""
-        return self._over
-
-    @property
-    def is_held(self) -> bool:
-        """Whether no instant ends whatever the watermark says."""
-        return self._held
-
-    def hold(self, wait: int | None) -> None:
-        """Let no instant end until `release`, or for so long after the next step.
-
-        Args:
-            wait: Microseconds, or None: until it is released.
-        """
-        self._held, self._wait, self.held_until = True, wait, None
-
-    def release(self) -> None:
-        """Let instants end again, from the next step on."""
-        self._wait, self.held_until = 0, None
-
-    def at(self, now: int) -> Delta:
-        """Take in the time; return what is final because nothing holds it back any more."""
-        if not self._held:
-            return {}
-        if self._wait is not None:
-            self.held_until, self._wait = now + self._wait, None
-        if self.held_until is None or now < self.held_until:
-            return {}
-        self._held, self.held_until = False, None
-        return self._advance()
 
     # --- instants ---------------------------------------------------------------------------------
 
@@ -214,7 +178,8 @@ class InstantsOperator:
         order = [(min(m, default=float("-inf")), s) for m, s in zip(marks, streams, strict=True)]
         return min(order)[1]
 
-    def _advance(self) -> Delta:
+    def advance(self) -> Delta:
+        """Step through the instants that the watermark has passed; return what they add."""
         if not all(self._heard):
             return {}
         marks: list[Any] = [mark for rows in self._marks for _site, mark in rows]

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 
 from stream_engine.operators.aggregate import AggregateOperator
+from stream_engine.operators.hold import Hold
 from streamsql.algebra.operators import Aggregate, OnClose
-from streamsql.data.delta import Delta, add
+from streamsql.data.delta import Delta, accumulate, add
 from streamsql.data.types import Row
 from streamsql.errors import InternalError
 
@@ -27,11 +28,11 @@ class OnCloseOperator:
         input      {(10, a): 1}    watermark 5 → 10
         output     {}              {(10, a, …): 1}         window end by first column
 
-    While it is *held* nothing closes, but all is taken in (see `hold`).
+    While it is held nothing closes, but all is taken in.
 
     Attributes:
+        hold: Keeps windows open whatever the watermark says.
         too_late: Weight of rows that came for a closed window; retractions are not counted.
-        held_until: Time at which it is held no longer, or None: not held, or without end.
     """
 
     def __init__(self, plan: OnClose, forget: Callable[[int], None] | None = None) -> None:
@@ -55,9 +56,7 @@ class OnCloseOperator:
         self._closed: int | None = None
         self._open: dict[int, Delta] = {}
         self._ends: list[int] = []
-        self._held = False
-        self._wait: int | None = None
-        self.held_until: int | None = None
+        self.hold = Hold()
         self.too_late = 0
 
     def initial(self) -> Delta:
@@ -70,7 +69,8 @@ class OnCloseOperator:
         In a step the rows have to come before the progress that closes their windows.
         """
         if port == PROGRESS:
-            return self._advance(delta)
+            accumulate(self._marks, delta)
+            return {} if self.hold.is_on else self.advance()
         for row, weight in self._aggregate.apply(0, self._in_time(delta)).items():
             end = row[self._end]
             if not isinstance(end, int):
@@ -83,22 +83,9 @@ class OnCloseOperator:
         return {}
 
     @property
-    def is_held(self) -> bool:
-        """Whether windows stay open whatever the watermark says."""
-        return self._held
-
-    @property
     def closed(self) -> int | None:
         """The watermark: windows that ended by then have closed. None before the first."""
         return self._closed
-
-    def hold(self, wait: int | None) -> None:
-        """Let nothing close until `release`, or for so long after the next step.
-
-        Args:
-            wait: Microseconds, or None: until it is released.
-        """
-        self._held, self._wait, self.held_until = True, wait, None
 
     def begin_after(self, watermark: int) -> None:
         """Count windows that ended by then as closed, without giving them: they were given.
@@ -108,21 +95,6 @@ class OnCloseOperator:
         if self._closed is None or self._closed < watermark:
             self._closed = watermark
             self._close(watermark)
-
-    def release(self) -> None:
-        """Let windows close again, from the next step on."""
-        self._wait, self.held_until = 0, None
-
-    def at(self, now: int) -> Delta:
-        """Take in the time; return what closes because nothing holds it back any more."""
-        if not self._held:
-            return {}
-        if self._wait is not None:
-            self.held_until, self._wait = now + self._wait, None
-        if self.held_until is None or now < self.held_until:
-            return {}
-        self._held, self.held_until = False, None
-        return self._advance({})
 
     def state_rows(self) -> int:
         """Return the groups of open windows and what their aggregates remember."""
@@ -142,11 +114,8 @@ class OnCloseOperator:
                 kept[row] = weight
         return kept
 
-    def _advance(self, delta: Delta) -> Delta:
-        for row, weight in delta.items():
-            add(self._marks, row, weight)
-        if self._held:
-            return {}
+    def advance(self) -> Delta:
+        """Close the windows that have ended by the watermark; return what they held."""
         least = min((mark for _site, mark in self._marks if isinstance(mark, int)), default=None)
         if least is None or (self._closed is not None and least <= self._closed):
             return {}
