@@ -207,13 +207,13 @@ def _await_gateway(jvm: SparkJvm, gateway: Path, data_dir: Path) -> tuple[int, s
     while not gateway.is_file():  # it is renamed into place when complete
         if not jvm.alive() or time.monotonic() > deadline:
             late = f"was not ready after {_START_SECONDS:.0f} s" if jvm.alive() else "ended"
-            log = log_path(data_dir)
+            log, tail = log_path(data_dir), ""
             with contextlib.suppress(OSError):
                 tail = log.read_text(errors="replace")[-600:].strip()
-                raise SparkStartError(
-                    f"Spark's JVM {late}: {tail or 'it wrote nothing'}",
-                    hint=f"see {log}; is there memory for -Xmx, and may we listen on loopback?",
-                )
+            raise SparkStartError(
+                f"Spark's JVM {late}: {tail or 'it wrote nothing'}",
+                hint=f"see {log}; is there memory for -Xmx, and may we listen on loopback?",
+            )
         time.sleep(0.02)
     content = gateway.read_bytes()
     port, length = struct.unpack(">ii", content[:8])

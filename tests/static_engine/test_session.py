@@ -1,13 +1,14 @@
 """Starting Spark: Java is found or the operator told what to do; the JVM never outlives us."""
 
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from static_engine import java
 from static_engine.java import NoJavaError, find_java
-from static_engine.jvm import JvmSettings, SparkStartError, start_jvm
+from static_engine.jvm import JvmSettings, SparkJvm, SparkStartError, _await_gateway, start_jvm
 from static_engine.session import SessionSettings
 from tests.static_engine.children import (
     ARCHIVES,
@@ -71,6 +72,14 @@ def test_a_jvm_that_does_not_start_shows_its_log(tmp_path: Path) -> None:
     settings = JvmSettings(tmp_path, "not-memory", {})
     with pytest.raises(SparkStartError, match="not-memory"):
         start_jvm(settings, lambda _text: None)
+
+
+def test_a_jvm_that_ended_is_reported_without_its_log_too(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait(SECONDS)
+        running = SparkJvm(ended, find_java(), None)
+        with pytest.raises(SparkStartError, match="ended: it wrote nothing"):
+            _await_gateway(running, tmp_path / "gateway", tmp_path)
 
 
 @pytest.mark.parametrize(
