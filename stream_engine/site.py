@@ -4,7 +4,7 @@ Pure and synchronous. Whoever embeds it owns clock and network: it hands in even
 calls `step` with the time, and sends what comes out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from stream_engine.installed_query import InstalledQuery
@@ -17,7 +17,6 @@ from stream_engine.state.watermark import HERE
 from stream_engine.step_result import Forget, Outgoing, StepResult
 from stream_engine.visible_site import VisibleSite
 from streamsql.algebra.operators import Scan
-from streamsql.catalog.system import is_site_source
 from streamsql.data.events import SourceEvent
 from streamsql.errors import (
     FederationError,
@@ -62,7 +61,7 @@ class SiteEngine(VisibleSite):
         Another definition of the same source replaces the first; it starts empty.
         """
         self._sources.declare(scan, self._now)
-        self._drop_unused()
+        self._drop_unused((scan,))
 
     def install(self, bundle: FragmentBundle) -> None:
         """Run the fragments of a query that name this site, in place of an older version.
@@ -94,15 +93,16 @@ class SiteEngine(VisibleSite):
         self._interrupted.discard(bundle.query)
         for scan in query.scans:
             self._sources.check_columns(scan)
-        self._forget(bundle.query)
+        stopped = self._forget(bundle.query)
         if bundle.at(self.site):
             self._queries[bundle.query] = query
+            self._news.add(bundle.query, query)
             self._newcomers.append(bundle.query)
             for scan in query.scans:
                 self._sources.relation(scan, self._now)
             for sender in query.senders:
                 self._resyncs[(bundle.query, sender)] = None
-        self._drop_unused()  # last: a source that only the old version read keeps its rows
+        self._drop_unused(stopped)  # last: a source that only the old version read keeps its rows
 
     def interrupt(self, query: str) -> None:
         """Let a step end early that works on a recursion of a query; `uninstall` has to follow.
@@ -115,8 +115,7 @@ class SiteEngine(VisibleSite):
     def uninstall(self, query: str) -> None:
         """Stop a query; nothing happens if it does not run here."""
         self._interrupted.discard(query)
-        self._forget(query)
-        self._drop_unused()
+        self._drop_unused(self._forget(query))
 
     def ingest(self, source: str, events: Sequence[SourceEvent], origin: str = HERE) -> None:
         """Take in what happened to a source; it is worked on in the next step.
@@ -145,6 +144,7 @@ class SiteEngine(VisibleSite):
         installed = self._queries.get(query)
         if installed is None:
             return
+        self._news.touch(query)
         if installed.receive(sender, batch) == Reception.GAP:
             self._resyncs[(query, sender)] = None
 
@@ -155,7 +155,10 @@ class SiteEngine(VisibleSite):
             Whether there is such a channel; a query that is not here yet will send one anyway.
         """
         installed = self._queries.get(query)
-        return installed is not None and installed.request_snapshot(destination)
+        if installed is None:
+            return False
+        self._news.touch(query)
+        return installed.request_snapshot(destination)
 
     def forgettable(self) -> list[Forget]:
         """Return what senders need not remember, if what this site knows now is never lost."""
@@ -195,6 +198,7 @@ class SiteEngine(VisibleSite):
         """Send a snapshot of every channel in the next step, after the network was away."""
         for installed in self._queries.values():
             installed.request_all_snapshots()
+        self._news.touch_all()
 
     def site_lost(self, site: str, epoch: int | None = None, query: str = "") -> None:
         """Retract in the next step, as one change, everything another site has sent.
@@ -210,6 +214,7 @@ class SiteEngine(VisibleSite):
         for name, installed in self._queries.items():
             if query in {"", name}:
                 installed.lose(site, epoch)
+                self._news.touch(name)
 
     def configure(self, settings: SiteSettings) -> None:
         """Use other settings from the next step on; what waits between operators waits on."""
@@ -230,10 +235,11 @@ class SiteEngine(VisibleSite):
         if self._newcomers:
             self._share_newcomers()
         sources = self._sources.advance(now)
+        names = self._news.take(self._queries, sources, now)
         if self._work.is_straight:
-            self._run_through(list(self._queries), sources, now, result)
+            self._run_through(names, sources, now, result)
         else:
-            self._run_scheduled(sources, now, result)
+            self._run_scheduled(names, sources, now, result)
         self.synopses.settle()
         result.resyncs.extend(self._resyncs)
         self._resyncs = {}
@@ -258,34 +264,32 @@ class SiteEngine(VisibleSite):
         """Work on queries until nothing waits between their operators."""
         for name in names:
             query = self._queries[name]
-            if not query.has_work(sources, now):
-                continue
             try:
                 batches = query.step(sources, now, stopwatch)
             except STOPPING as error:
                 self._stopped(name, error, result)
             else:
                 self._give(name, query, batches, result)
+                self._news.stepped(name, query)
 
-    def _run_scheduled(self, sources: SourceChanges, now: int, result: StepResult) -> None:
+    def _run_scheduled(
+        self, names: Sequence[str], sources: SourceChanges, now: int, result: StepResult
+    ) -> None:
         """Let all that came in wait, then run one operator after the other.
 
         Queries in which nothing may be left waiting come first, as a whole.
         """
         work = self._work
         work.begin(now)
-        through = [name for name, query in self._queries.items() if query.runs_through]
+        through = [name for name in names if self._queries[name].runs_through]
+        active = [name for name in names if not self._queries[name].runs_through]
         self._run_through(
             through, sources, now, result, work.stopwatch if work.is_measured else None
         )
         work.ran_through()
-        active: list[str] = []
-        for name, query in list(self._queries.items()):
-            if query.runs_through or not query.has_work(sources, now):
-                continue
-            active.append(name)
+        for name in active:
             try:
-                query.admit(sources, now, work)
+                self._queries[name].admit(sources, now, work)
             except STOPPING as error:
                 self._stopped(name, error, result)
         work.admitted()
@@ -304,6 +308,7 @@ class SiteEngine(VisibleSite):
                 self._stopped(name, error, result)
             else:
                 self._give(name, installed, batches, result)
+                self._news.stepped(name, installed)
 
     def _give(
         self,
@@ -324,38 +329,34 @@ class SiteEngine(VisibleSite):
     def _stopped(self, name: str, error: Exception, result: StepResult) -> None:
         """Stop a query that cannot go on; its defect must not stop the others."""
         if isinstance(error, RecursionInterruptedError):
-            self._forget(name)
-            self._drop_unused()
+            self._drop_unused(self._forget(name))
         else:
             self._fail(name, as_failure(name, self.site, error), result)
 
     def _fail(self, name: str, error: FederationError, result: StepResult) -> None:
         """Stop a query here; its version stays known, so that it is not started again."""
         bundle = self._queries[name].bundle
-        self._forget(name)
+        scans = self._forget(name)
         self._failed[name] = bundle
-        self._drop_unused()
+        self._drop_unused(scans)
         result.failures.append((name, error))
 
-    def _forget(self, name: str) -> None:
-        """Drop a query, running or failed."""
+    def _forget(self, name: str) -> tuple[Scan, ...]:
+        """Drop a query, running or failed; return the scans that it has read."""
         self._failed.pop(name, None)
         stopped = self._queries.pop(name, None)
         if stopped is not None:
+            self._news.drop(name, stopped)
+            self._out_of_step.pop(name, None)
             self._work.drop(name)
             self.synopses.release(name)
             self._floor = max(self._floor, stopped.last_sequence())
             self._lives.stopped(stopped.bundle, stopped.next_life())
         self._resyncs = {key: None for key in self._resyncs if key[0] != name}
+        return () if stopped is None else stopped.scans
 
-    def _drop_unused(self) -> None:
-        """Forget the relations that are neither declared nor read."""
-        used: set[Scan] = set()
-        told: set[str] = set()
-        for query in self._queries.values():
-            used.update(query.scans)
-            told.update(s.source.lower() for s in query.scans if is_site_source(s.source))
-        self._told = frozenset(told)
-        if not told:
+    def _drop_unused(self, scans: Iterable[Scan]) -> None:
+        """Forget, of the sources of some scans, what is neither declared nor read any more."""
+        if not self._news.told:
             self._report = Report()
-        self._sources.keep(used)
+        self._sources.keep({scan.source for scan in scans}, self._news.readers)

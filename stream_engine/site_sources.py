@@ -1,10 +1,11 @@
 """The sources of a site: their rows, their watermarks, and the events that wait for a step."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from stream_engine.query_exchange import SourceChanges
 from stream_engine.state.event_log import as_events, source_relation
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
+from stream_engine.state.wakeups import Wakeups
 from stream_engine.state.watermark import Judged, Watermark
 from streamsql.algebra.operators import Scan, ScanPart
 from streamsql.data.delta import expand
@@ -12,7 +13,6 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError
 
-_NEVER = 2**63
 MAX_PENDING_EVENTS = 1_000_000
 """Events that may wait for a step; more means that nobody steps the site."""
 
@@ -35,8 +35,8 @@ class SiteSources:
         self.taken: dict[str, int] = {}
         self.pending = 0
         self._events: dict[str, list[tuple[str, list[SourceEvent]]]] = {}
-        self._expiries: dict[str, int] = {}  # of the sources whose rows may go by themselves
-        self._earliest = _NEVER
+        self._expiring: set[str] = set()  # sources whose rows may go by themselves
+        self._expiries: Wakeups[str] = Wakeups()
         self._follows_clock: set[str] = set()
         self._site = site
 
@@ -108,16 +108,14 @@ class SiteSources:
     def advance(self, now: int) -> SourceChanges:
         """Apply the waiting events and the passage of time.
 
-        Work: that of the sources that have events, or rows whose time is over, plus a look at when
-        each other one has.
+        Work: that of the sources that have events, or rows whose time is over.
 
         Args:
             now: Microseconds since 1970 UTC.
         """
         deltas: dict[Scan, TimedDelta] = {}
         oldest: dict[Scan, int] = {}
-        due = self._events if self._earliest > now and not self._follows_clock else self._due(now)
-        for source in due:
+        for source in self._due(now):
             relations, runs = self.relations[source], self._events.get(source, ())
             judged: dict[int | None, Judged] = {}
             first: int | None = None
@@ -134,7 +132,7 @@ class SiteSources:
                     deltas[scan] = delta
                     if runs:
                         oldest[scan] = first = _oldest(runs) if first is None else first
-            if source in self._expiries:
+            if source in self._expiring:
                 self._look_at(source)
         self._events = {}
         self.pending = 0
@@ -152,17 +150,19 @@ class SiteSources:
 
     def next_expiry(self) -> int | None:
         """Return when the first row's time is over, or None."""
-        return None if self._earliest == _NEVER else self._earliest
+        return self._expiries.earliest
 
     def restored(self) -> None:
         """Look at every source again, after its relations were filled from outside."""
-        for source in self._expiries:
+        for source in self._expiring:
             self._look_at(source)
 
-    def _due(self, now: int) -> list[str]:
+    def _due(self, now: int) -> Iterable[str]:
         """Return the sources that a step at this time changes, or may change."""
-        due = [source for source, time in self._expiries.items() if time <= now]
-        return list(dict.fromkeys([*self._events, *due, *self._follows_clock]))
+        due = self._expiries.take_due(now)
+        if not due and not self._follows_clock:
+            return self._events
+        return dict.fromkeys([*self._events, *due, *self._follows_clock])
 
     def _know(self, source: str) -> None:
         """Find out whether a source changes although nothing comes in, and when it does next."""
@@ -171,17 +171,16 @@ class SiteSources:
         if any(relation.follows_clock for relation in relations):
             self._follows_clock.add(source)
         if any(relation.may_expire for relation in relations):
+            self._expiring.add(source)
             self._look_at(source)
-        elif self._expiries.pop(source, None) is not None:
-            self._earliest = min(self._expiries.values(), default=_NEVER)
+        else:
+            self._expiring.discard(source)
+            self._expiries.set(source, None)
 
     def _look_at(self, source: str) -> None:
         """Note when a source's next row has to go."""
         times = [relation.next_expiry() for relation in self.relations[source].values()]
-        new = min([time for time in times if time is not None], default=_NEVER)
-        if new != self._expiries.get(source):
-            self._expiries[source] = new
-            self._earliest = min(self._expiries.values())
+        self._expiries.set(source, min([t for t in times if t is not None], default=None))
 
     def rows(self, source: str) -> list[Row]:
         """Return the current rows of a declared source as of the last step."""
@@ -190,11 +189,18 @@ class SiteSources:
             return []
         return list(expand(without_times(self.relations[source][scan].snapshot())))
 
-    def keep(self, read: Iterable[Scan]) -> None:
-        """Forget the relations that are neither declared nor read."""
-        used = {*self.declared.values(), *read}
-        for source in list(self.relations):
-            kept = {scan: r for scan, r in self.relations[source].items() if scan in used}
+    def keep(self, sources: Iterable[str], read: Container[Scan]) -> None:
+        """Forget, of some sources, the relations that are neither declared nor read.
+
+        Args:
+            sources: Their names; others are left alone.
+            read: The scans that a query reads.
+        """
+        for source in sources:
+            relations, declared = self.relations.get(source), self.declared.get(source)
+            if relations is None:
+                continue
+            kept = {scan: r for scan, r in relations.items() if scan == declared or scan in read}
             if kept:
                 self.relations[source] = kept
             else:

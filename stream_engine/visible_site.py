@@ -8,6 +8,7 @@ from stream_engine.introspection.operators import RunningOperator
 from stream_engine.introspection.site_report import SiteParts, measured_site, operators_of
 from stream_engine.properties import Property
 from stream_engine.query_exchange import FragmentStatistics
+from stream_engine.query_news import QueryNews
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
@@ -34,10 +35,12 @@ class VisibleSite:
         self._work = SiteWork(stopwatch)
         self._sources = SiteSources(site)
         self._queries: dict[str, InstalledQuery] = {}
+        self._news = QueryNews()
+        self._out_of_step: dict[str, list[str]] = {}
+        self._looked_at = 0
         self._now = 0
         self._steps = 0
         self._report = Report()
-        self._told: frozenset[str] = frozenset()
 
     # --- queries and channels -------------------------------------------------------------------
 
@@ -52,7 +55,21 @@ class VisibleSite:
 
     def unsynchronised(self) -> set[tuple[str, str]]:
         """Return (query, sending site) of the incoming channels that wait for a snapshot."""
-        return {(name, site) for name, q in self._queries.items() for site in q.unsynchronised()}
+        waiting = self._out_of_step
+        for name in self._news.changed_since(self._looked_at):
+            waiting[name] = self._queries[name].unsynchronised()
+            if not waiting[name]:
+                del waiting[name]
+        self._looked_at = self._news.change
+        return {(name, site) for name, sites in waiting.items() for site in sites}
+
+    def changed_since(self, change: int) -> tuple[list[str], int]:
+        """Return the queries here whose `flow` may be another one, and what to ask with next time.
+
+        Args:
+            change: What the last call has returned; 0 names all queries.
+        """
+        return (self._news.changed_since(change), self._news.change)
 
     def flow(self, query: str) -> FlowReport | None:
         """Return the counts of a query's channels, or None if it does not run here."""
@@ -70,9 +87,10 @@ class VisibleSite:
 
     def next_change(self) -> int | None:
         """Return when time alone changes something: the earliest expiry or window boundary."""
-        times = [query.next_wakeup() for query in self._queries.values()]
-        times.append(self._sources.next_expiry())
-        return min((time for time in times if time is not None), default=None)
+        query, source = self._news.earliest, self._sources.next_expiry()
+        if query is None or source is None:
+            return source if query is None else query
+        return min(query, source)
 
     def source_rows(self, source: str) -> list[Row]:
         """Return the current rows of a declared source as of the last step.
@@ -119,7 +137,7 @@ class VisibleSite:
 
         Only while there are some it makes sense to measure, and to give them rows.
         """
-        return self._told
+        return self._news.told
 
     def properties(self, now: int, more: Iterable[Measured] = ()) -> list[Property]:
         """Return what the parts of the site measure; rates are those since the last call.

@@ -1,5 +1,7 @@
 """Who has waited so long that it runs next, whatever the scheduler says."""
 
+from collections import OrderedDict
+
 from stream_engine.scheduling.tasks import Task
 
 LONGEST_WAIT = 64
@@ -24,7 +26,7 @@ class Patience:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Task, None] = {}  # who waits longest comes first
+        self._waiting: OrderedDict[Task, None] = OrderedDict()  # who waits longest comes first
 
     def begins(self, task: Task, now: int) -> None:
         """Let an operator begin to wait in a slice."""

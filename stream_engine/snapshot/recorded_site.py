@@ -95,6 +95,7 @@ class RecordedSite(SiteEngine):
         self._stepping = False
         self._recorded_at = 0
         self._since: dict[str, int] = {}
+        self._undated: set[str] = set()  # installed before the first step
         self._layouts: dict[str, QueryLayout] = {}
         self._unsavable: dict[str, str] = {}
 
@@ -109,7 +110,7 @@ class RecordedSite(SiteEngine):
             return
         self._forget_layout(bundle.query)
         if query is not None:
-            self._since[bundle.query] = self._now
+            self._begun(bundle.query, self._now)
             if has_history(bundle, self.site):
                 try:
                     self._layouts[bundle.query] = QueryLayout(query)
@@ -185,17 +186,25 @@ class RecordedSite(SiteEngine):
             result = super().step(now)
         finally:
             self._stepping = False
-        for query, since in self._since.items():
-            if not since:
-                self._since[query] = self._now
+        for query in self._undated:
+            self._since[query] = self._now
+        if self._now:
+            self._undated.clear()
         return result
 
     def _say(self, record: Record) -> None:
         self.changes += not isinstance(record, Stepped)
         self.record(encode_record(record))
 
+    def _begun(self, query: str, since: int) -> None:
+        """Note since when a query runs; one that was there before the first step, since that."""
+        self._since[query] = since
+        if not since:
+            self._undated.add(query)
+
     def _forget_layout(self, query: str) -> None:
         self._since.pop(query, None)
+        self._undated.discard(query)
         self._layouts.pop(query, None)
         self._unsavable.pop(query, None)
 
@@ -313,7 +322,7 @@ class RecordedSite(SiteEngine):
             name = query.bundle.query
             if name not in self._queries:
                 continue
-            self._since[name] = query.since
+            self._begun(name, query.since)
             problem = self._restore_query(query)
             if problem:
                 unsaved[name] = (query.since, problem)
@@ -330,6 +339,6 @@ class RecordedSite(SiteEngine):
         except (FederationError, AttributeError, LookupError, TypeError, ValueError) as error:
             self.uninstall(name)
             self.install(saved.bundle)
-            self._since[name] = saved.since
+            self._begun(name, saved.since)
             return error.message if isinstance(error, FederationError) else f"{error!r:.200}"
         return ""
