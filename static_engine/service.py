@@ -21,9 +21,7 @@ from static_engine.evaluations import Evaluations
 from static_engine.executor import EngineLostError, StaticExecutor
 from static_engine.installed import RESULT, InstalledQuery, tables_of
 from static_engine.job_reports import JobReports
-from static_engine.refreshing.readiness import Readiness
-from static_engine.refreshing.rows_file import RowsFolder
-from static_engine.refreshing.views import RefreshedViews
+from static_engine.refreshing.refresher import Refresher
 from static_engine.reporting import Reporter
 from static_engine.sending import Sender
 from static_engine.settings import StaticSettings
@@ -82,9 +80,8 @@ class StaticEngine:
         self._store = store
         self._bridge = bridge
         self._watch = TableWatch(store)
-        self._views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
+        self._refresher = Refresher(store, self._watch, settings.data_path / "views", clock)
         self._changes = ChangeRequests(client, self.topics, self._me, epoch)
-        self._readiness = Readiness(time.monotonic)
         self._evaluations = Evaluations(store)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
@@ -121,10 +118,10 @@ class StaticEngine:
 
     async def _turn(self) -> None:
         for table in await self._changes.work(self._store.change, self._in_worker):
-            self._watch.read_again(table)
+            self._watch.changed(table)
             self._poll_at = 0.0
         await self._read_tables()
-        await self._refresh_views()
+        await self._refresher.refresh(self._executor_for, self._compute)
         await self._evaluate()
         self._report()
         await self._send()
@@ -132,74 +129,29 @@ class StaticEngine:
         self._jobs.publish(self._queries.values(), self._evaluations)
 
     def _pause(self) -> float:
-        if self._readiness.due(self._views.due()):
+        if self._refresher.waits_for_tables:
             return SHORTEST_PAUSE
         due = min(
             self._poll_at - time.monotonic(),
             self._reporter.seconds_to_next(),
             self._jobs.seconds_to_next(),
-            self._views.seconds_to_next(),
+            self._refresher.seconds_to_next(),
         )
         return max(due, SHORTEST_PAUSE)
 
     async def _read_tables(self) -> None:
-        if self._views.has_new:
-            await self._in_worker(self._views.adopt)
-        needed = self._tables_of_due_views()
+        if self._refresher.has_new:
+            await self._in_worker(self._refresher.adopt)
+        needed = self._refresher.tables()
+        if self._refresher.waits_for_tables:
+            self._poll_at = 0.0
         moment = time.monotonic()
         if moment < self._poll_at:
             return
         self._poll_at = moment + self.settings.poll_seconds
-        self._readiness.reading()
+        self._refresher.reading()
         used = needed.union(*(query.tables for query in self._queries.values()))
         await self._in_worker(lambda: self._watch.poll(used))
-
-    def _tables_of_due_views(self) -> frozenset[str]:
-        """Return what views are computed from now; it is read at once, unless it just was."""
-        due = self._views.due()
-        unread = self._readiness.due(due)
-        for name in self._views.tables(unread):
-            table = self._store.find(name)
-            if table is not None and table.fingerprint is None:  # a server does not tell changes
-                self._watch.read_again(name)
-        if unread:
-            self._poll_at = 0.0
-        return self._views.tables(due)
-
-    async def _refresh_views(self) -> None:
-        """Compute the views that are due, as far as what they read and the engine are there."""
-        waiting: set[str] = set()
-        for name in self._views.due():
-            tables = self._views.tables((name,))
-            if any(self._watch.is_unsettled(table) for table in tables):
-                self._readiness.unsettled(name)
-            if not self._readiness.is_ready(name) or self._views.reads(name) & waiting:
-                waiting.add(name)
-                continue
-            try:
-                plan = self._views.plan(name)
-                for problem in filter(None, map(self._watch.problem, sorted(tables))):
-                    raise problem
-            except FederationError as error:
-                self._readiness.done(name)
-                self._views.fail(name, error)
-                continue
-            executor = self._executor_for(plan)
-            if executor is None or any(self._store.find(table) is None for table in tables):
-                waiting.add(name)
-                continue
-            self._readiness.done(name)
-            self._views.begin(name)
-            self._reporter.evaluating = True
-            self._report()
-            try:
-                await self._in_worker(partial(self._views.refresh, name, plan, executor))
-            except EngineLostError as error:
-                log.warning("%s; starting it again", error.message)
-                self._starter.restart(error.message)
-                return
-            finally:
-                self._reporter.evaluating = False
 
     async def _evaluate(self) -> None:
         """Evaluate what is due, one plan after the other; identical plans once."""
@@ -209,22 +161,27 @@ class StaticEngine:
             executor = self._executor_for(plan)
             if executor is None or not self._evaluations.is_due(plan, time.monotonic()):
                 continue
-            self._reporter.evaluating = True
-            self._report()
-            try:
-                await self._in_worker(
-                    lambda p=plan, e=executor: self._evaluations.evaluate(p, e, time.monotonic())  # type: ignore[misc]
-                )
-            except EngineLostError as error:
-                log.warning("%s; starting it again", error.message)
-                self._starter.restart(error.message)
-            finally:
-                self._reporter.evaluating = False
+            evaluate = partial(self._evaluations.evaluate, plan, executor, time.monotonic())
+            await self._compute(evaluate)
         for query in self._queries.values():
             for fragment in query.fragments:
                 result = self._evaluations.result(fragment.plan)
                 if result is not None:
                     query.update(fragment.id, result)
+
+    async def _compute(self, evaluate: Callable[[], None]) -> bool:
+        """Evaluate on the worker, and say so; return False if the engine was lost over it."""
+        self._reporter.evaluating = True
+        self._report()
+        try:
+            await self._in_worker(evaluate)
+        except EngineLostError as error:
+            log.warning("%s; starting it again", error.message)
+            self._starter.restart(error.message)
+            return False
+        finally:
+            self._reporter.evaluating = False
+        return True
 
     def _executor_for(self, plan: Plan) -> StaticExecutor | None:
         if self._starter.executor is not None or not self._is_bridged:
@@ -257,7 +214,7 @@ class StaticEngine:
         self._reporter.state(
             detail=self._detail(),
             ready=self._starter.executor is not None,
-            views=self._views.states(),
+            views=self._refresher.states(),
             counters={
                 "tables": len(self._watch.names),
                 "queries": len(self._queries),
@@ -278,7 +235,7 @@ class StaticEngine:
 
     def _problem_of(self, query: InstalledQuery) -> FederationError | None:
         for table in sorted(query.tables):
-            owner = self._views if table in self._views.names else self._watch
+            owner = self._refresher if self._refresher.owns(table) else self._watch
             problem = owner.problem(table)
             if problem is not None:
                 return problem
@@ -322,7 +279,7 @@ class StaticEngine:
                 tables = decode_json(message.payload, TableSet) if message.payload else TableSet()
                 orders = [decode_packed(order, RefreshOrder) for order in tables.refreshed]
                 self._watch.define(tuple(t for t in tables.tables if t.is_table))
-                self._views.define(orders)
+                self._refresher.define(orders)
                 self._poll_at = 0.0
             case ["host", _me, "reports"]:
                 self._jobs.asked(message.payload)
@@ -372,8 +329,7 @@ class StaticEngine:
                 self._reporter.announce()
             case "refresh" if "view" in command.arguments:
                 view = str(command.arguments["view"])
-                self._readiness.asked(view)
-                if not self._views.ask(view):
+                if not self._refresher.ask(view):
                     log.warning("asked to refresh view %r, which does not exist", view)
             case "refresh":
                 table = command.arguments.get("table", "")

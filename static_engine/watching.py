@@ -103,6 +103,18 @@ class TableWatch:
             watched.due = float("-inf")
         return bool(chosen)
 
+    def changed(self, name: str) -> None:
+        """Make a table due that was changed by us, and all others of its database.
+
+        Triggers and references may have changed those, too, and a server does not tell.
+        """
+        self.read_again(name)
+        watched = self._tables.get(name)
+        url = watched.definition.option("url") if watched is not None else None
+        for other in [w for w in list(self._tables.values()) if url is not None]:
+            if other.definition.option("url") == url:
+                other.due = float("-inf")
+
     def poll(self, used: frozenset[str]) -> bool:
         """Look at every table and read those that are due; return whether anything changed.
 
@@ -164,18 +176,21 @@ class TableWatch:
 
     def _read(self, watched: _Watched, options: TableOptions, seen: Fingerprint | None) -> bool:
         watched.attempted, watched.tried = True, seen
+        # Who asks while it is read wants what it holds from then on: it is read once more.
+        due, watched.due = watched.due, float("inf")
         try:
             changed = self._store.load(watched.definition)
         except TableChangedError:
             watched.attempted, watched.unsettled = False, True
+            watched.due = min(watched.due, due)
             return False
         except Exception as error:  # noqa: BLE001 - one table must not stop the others
             unknown = f"table {watched.definition.name}: {type(error).__name__}: {error}"
             watched.problem = error if isinstance(error, TableError) else TableError(unknown)
             # A server or a file may be repaired without a trace that we could see.
-            watched.due = self._clock() + _RETRY_SECONDS
+            watched.due = min(watched.due, self._clock() + _RETRY_SECONDS)
             return False
         watched.problem = None
         interval = options.refresh if options.refresh is not None else float("inf")
-        watched.due = self._clock() + interval
+        watched.due = min(watched.due, self._clock() + interval)
         return changed

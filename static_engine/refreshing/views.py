@@ -35,14 +35,12 @@ class _View:
     Attributes:
         last: When its rows were computed, or None.
         due: When it is computed next.
-        asked: Whether somebody wants it refreshed at once.
         failures: Refreshes that have failed since.
     """
 
     order: RefreshOrder
     last: int | None = None
     due: int = 0
-    asked: bool = False
     seconds: float | None = None
     rows: int = 0
     problem: FederationError | None = None
@@ -59,7 +57,7 @@ class RefreshedViews:
     """Keeps the rows of views in a `TableStore`.
 
     `adopt` and `refresh` belong to the one thread that reads tables; the rest to the event loop.
-    Only `ask` may come while that thread works.
+    Only `define` and `ask` may come while that thread works.
 
     Args:
         store: Where queries find the rows.
@@ -73,10 +71,14 @@ class RefreshedViews:
         self._clock = clock
         self._views: dict[str, _View] = {}
         self._orders: tuple[RefreshOrder, ...] | None = None
+        self._defined: frozenset[str] = frozenset()
+        self._asked: set[str] = set()  # which views somebody wants refreshed at once
 
     def define(self, orders: Iterable[RefreshOrder]) -> None:
         """Take the views there are from now on; `adopt` takes them up."""
         self._orders = tuple(orders)
+        self._defined = frozenset(order.definition.name for order in self._orders)
+        self._asked &= self._defined
 
     @property
     def has_new(self) -> bool:
@@ -96,8 +98,8 @@ class RefreshedViews:
             if known is not None and known.order.definition == order.definition:
                 if known.order.zone != order.zone and known.last is not None:
                     known.due = self._next(order, known.last)
-                if known.order.problem and not order.problem:
-                    known.asked |= known.failures > 0  # what was in the way is gone
+                if known.order.problem and not order.problem and known.failures:
+                    self._asked.add(name)  # what was in the way is gone
                 known.order = order
                 self._views[name] = known
                 continue
@@ -113,16 +115,15 @@ class RefreshedViews:
         return frozenset(self._views)
 
     def ask(self, name: str) -> bool:
-        """Make a view due now; return whether there is such a view."""
-        view = self._views.get(name)
-        if view is not None:
-            view.asked = True
-        return view is not None
+        """Make a view due now, even one that is yet to be taken up; return whether it is defined."""
+        if name in self._defined:
+            self._asked.add(name)
+        return name in self._defined
 
     def due(self) -> tuple[str, ...]:
         """Return the views to be computed now, each behind those it reads."""
         now = self._clock()
-        waiting = {n: v for n, v in self._views.items() if v.asked or v.due <= now}
+        waiting = {n: v for n, v in self._views.items() if n in self._asked or v.due <= now}
         found: list[str] = []
         while waiting:
             free = [n for n, v in waiting.items() if not v.tables & (waiting.keys() - {n})]
@@ -167,7 +168,7 @@ class RefreshedViews:
 
     def begin(self, name: str) -> None:
         """Note that a view is computed now; whoever asks later wants it once more."""
-        self._views[name].asked = False
+        self._asked.discard(name)
 
     def refresh(self, name: str, plan: Plan, executor: StaticExecutor) -> None:
         """Compute a view by its plan and put its rows into the place of the old ones.
@@ -199,7 +200,6 @@ class RefreshedViews:
         view, now = self._views[name], self._clock()
         pause = min(FIRST_PAUSE * 2 ** min(view.failures, 10), LONGEST_PAUSE)
         view.due = min(now + pause * MICROSECONDS, self._next(view.order, now))
-        view.asked = False
         view.problem, view.failed = error, now
         view.failures += 1
         log.warning("view %s is not refreshed: %s", name, error.message)

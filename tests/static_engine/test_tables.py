@@ -198,6 +198,35 @@ def test_a_table_is_read_again_after_its_interval(
     assert not watch.poll(USED)
 
 
+@pytest.mark.parametrize("outcome", ["read", "changed", "broken"])
+def test_who_asks_while_a_table_is_read_has_it_read_once_more(
+    tmp_path: Path,
+    store: TableStore,
+    watch: TableWatch,
+    monkeypatch: pytest.MonkeyPatch,
+    outcome: str,
+) -> None:
+    """As for a table on a server, whose changes nothing tells."""
+    write(tmp_path, 1)
+    watch.define((definition(),))
+    reads = []
+
+    def load(what: SourceDefinition) -> bool:
+        reads.append(what.name)
+        if len(reads) == 1:
+            assert watch.read_again("t")
+        if len(reads) == 1 and outcome != "read":
+            raise TableChangedError("t") if outcome == "changed" else TableError("t")
+        return True
+
+    monkeypatch.setattr(store, "load", load)
+    monkeypatch.setattr(store, "print_of", lambda _: None)
+    for _ in range(4):
+        watch.poll(USED)
+    assert watch.problem("t") is None
+    assert len(reads) >= 2
+
+
 def test_a_table_declared_anew_is_read_anew(
     tmp_path: Path, store: TableStore, watch: TableWatch
 ) -> None:

@@ -162,6 +162,43 @@ def test_a_failure_keeps_the_rows_and_is_tried_again_ever_more_seldom(world: Wor
     assert world.views.problem("v") is None
 
 
+def test_who_asks_while_a_refresh_fails_has_it_tried_once_more(world: World) -> None:
+    world.define(order("v", 720))
+
+    def evaluate(_plan: Plan) -> Delta:
+        assert world.views.ask("v")
+        raise EvaluationError("not yet")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.engine, "evaluate", evaluate)
+        assert world.work() == ("v",)
+    assert world.work() == ("v",)
+    assert world.rows("v") == ["r1"]
+    assert world.work() == ()
+
+
+def test_who_asks_before_a_view_is_taken_up_or_meanwhile_is_not_forgotten(world: World) -> None:
+    world.define(order("v"))
+    world.work()
+    world.begin()  # with the rows on disk nothing is due
+    world.views.define((order("v"),))
+    assert world.views.ask("v")
+    world.views.adopt()
+    assert world.work() == ("v",)
+    restored = world.views._restored
+
+    def slowly(made: RefreshOrder) -> object:
+        assert world.views.ask("v")
+        assert world.views.ask("w")
+        return restored(made)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.views, "_restored", slowly)
+        world.define(order("w"), order("v"))
+    assert set(world.work()) == {"v", "w"}
+    assert world.work() == ()
+
+
 def test_a_lost_engine_counts_as_a_failure(world: World) -> None:
     world.define(order("v"))
     world.engine.error = EngineLostError("it is gone")
