@@ -115,7 +115,7 @@ class RefreshedViews:
         return frozenset(self._views)
 
     def ask(self, name: str) -> bool:
-        """Make a view due now, even one that is yet to be taken up; return whether it is defined."""
+        """Make a view due now, even one yet to be taken up; return whether there is such a view."""
         if name in self._defined:
             self._asked.add(name)
         return name in self._defined
