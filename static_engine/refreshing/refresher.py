@@ -1,0 +1,140 @@
+"""Refreshing: which tables views need now, and the views that are due computed in their turn.
+
+Everything here belongs to the event loop; what reads files or evaluates is handed to a worker.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from static_engine.executor import StaticExecutor
+from static_engine.refreshing.readiness import Readiness
+from static_engine.refreshing.rows_file import RowsFolder
+from static_engine.refreshing.views import RefreshedViews
+from static_engine.tables import TableStore
+from static_engine.watching import TableWatch
+from streamsql.algebra.operators import Plan
+from streamsql.errors import FederationError
+from streamsql.wire.messages import RefreshState
+from streamsql.wire.refreshes import RefreshOrder
+
+ExecutorFor = Callable[[Plan], StaticExecutor | None]
+"""What evaluates a plan now, or None: nothing does yet."""
+Compute = Callable[[Callable[[], None]], Awaitable[bool]]
+"""Runs an evaluation where it stops nobody; returns whether the engine has survived it."""
+
+
+class Refresher:
+    """Computes views from tables that were read since the views became due.
+
+    Args:
+        store: The tables, and where queries find the rows of views.
+        watch: Reads the tables.
+        folder: Where rows outlive the process.
+        clock: Wall-clock microseconds: when views are refreshed.
+        moments: Seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        store: TableStore,
+        watch: TableWatch,
+        folder: Path,
+        clock: Callable[[], int],
+        moments: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._watch = watch
+        self._views = RefreshedViews(store, RowsFolder(folder), clock)
+        self._readiness = Readiness(moments)
+
+    def define(self, orders: Iterable[RefreshOrder]) -> None:
+        """Take the views there are from now on; `adopt` takes them up."""
+        self._views.define(orders)
+
+    @property
+    def has_new(self) -> bool:
+        """Whether `adopt` has something to do."""
+        return self._views.has_new
+
+    def adopt(self) -> None:
+        """Take up what was defined; for the worker, because it reads the rows that were kept."""
+        self._views.adopt()
+
+    def ask(self, view: str) -> bool:
+        """Make a view due now, from tables as they are now; return whether there is such a view."""
+        self._readiness.asked(view)
+        return self._views.ask(view)
+
+    @property
+    def waits_for_tables(self) -> bool:
+        """Whether some view is due whose tables have yet to be read."""
+        return bool(self._readiness.due(self._views.due()))
+
+    def seconds_to_next(self) -> float:
+        """Return when the next view becomes due that is not yet."""
+        return self._views.seconds_to_next()
+
+    def tables(self) -> frozenset[str]:
+        """Return the tables that views are computed from now.
+
+        The watch reads those again whose changes nothing tells, once for every view that is due.
+        """
+        due = self._views.due()
+        for name in self._views.tables(self._readiness.due(due)):
+            table = self._store.find(name)
+            if table is not None and table.fingerprint is None:  # a server does not tell changes
+                self._watch.read_again(name)
+        return self._views.tables(due)
+
+    def reading(self) -> None:
+        """Note that the tables of all due views are read from now on."""
+        self._readiness.reading()
+
+    async def refresh(self, executor_for: ExecutorFor, compute: Compute) -> None:
+        """Compute the views that are due, as far as what they read and the engine are there."""
+        waiting: set[str] = set()
+        for name in self._views.due():
+            if not self._may_be_computed(name) or self._views.reads(name) & waiting:
+                waiting.add(name)
+                continue
+            tables = self._views.tables((name,))
+            try:
+                plan = self._views.plan(name)
+                for problem in filter(None, map(self._watch.problem, sorted(tables))):
+                    raise problem
+            except FederationError as error:
+                self._begin(name)
+                self._views.fail(name, error)
+                continue
+            executor = executor_for(plan)
+            if executor is None or any(self._store.find(table) is None for table in tables):
+                waiting.add(name)
+                continue
+            self._begin(name)
+            if not await compute(partial(self._views.refresh, name, plan, executor)):
+                return
+
+    def _may_be_computed(self, name: str) -> bool:
+        """Whether a view's tables were read since it became due, none while it was changing."""
+        if any(map(self._watch.is_unsettled, self._views.tables((name,)))):
+            self._readiness.unsettled(name)
+        return self._readiness.is_ready(name)
+
+    def _begin(self, name: str) -> None:
+        """Note that a view is worked on now; whoever asks from here on wants it once more."""
+        self._readiness.done(name)
+        self._views.begin(name)
+
+    def owns(self, name: str) -> bool:
+        """Whether a stored table is the rows of a view."""
+        return name in self._views.names
+
+    def problem(self, name: str) -> FederationError | None:
+        """Return why the last refresh of a view has failed, or None."""
+        return self._views.problem(name)
+
+    def states(self) -> tuple[RefreshState, ...]:
+        """Return how all views are doing."""
+        return self._views.states()
