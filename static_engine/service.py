@@ -118,7 +118,7 @@ class StaticEngine:
 
     async def _turn(self) -> None:
         for table in await self._changes.work(self._store.change, self._in_worker):
-            self._watch.read_again(table)
+            self._watch.changed(table)
             self._poll_at = 0.0
         await self._read_tables()
         await self._refresher.refresh(self._executor_for, self._compute)
