@@ -189,6 +189,27 @@ def test_queries_are_listed_chosen_and_stopped(
     assert first.id not in console.coordinator.running
 
 
+def test_a_late_answer_does_not_take_the_place_of_what_was_chosen_since(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    first = wait_for(lambda: user_query(console))
+    expect(query_page.locator("#title")).to_have_text(first.id)
+    held: list[Any] = []
+    query_page.route("**/api/statements", lambda route: held.append(route))  # noqa: PLW0108 - it marks what it is given
+    with query_page.expect_request("**/api/statements"):
+        write(query_page, "SELECT rid, status FROM RoomSensor")
+        query_page.keyboard.press("Control+Enter")
+    query_page.locator("#queries button", has_text=first.id).click()
+    expect(query_page.locator("#shown-text")).to_have_text(SEATS)
+    with query_page.expect_response("**/api/statements"):
+        held[0].continue_()
+    expect(query_page.locator("#queries button")).to_have_count(2)
+    expect(query_page.locator("#run")).to_be_enabled()  # all that follows an answer is done
+    expect(query_page.locator("#title")).to_have_text(first.id)
+
+
 def test_what_a_query_waits_for_is_said(
     query_page: Any, console: Any, expect: Any, starting: Any
 ) -> None:

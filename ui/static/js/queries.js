@@ -12,6 +12,7 @@ let selected = null; // id of the query shown
 let source = null; // its EventSource
 let ticket = 0; // of the newest selection: older answers are dropped
 let shown = null; // the query shown, as it was when chosen
+let wish = 0; // number of the user's newest wish: the answer to an older one does not take its place
 const table = new RowsTable(byId("rows"), (row) => why.ask(shown, row));
 const why = new WhyPanel(byId("why"), {
   closed: () => table.mark([], "asked"),
@@ -40,9 +41,11 @@ function problem(error, warning = false) {
 }
 
 async function run(text) {
+  const mine = (wish += 1);
   byId("run").disabled = true;
   try {
     const results = await post("/api/statements", { text });
+    if (mine !== wish) return void (await list());
     const last = results[results.length - 1];
     const warnings = results.flatMap((r) => r.warnings.concat(r.query ? r.query.warnings : []));
     problem(warnings.length ? { message: [...new Set(warnings)].join("\n") } : null, true);
@@ -51,7 +54,7 @@ async function run(text) {
     else showResult(last);
     await list();
   } catch (error) {
-    problem(error);
+    if (mine === wish) problem(error);
   } finally {
     byId("run").disabled = false;
   }
@@ -77,12 +80,14 @@ function showResult(result) {
 
 async function explain() {
   const text = editor.text().trim().replace(/;\s*$/, "");
+  const mine = (wish += 1);
   try {
     const results = await post("/api/statements", { text: /^explain\b/i.test(text) ? text : `EXPLAIN (TYPE FEDERATED) ${text}` });
+    if (mine !== wish) return;
     problem(null);
     showResult(results[results.length - 1]);
   } catch (error) {
-    problem(error);
+    if (mine === wish) problem(error);
   }
 }
 
@@ -94,7 +99,7 @@ async function list() {
     return;
   }
   const items = queries.reverse().map((q) =>
-    make("li", {}, make("button", { type: "button", "aria-current": q.id === selected ? "true" : null, onclick: () => select(q.id), title: q.text },
+    make("li", {}, make("button", { type: "button", "aria-current": q.id === selected ? "true" : null, onclick: () => choose(q.id), title: q.text },
       make("span", { class: `badge ${q.status}` }, q.status),
       make("span", { class: "text" }, `${q.name || q.id}  ${q.text.replace(/\s+/g, " ")}`),
       make("span", { class: "facts", title: count(q.changes, "change") }, `${extent(q)} · ${age(q.created)}`))));
@@ -128,6 +133,12 @@ function leave() {
   byId("changes").replaceChildren();
   table.start([]);
   byId("none").hidden = true;
+}
+
+/** The user wants to see this query, whatever was asked for before. */
+function choose(id) {
+  wish += 1;
+  return select(id);
 }
 
 async function select(id, panel) {
