@@ -29,9 +29,9 @@ class Readiness:
         self._read &= self._since.keys()
         return frozenset(self._since.keys() - self._read)
 
-    def reading(self) -> None:
-        """Note that the tables of all due views are read from now on."""
-        self._read = set(self._since)
+    def reading(self, views: Iterable[str]) -> None:
+        """Note that the tables of due views are read from now on."""
+        self._read |= self._since.keys() & set(views)
 
     def unsettled(self, view: str) -> None:
         """Note that a table of a view was changing while it was read."""

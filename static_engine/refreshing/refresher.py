@@ -48,6 +48,7 @@ class Refresher:
         self._watch = watch
         self._views = RefreshedViews(store, RowsFolder(folder), clock)
         self._readiness = Readiness(moments)
+        self._unread: frozenset[str] = frozenset()
 
     def define(self, orders: Iterable[RefreshOrder]) -> None:
         """Take the views there are from now on; `adopt` takes them up."""
@@ -80,17 +81,19 @@ class Refresher:
         """Return the tables that views are computed from now.
 
         The watch reads those again whose changes nothing tells, once for every view that is due.
+        A view that becomes due later is none of those that `reading` is about.
         """
         due = self._views.due()
-        for name in self._views.tables(self._readiness.due(due)):
+        self._unread = self._readiness.due(due)
+        for name in self._views.tables(self._unread):
             table = self._store.find(name)
             if table is not None and table.fingerprint is None:  # a server does not tell changes
                 self._watch.read_again(name)
         return self._views.tables(due)
 
     def reading(self) -> None:
-        """Note that the tables of all due views are read from now on."""
-        self._readiness.reading()
+        """Note that the tables which `tables` has returned are read from now on."""
+        self._readiness.reading(self._unread)
 
     async def refresh(self, executor_for: ExecutorFor, compute: Compute) -> None:
         """Compute the views that are due, as far as what they read and the engine are there."""

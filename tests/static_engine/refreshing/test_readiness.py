@@ -15,7 +15,7 @@ def test_a_view_is_ready_once_its_tables_were_read_since_it_became_due() -> None
     views = World().readiness
     assert views.due(["v"]) == {"v"}
     assert not views.is_ready("v")
-    views.reading()
+    views.reading(["v"])
     assert views.due(["v", "w"]) == {"w"}
     assert (views.is_ready("v"), views.is_ready("w")) == (True, False)
 
@@ -23,7 +23,7 @@ def test_a_view_is_ready_once_its_tables_were_read_since_it_became_due() -> None
 def test_what_was_computed_or_is_no_longer_due_starts_anew() -> None:
     views = World().readiness
     views.due(["v", "w"])
-    views.reading()
+    views.reading(["v"])
     views.done("v")
     assert not views.is_ready("v")
     assert views.due(["v"]) == {"v"}
@@ -33,7 +33,7 @@ def test_what_was_computed_or_is_no_longer_due_starts_anew() -> None:
 def test_who_asks_has_the_tables_read_again() -> None:
     views = World().readiness
     views.due(["v"])
-    views.reading()
+    views.reading(["v"])
     views.asked("v")
     assert not views.is_ready("v")
     assert views.due(["v"]) == {"v"}
@@ -43,11 +43,11 @@ def test_files_that_keep_changing_are_not_waited_for_forever() -> None:
     world = World()
     views = world.readiness
     views.due(["v"])
-    views.reading()
+    views.reading(["v"])
     views.unsettled("v")
     assert not views.is_ready("v")
     world.now = LONGEST_WAIT
     views.due(["v"])
-    views.reading()
+    views.reading(["v"])
     views.unsettled("v")
     assert views.is_ready("v")

@@ -5,8 +5,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from messaging import Message
 from messaging.in_memory import InMemoryBroker
+from static_engine import watching
 from static_engine.__main__ import store_of
 from static_engine.local_executor import LocalExecutor
 from static_engine.service import StaticEngine
@@ -45,6 +48,7 @@ class World:
         self.deltas: list[Delta] = []
         self.channel = ReceivingChannel(version=1)
         self.broker = InMemoryBroker()
+        self.on_clock: list[Callable[[], None]] = []
         self.on_look: list[Callable[[], None]] = []
         self.on_evaluation: list[Callable[[], None]] = []
 
@@ -73,9 +77,7 @@ class World:
 
         store.print_of = looked  # type: ignore[method-assign, assignment]
         local.evaluate = evaluated  # type: ignore[method-assign]
-        self.engine = StaticEngine(
-            settings, 7, client, store, lambda *_: local, clock=lambda: self.now
-        )
+        self.engine = StaticEngine(settings, 7, client, store, lambda *_: local, clock=self.clock)
         self.observer = self.broker.client("observer")
         self.observer.on_messages(self._hear)
         await self.observer.connect()
@@ -87,6 +89,13 @@ class World:
         self._job.cancel()
         await asyncio.gather(self._job, return_exceptions=True)
         await self.observer.close()
+
+    def clock(self) -> int:
+        """Return the time; then let one thing happen."""
+        now = self.now
+        if self.on_clock:
+            self.on_clock.pop(0)()
+        return now
 
     @staticmethod
     def _taken(actions: list[Callable[[], None]]) -> list[Callable[[], None]]:
@@ -227,6 +236,30 @@ def test_a_time_that_comes_while_tables_are_looked_at_waits_for_the_next_look(
 
             w.on_look.append(comes)
             await w.until(lambda: w.rows == {("r2", 2): 1})
+
+    asyncio.run(scenario())
+
+
+def test_a_time_may_come_between_any_two_looks_at_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "_SETTLE_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.write("r1,2\n")
+        async with world as w:
+            w.define((VIEW, ROOMS.scan()))
+            w.deploy()
+            await w.until(lambda: w.rows == {("r1", 2): 1})
+
+            def comes() -> None:
+                w.now += DAY
+
+            for looks in range(12):
+                w.write(f"r{looks},{looks}\n")
+                w.on_clock += [lambda: None] * looks + [comes]
+                await w.until(lambda n=looks: w.rows == {(f"r{n}", n): 1})  # type: ignore[misc]
 
     asyncio.run(scenario())
 
