@@ -108,6 +108,7 @@ def test_sqlite_keeps_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.postgres
+@pytest.mark.timeout(400)
 def test_postgres_keeps_everything(postgres_url: str) -> None:
     contract(postgres_url)
 

@@ -15,6 +15,10 @@ pytestmark = pytest.mark.broker
 
 Connect = Callable[..., RawClient]
 
+DELAY_SECONDS = 2
+HOUR = b"\x11\x00\x00\x0e\x10"
+"""The property that keeps a session for an hour."""
+
 
 def test_a_vanished_client_leaves_its_will(connect: Connect, root: str) -> None:
     reader = connect("reader")
@@ -82,31 +86,45 @@ def test_goodbye_with_will(shared_broker: BrokerProcess, root: str) -> None:
         assert [m.payload for m in reader.wait_for(1)] == [b"dead"]
 
 
-def test_a_delayed_will_waits_and_is_called_off(shared_broker: BrokerProcess, root: str) -> None:
-    hour = b"\x11\x00\x00\x0e\x10"
-    two_seconds = b"\x18\x00\x00\x00\x02"
+def test_a_delayed_will_waits(shared_broker: BrokerProcess, root: str) -> None:
     with RawClient(shared_broker.port, f"{root}-r", 5) as reader:
         reader.open()
         reader.subscribe((f"{root}/state", 1))
-        for comes_back in (True, False):
-            victim = RawClient(shared_broker.port, f"{root}-v", 5)
-            victim.open(
-                clean=False,
-                properties=hour,
-                will=(f"{root}/state", b"dead", 1, False),
-                will_properties=two_seconds,
-            )
-            started = time.monotonic()
-            victim.vanish()
-            if comes_back:  # at once, so that it is in time on a busy machine, too
-                with RawClient(shared_broker.port, f"{root}-v", 5) as again:
-                    again.open(clean=False, properties=hour)
-                    time.sleep(2.8)
-                    assert reader.sync() == []
-                    again.close()
-            else:
-                assert [m.payload for m in reader.wait_for(1)] == [b"dead"]
-                assert time.monotonic() - started > 1.5
+        started = _leave_delayed_will(shared_broker, root)
+        assert [m.payload for m in reader.wait_for(1)] == [b"dead"]
+        assert time.monotonic() - started > DELAY_SECONDS - 0.5
+
+
+def test_a_delayed_will_is_called_off(shared_broker: BrokerProcess, root: str) -> None:
+    with RawClient(shared_broker.port, f"{root}-r", 5) as reader:
+        reader.open()
+        reader.subscribe((f"{root}/state", 1))
+        for _ in range(5):  # on a busy machine we may come too late, and the broker is right
+            started = _leave_delayed_will(shared_broker, root)
+            with RawClient(shared_broker.port, f"{root}-v", 5) as again:
+                again.open(clean=False, properties=HOUR)
+                in_time = time.monotonic() - started < DELAY_SECONDS - 1
+                time.sleep(DELAY_SECONDS + 0.8)
+                told = reader.sync()
+                again.close()
+            if in_time:
+                assert told == []
+                return
+    pytest.fail("this process was never back in time")
+
+
+def _leave_delayed_will(broker: BrokerProcess, root: str) -> float:
+    """Vanish and leave a delayed will; return when, by the monotonic clock."""
+    victim = RawClient(broker.port, f"{root}-v", 5)
+    victim.open(
+        clean=False,
+        properties=HOUR,
+        will=(f"{root}/state", b"dead", 1, False),
+        will_properties=b"\x18" + DELAY_SECONDS.to_bytes(4, "big"),
+    )
+    started = time.monotonic()
+    victim.vanish()
+    return started
 
 
 _SERVICE = """
