@@ -123,10 +123,8 @@ class OverWindowOperator:
     ) -> None:
         """Add the rows that a change reaches, with their values of now, to the result."""
         total = partition.order.total
-        if change.every:
-            intervals = [(0, total)]
-        else:
-            intervals = merged(list(self._reached(partition, change)), total)
+        reached = [(0, total)] if change.every else list(self._reached(partition, change))
+        intervals = merged(reached, total)  # none where there are no rows
         for start, end in intervals:
             stretch = stretch_of(partition, start, end, with_peers=self._needs_peers)
             columns = [values(stretch) for values in self._values]

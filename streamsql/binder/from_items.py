@@ -326,6 +326,10 @@ def _group(node: exp.Expr, join: exp.Expr | None) -> exp.Select | None:
     nested = join is not None and bool(node.args.get("joins"))
     if not inside and not nested:
         return None
-    select = exp.Select(from_=exp.From(this=tree.copy()))
+    first = tree.copy()
+    joins = None if isinstance(first, exp.Table) else first.args.get("joins")
+    if joins:  # those of a table are taken from it
+        first.set("joins", None)
+    select = exp.Select(from_=exp.From(this=first), joins=joins or [])
     select.meta.update(node.meta)
     return select

@@ -65,6 +65,11 @@ def bind_relation(
         UnsupportedError: It is of a kind that is refused.
     """
     match node:
+        case exp.Table(this=exp.Values()):  # joined in parentheses
+            only(node, environment, "this", "alias", "joins")
+            values = node.this.copy()
+            values.set("alias", node.args.get("alias"))
+            return bind_relation(values, environment, bind, bind_view)
         case exp.Table():
             return _table(node, environment, bind, bind_view)
         case exp.Subquery():

@@ -59,7 +59,7 @@ def frames(draw: st.DrawFn) -> Frame:
 @st.composite
 def calls(draw: st.DrawFn) -> WindowCall:
     """Return any call."""
-    function = draw(st.sampled_from(tuple(WindowFunction)))
+    function = draw(st.sampled_from((*WindowFunction, *[WindowFunction.AGGREGATE] * 4)))
     argument: Expression = draw(st.sampled_from((X, N)))
     if function in NUMBERING:
         return WindowCall(function, "v")
@@ -85,6 +85,19 @@ def plans(draw: st.DrawFn) -> OverWindow:
         for n, c in enumerate(chosen)
     )
     return OverWindow(INPUT, partition, tuple(draw(st.lists(keys, max_size=2))), named)
+
+
+def _sum(name: str, frame: Frame) -> WindowCall:
+    function, over_rows = WindowFunction.AGGREGATE, AggregateFunction.SUM
+    return WindowCall(function, name, (N,), frame=frame, aggregate=over_rows)
+
+
+def test_the_first_row_of_a_partition_has_nothing_before_it() -> None:
+    """An aggregate over the partition changes for all rows there were, which are none."""
+    sums = (_sum("all", Frame(None, None)), _sum("few", Frame(-1, 1, peers=False)))
+    operator = OverWindowOperator(OverWindow(INPUT, (0,), (SortKey(2),), sums))
+    assert operator.apply(0, {("a", None, 1): 1}) == {("a", None, 1, 1, 1): 1}
+    assert operator.apply(0, {("a", None, 1): -1}) == {("a", None, 1, 1, 1): -1}
 
 
 @settings(max_examples=200, deadline=None)
