@@ -17,6 +17,9 @@ FIRST_ANSWERS = 4
 FIRST_SECONDS = 2.0
 SECONDS = 20.0
 """Between two questions: soon at first, then seldom."""
+NEARLY_AT_ONCE = 100
+"""Microseconds within which both clocks should be read: the process may be put aside between."""
+ATTEMPTS = 5
 
 
 class ClockExchange:
@@ -67,13 +70,13 @@ class ClockExchange:
         if not self._client.connected:
             return
         self._number += 1
-        number, wall = f"t{self._number}", self._wall()
+        number, (wall, since) = f"t{self._number}", self._read_both()
         question = Command(id=number, arguments={"asked": wall})
         try:
             self._client.publish(self._topics.clock(self._site), encode_json(question))
         except QueueFull:
             return  # asked again later: there is no hurry, and the queue has other worries
-        self._asked = (number, wall, self._elapsed())
+        self._asked = (number, wall, since)
 
     def answered(self, command: Command) -> None:
         """Take an answer in; one to another question, of a former life say, is none."""
@@ -94,7 +97,8 @@ class ClockExchange:
         if self._settings.correct and found is not None:
             if abs(found - self.correction) > self.offset.error:  # else it is noise
                 self.correction = round(found)
-            self._ahead = self._wall() - now + self.correction
+            wall, now = self._read_both()
+            self._ahead = wall - now + self.correction
 
     def corrected(self) -> int:
         """Return the machine's time, corrected; it may go back, see `SteadyClock`.
@@ -103,6 +107,18 @@ class ClockExchange:
         machine's is set meanwhile, the correction would be wrong.
         """
         return self._wall() if self._ahead is None else self._elapsed() + self._ahead
+
+    def _read_both(self) -> tuple[int, int]:
+        """Return the machine's time, and that of the clock that nobody sets from just before.
+
+        Never from after: an answer then took longer than it did, and its bound holds.
+        """
+        since, wall = self._elapsed(), self._wall()
+        for _ in range(ATTEMPTS - 1):
+            if self._elapsed() - since <= NEARLY_AT_ONCE:
+                break
+            since, wall = self._elapsed(), self._wall()
+        return wall, since
 
     def state(self) -> ClockState:
         """Return what the site says about its clock."""

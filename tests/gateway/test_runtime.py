@@ -158,7 +158,7 @@ def test_a_broken_link_brings_out_the_will_and_a_new_birth_follows(tmp_path: Pat
         await until(world.is_online, "it is back")
         (rows,) = [s.rows for s in world.birth().current if s.source == "seatsensor"]
         assert [row[:2] for row in rows] == [("m1", 3.0)]
-        assert len(world.told(TOPICS.birth("gw-1"))) == 2
+        await until(lambda: len(world.told(TOPICS.birth("gw-1"))) == 2, "the new birth is heard")
 
     run(tmp_path, scenario)
 
@@ -242,6 +242,7 @@ def test_commands_are_answered(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.begin()
         await world.ready()
+        await world.broker.settle()
         births = len(world.told(TOPICS.birth("gw-1")))
         for number, verb in enumerate(("rebirth", "flush", "simulate", "dance")):
             world.command(verb, id=f"c{number}")

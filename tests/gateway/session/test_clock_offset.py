@@ -4,11 +4,12 @@ import asyncio
 import json
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.clock import SteadyClock
-from gateway.session.clock_exchange import ClockExchange
+from gateway.session.clock_exchange import ATTEMPTS, ClockExchange
 from gateway.session.clock_offset import MOST_DELAY, ClockOffset, sample_of
 from gateway.settings import ClockSettings
 from messaging.in_memory import InMemoryBroker
@@ -66,6 +67,7 @@ class World:
 
     def __init__(self, skew: int, settings: ClockSettings) -> None:
         self.elapsed, self.skew = 0, skew
+        self.stalls: list[int] = []
         self.settings = settings
         self.topics = Topics("demo")
         broker = InMemoryBroker()
@@ -83,7 +85,10 @@ class World:
         self.steady = SteadyClock(self.exchange.corrected, lambda: self.elapsed)
 
     def wall(self) -> int:
-        return 10**15 + self.elapsed - self.skew
+        """Return the time; then the process is put aside for a while if a test wants it."""
+        now = 10**15 + self.elapsed - self.skew
+        self.elapsed += self.stalls.pop(0) if self.stalls else 0
+        return now
 
     async def connect(self) -> None:
         await self.client.connect()
@@ -137,6 +142,27 @@ def test_a_wrong_clock_is_told_and_corrected_if_wanted() -> None:
     assert corrected.steady() == 10**15 + corrected.elapsed
     (measured,) = corrected.exchange.measured()
     assert measured.gauges["clock_offset_ms"] == 5_000
+
+
+@pytest.mark.parametrize("stalls", [1, 3, 20])
+def test_a_process_that_is_put_aside_between_two_clocks_stays_within_the_bound(
+    stalls: int,
+) -> None:
+    async def run() -> None:
+        world = World(5 * SECOND, ClockSettings(correct=True))
+        await world.connect()
+        world.stalls = [50_000] * stalls
+        await world.exchanged()
+        offset = world.exchange.offset
+        assert offset.offset is not None
+        assert abs(offset.offset - world.skew) <= offset.error
+        if stalls < ATTEMPTS:
+            assert abs(world.exchange.corrected() - 10**15 - world.elapsed) <= offset.error
+        world.stalls = []
+        await world.exchanged()
+        assert offset.resets == 0
+
+    asyncio.run(run())
 
 
 def test_what_is_stamped_never_goes_back() -> None:
