@@ -51,6 +51,15 @@ def _leave_out_lookups() -> None:
 
 _leave_out_lookups()
 
+
+def _send_what_is_cached() -> None:
+    """Let functions that remember their results be sent by value, without what they remember.
+
+    They are no plain functions, so they would be sent by name, which a worker cannot import.
+    """
+    copyreg.pickle(type(_strict), lambda cached: (lru_cache, (cached.__wrapped__,)))
+
+
 PythonFunction = Callable[..., Column]
 
 
@@ -109,3 +118,6 @@ def _cast(result: DataType, _gateway: object) -> PythonFunction:
 
     made: PythonFunction = udf(evaluate, SPARK_TYPES[result], useArrow=True)
     return made
+
+
+_send_what_is_cached()

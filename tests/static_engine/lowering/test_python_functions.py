@@ -13,8 +13,8 @@ from streamsql.data.types import DataType
 
 WORKER = """
 import pickle, sys
-cast, integer = pickle.load(open(sys.argv[1], "rb"))
-print(cast(2.5, integer), "streamsql" in sys.modules)
+cast, integer, matches = pickle.load(open(sys.argv[1], "rb"))
+print(cast(2.5, integer), matches("aab", "^(a|aa)*b$"), "streamsql" in sys.modules)
 """
 
 
@@ -23,7 +23,10 @@ def test_functions_can_be_sent_after_a_plan_was_decoded(tmp_path: Path) -> None:
     assert python_functions.PythonFunction is not None
     assert msgspec.convert("INTEGER", DataType) is DataType.INTEGER
     sent = tmp_path / "sent"
-    sent.write_bytes(cloudpickle.dumps((scalar.cast, DataType.INTEGER)))  # type: ignore[no-untyped-call]
+    matches = scalar.FUNCTIONS["REGEXP_LIKE"]  # it remembers the patterns it has met
+    assert matches("aab", "^(a|aa)*b$")
+    data = cloudpickle.dumps((scalar.cast, DataType.INTEGER, matches))  # type: ignore[no-untyped-call]
+    sent.write_bytes(data)
     worker = subprocess.run(
         [sys.executable, "-c", WORKER, str(sent)],
         capture_output=True,
@@ -32,4 +35,4 @@ def test_functions_can_be_sent_after_a_plan_was_decoded(tmp_path: Path) -> None:
         check=False,
     )
     assert worker.returncode == 0, worker.stderr
-    assert worker.stdout.split() == ["2", "False"]
+    assert worker.stdout.split() == ["2", "True", "False"]
