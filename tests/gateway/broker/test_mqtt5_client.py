@@ -57,3 +57,4 @@ def test_properties_travel_with_the_message(shared_broker: BrokerProcess, root: 
     finally:
         client.disconnect()
         client.loop_stop()
+        client._reset_sockets()  # else a finalizer does, too late or too early
