@@ -97,6 +97,7 @@ class SiteEngine(VisibleSite):
         if bundle.at(self.site):
             self._queries[bundle.query] = query
             self._news.add(bundle.query, query)
+            self._sources.clocks.add(query.scans)
             self._newcomers.append(bundle.query)
             for scan in query.scans:
                 self._sources.relation(scan, self._now)
@@ -347,6 +348,7 @@ class SiteEngine(VisibleSite):
         stopped = self._queries.pop(name, None)
         if stopped is not None:
             self._news.drop(name, stopped)
+            self._sources.clocks.drop(stopped.scans)
             self._out_of_step.pop(name, None)
             self._work.drop(name)
             self.synopses.release(name)

@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterable, Sequence
 
 from stream_engine.query_exchange import SourceChanges
+from stream_engine.state.clock_sources import ClockSources
 from stream_engine.state.event_log import as_events, source_relation
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
 from stream_engine.state.wakeups import Wakeups
@@ -26,6 +27,8 @@ class SiteSources:
         watermarks: By name and lateness.
         taken: Events that have come in, by name.
         pending: Events that wait for a step.
+        clocks: Has to be told what queries read.
+        now: Time of the last step.
     """
 
     def __init__(self, site: str) -> None:
@@ -34,10 +37,11 @@ class SiteSources:
         self.watermarks: dict[str, dict[int | None, Watermark]] = {}
         self.taken: dict[str, int] = {}
         self.pending = 0
+        self.clocks = ClockSources()
+        self.now = 0
         self._events: dict[str, list[tuple[str, list[SourceEvent]]]] = {}
         self._expiring: set[str] = set()  # sources whose rows may go by themselves
         self._expiries: Wakeups[str] = Wakeups()
-        self._follows_clock: set[str] = set()
         self._site = site
 
     def declare(self, scan: Scan, now: int) -> None:
@@ -108,7 +112,8 @@ class SiteSources:
     def advance(self, now: int) -> SourceChanges:
         """Apply the waiting events and the passage of time.
 
-        Work: that of the sources that have events, or rows whose time is over.
+        Work: that of the sources that have events, or rows whose time is over, and of those whose
+        clock has to move with them.
 
         Args:
             now: Microseconds since 1970 UTC.
@@ -120,7 +125,9 @@ class SiteSources:
             judged: dict[int | None, Judged] = {}
             first: int | None = None
             for scan, relation in relations.items():
-                if not (runs or relation.follows_clock):
+                if runs:
+                    relation.not_before(self.now)
+                elif not relation.follows_clock:
                     expiry = relation.next_expiry()
                     if expiry is None or expiry > now:
                         continue
@@ -136,6 +143,7 @@ class SiteSources:
                 self._look_at(source)
         self._events = {}
         self.pending = 0
+        self.now = now
 
         def current(scan: Scan) -> TimedDelta:
             relations = self.relations[scan.source]
@@ -160,16 +168,13 @@ class SiteSources:
     def _due(self, now: int) -> Iterable[str]:
         """Return the sources that a step at this time changes, or may change."""
         due = self._expiries.take_due(now)
-        if not due and not self._follows_clock:
-            return self._events
-        return dict.fromkeys([*self._events, *due, *self._follows_clock])
+        if self.clocks:
+            return self.clocks.with_clocks((*self._events, *due))
+        return dict.fromkeys((*self._events, *due)) if due else self._events
 
     def _know(self, source: str) -> None:
         """Find out whether a source changes although nothing comes in, and when it does next."""
         relations = self.relations.get(source, {}).values()
-        self._follows_clock.discard(source)
-        if any(relation.follows_clock for relation in relations):
-            self._follows_clock.add(source)
         if any(relation.may_expire for relation in relations):
             self._expiring.add(source)
             self._look_at(source)

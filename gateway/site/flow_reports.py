@@ -18,7 +18,10 @@ REPEAT = 10.0
 
 
 class FlowReports:
-    """Publishes queries' counts soon after they change, and now and then."""
+    """Publishes queries' counts soon after they change, and now and then.
+
+    Only those of queries to which something has happened are looked at.
+    """
 
     def __init__(
         self, engine: SiteEngine, client: MessageClient, topics: Topics, traffic: Traffic
@@ -28,12 +31,15 @@ class FlowReports:
         self._client = client
         self._topics = topics
         self._reported: dict[str, FlowReport] = {}
+        self._mark = 0
+        self._changed: dict[str, None] = {}
         self._due_since: float | None = None
         self._repeated_at = float("-inf")
 
     def forget(self) -> None:
         """Report everything again, at once: a reader has just started, or the network was away."""
         self._reported.clear()
+        self._mark = 0
         self._due_since = float("-inf")
 
     def next_due(self, now: float) -> float | None:
@@ -43,11 +49,21 @@ class FlowReports:
             now: Seconds of a clock that only goes forward.
         """
         if self._due_since is None:
-            reported, queries = self._reported, self._engine.queries
-            if all(self._report(query) == reported.get(query) for query in queries):
+            self._look()
+            reported = self._reported
+            for query in list(self._changed):
+                if self._report(query) != reported.get(query):
+                    break
+                del self._changed[query]
+            if not self._changed:
                 return None
             self._due_since = now
         return self._due_since + INTERVAL
+
+    def _look(self) -> None:
+        """Find the queries to which something has happened since the last look."""
+        changed, self._mark = self._engine.changed_since(self._mark)
+        self._changed.update(dict.fromkeys(reversed(changed)))
 
     def _report(self, query: str) -> FlowReport | None:
         report = self._engine.flow(query)
@@ -67,16 +83,17 @@ class FlowReports:
         self._due_since = None
         queries = self._engine.queries
         self._traffic.forget(queries)
-        for query in queries:
+        self._look()
+        for query in list(self._changed):
             report = self._report(query)
-            if report is None or report == self._reported.get(query):
-                continue
-            try:
-                topic = self._topics.flow(query, self._engine.site)
-                self._client.publish(topic, encode_packed(report), qos=0)
-            except QueueFull:
-                self._due_since = now  # the next interval tries again
-                return
-            self._reported[query] = report
+            if report is not None and report != self._reported.get(query):
+                try:
+                    topic = self._topics.flow(query, self._engine.site)
+                    self._client.publish(topic, encode_packed(report), qos=0)
+                except QueueFull:
+                    self._due_since = now  # the next interval tries again
+                    return
+                self._reported[query] = report
+            del self._changed[query]
         for query in self._reported.keys() - set(queries):
             del self._reported[query]

@@ -225,7 +225,7 @@ class SiteHost:
 
     def _step(self, now: float) -> None:
         self.membership.check(int(now * 1_000_000))
-        for query in self.left_fragments.stopped(list(self.engine.queries), now):
+        for query in self._stopped_meanwhile(now):
             log.info("query %s was stopped while the broker was away", query)
             self.inbox.uninstall(query)
         self._send_snapshots_if_due(now)
@@ -243,6 +243,10 @@ class SiteHost:
         self.flow_reports.publish(now)
         if self._on_step is not None:
             self._on_step(self.client.connected)
+
+    def _stopped_meanwhile(self, now: float) -> list[str]:
+        due = self.left_fragments.next_due()
+        return [] if due is None else self.left_fragments.stopped(self.engine.queries, now)
 
     def _send_snapshots_if_due(self, now: float) -> None:
         due = self._snapshots_due

@@ -1,10 +1,13 @@
 """All synopses of a site that could be shared, and the stores that keep those which are."""
 
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.sharing.slots import Slot, Store, release, slots_of
+from stream_engine.state.wakeups import Wakeups
 
 LONGEST_WAIT = 1_024
 """Steps after which a synopsis that differs from all stores is compared with them again."""
@@ -14,6 +17,9 @@ MOST_COMPARED = 8
 
 _ROUND = 64
 """Steps between two looks at whether a stub wants to go."""
+
+_MOST_LOOKED_AT = 64
+"""Groups of a look: no more than one a step, however many there are; they take turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +63,10 @@ class _Group:
 
     Attributes:
         wait: Steps until those that are apart are compared once more.
-        due: The step in which that is.
     """
 
     slots: list[Slot] = field(default_factory=list)
     wait: int = 1
-    due: int = 0
 
     def stores(self) -> list[Store]:
         """Return the stores in use, oldest first."""
@@ -86,7 +90,7 @@ class Synopses:
     over a log come to hold the same only when their windows have moved on.
 
     Between steps all that is held for one key and does not differ is held once. Work: that of
-    comparing contents, at those times; nothing in other steps.
+    comparing contents, at those times; nothing in other steps, however many synopses there are.
     """
 
     def __init__(self) -> None:
@@ -95,7 +99,8 @@ class Synopses:
         self._groups: dict[Hashable, _Group] = {}
         self._stores = 0
         self._steps = 0
-        self._due = _ROUND
+        self._due: Wakeups[_Group] = Wakeups()  # steps
+        self._shared: OrderedDict[_Group, None] = OrderedDict()  # looked at longest ago first
         self._look = _ROUND
 
     @property
@@ -121,8 +126,7 @@ class Synopses:
             self._join_stores([], slots)
             group = self._groups[key]
             group.wait = 1
-            group.due = self._steps + 1
-            self._due = min(self._due, group.due)
+            self._plan(group, self._steps + 1)
 
     def release(self, query: str) -> None:
         """Let a query's synopses go; stores that are of no more use end."""
@@ -135,6 +139,8 @@ class Synopses:
                 _end_lone_stores(group)
             else:
                 del self._groups[slot.key]
+                self._due.set(group, None)
+                self._shared.pop(group, None)
 
     def switch(self, *, on: bool) -> None:
         """Share from now on, or let every synopsis have rows of its own."""
@@ -153,16 +159,17 @@ class Synopses:
     def settle(self) -> None:
         """Do what is due after a step."""
         self._steps += 1
-        if self._steps < self._due or not self._on:
+        if not self._on:
             return
         if self._steps >= self._look:
             self._look = self._steps + _ROUND
-            for group in self._groups.values():
-                _let_go(group)
-        for group in self._groups.values():
-            if group.due <= self._steps:
-                self._gather(group)
-        self._due = min([self._look, *(group.due for group in self._groups.values())])
+            for group in list(islice(self._shared, _MOST_LOOKED_AT)):
+                self._shared.move_to_end(group)
+                if _let_go(group):
+                    group.wait = 1
+                    self._due.set(group, self._steps)
+        for group in self._due.take_due(self._steps):
+            self._gather(group)
 
     def _gather(self, group: _Group) -> None:
         """Bring together what is equal; note when to look again."""
@@ -172,8 +179,15 @@ class Synopses:
             self._join_stores(group.stores()[:MOST_COMPARED], private)
             self._merge_stores(group)
         group.wait = min(2 * group.wait, LONGEST_WAIT)
-        group.due = self._steps + (LONGEST_WAIT if group.is_together else group.wait)
-        self._due = min(self._due, group.due)
+        self._plan(group, None if group.is_together else self._steps + group.wait)
+
+    def _plan(self, group: _Group, due: int | None) -> None:
+        """Note in which step to compare a group again, and whether it shares anything now."""
+        self._due.set(group, due)
+        if any(slot.stub is not None for slot in group.slots):
+            self._shared.setdefault(group)
+        else:
+            self._shared.pop(group, None)
 
     def _join_stores(self, stores: list[Store], private: Iterable[Slot]) -> None:
         """Let private synopses join a store, or another private one to begin a store with."""
@@ -243,13 +257,13 @@ def _join(slot: Slot, stores: Iterable[Store]) -> bool:
     return False
 
 
-def _let_go(group: _Group) -> None:
-    """Let stubs go that are better off alone."""
-    for slot in group.slots:
-        if slot.stub is not None and slot.stub.wants_out:
-            slot.leave()
-            group.wait = group.due = 1
+def _let_go(group: _Group) -> bool:
+    """Let stubs go that are better off alone; return whether there were any."""
+    leaving = [slot for slot in group.slots if slot.stub is not None and slot.stub.wants_out]
+    for slot in leaving:
+        slot.leave()
     _end_lone_stores(group)
+    return bool(leaving)
 
 
 def _end_lone_stores(group: _Group) -> None:

@@ -310,7 +310,7 @@ class RecordedSite(SiteEngine):
             check_sources(saved.scans, sources)
         except (LookupError, TypeError, ValueError, InternalError) as error:
             raise SnapshotError(f"it does not fit this version: {error!r:.200}") from error
-        self._now = saved.now
+        self._now = self._sources.now = saved.now
         unsaved: dict[str, tuple[int, str]] = {}
         for query in saved.queries:
             try:

@@ -37,7 +37,6 @@ class EventLog(SourceRelation):
 
     def __init__(self, scan: Scan) -> None:
         super().__init__(scan)
-        self.follows_clock = scan.lateness is None
         self._clock = _BEGINNING
         self._reached = _BEGINNING
         self._number = 0
@@ -66,8 +65,9 @@ class ClockProgress(SourceRelation):
     """The progress of a source without a watermark: the site's clock.
 
     What was handed in counts at the clock of the last step or later (`EventLog`), so instants
-    before it are over. State: one row. Work: O(1) a step; a step is asked for right after one with
-    events, to end their instant, and every second.
+    before it are over. It moves when it is looked at: in steps with events of a source that a query
+    reads with it, right after one with events of its own, to end their instant, and every second.
+    State: one row. Work: O(1) a look.
     """
 
     __slots__ = ("_clock", "_heard")

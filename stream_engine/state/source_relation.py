@@ -82,7 +82,7 @@ class SourceRelation:
     State: one entry per row alive (none for a log). Work per event: O(1), O(log rows) with a ttl.
 
     Attributes:
-        follows_clock: Whether it has to be told of every step, with events or without.
+        follows_clock: Whether it changes whenever it is looked at, with events or without.
         may_expire: Whether rows may go although nothing comes in.
     """
 
@@ -143,6 +143,9 @@ class SourceRelation:
             del times[name]
             _add(delta, *rows.pop((name,)), -1)
         return delta
+
+    def not_before(self, now: int) -> None:
+        """Take in that time has come so far; does nothing where that is all."""
 
     def apply(self, events: Sequence[SourceEvent], now: int) -> TimedDelta:
         """Take in what happened; return the change, with what expired up to `now`."""
