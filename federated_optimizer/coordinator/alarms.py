@@ -6,6 +6,7 @@ restart of the coordinator, what was raised before stays raised.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow, AlarmState
@@ -15,6 +16,9 @@ from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.running import RunningQuery
 from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.delta import Delta
+from streamsql.errors import FederationError
+
+log = logging.getLogger(__name__)
 
 ORIGIN = "alarm"
 
@@ -67,6 +71,7 @@ class Alarms:
         self._followed: dict[str, _Followed] = {}
         self._next = 1
         self._unwritten: dict[int, AlarmRow | None] = {}
+        self._writing = asyncio.Lock()
 
     def begin(
         self, definitions: Iterable[AlarmDefinition], stored: Mapping[str, tuple[AlarmRow, ...]]
@@ -88,12 +93,13 @@ class Alarms:
     async def forget(self, definition: AlarmDefinition) -> None:
         """Forget an alarm and all its rows."""
         self._followed.pop(definition.name, None)
-        self._unwritten = {
-            number: row
-            for number, row in self._unwritten.items()
-            if row is not None and row.alarm != definition.name
-        }
-        await asyncio.to_thread(self._store.drop_alarm, definition.name)
+        async with self._writing:  # what is being written now must not outlive the alarm
+            self._unwritten = {
+                number: row
+                for number, row in self._unwritten.items()
+                if row is None or row.alarm != definition.name
+            }
+            await asyncio.to_thread(self._store.drop_alarm, definition.name)
 
     async def keep(self) -> None:
         """Raise what is due, and write what has changed to the catalog.
@@ -104,10 +110,23 @@ class Alarms:
         for followed in self._followed.values():
             followed.look()
             self._unwritten |= followed.book.take_changes()
-        if self._unwritten:
+        async with self._writing:
+            if not self._unwritten:
+                return
             written = dict(self._unwritten)
             await asyncio.to_thread(self._store.put_alarm_rows, written)
-            self._unwritten = {}
+            self._unwritten = {
+                number: row
+                for number, row in self._unwritten.items()
+                if number not in written or written[number] is not row
+            }
+
+    async def end(self) -> None:
+        """Write what has changed since the last look: somebody may just have acknowledged a row."""
+        try:
+            await self.keep()
+        except FederationError as error:
+            log.warning("the last changes of alarms are not kept: %s", error.message)
 
     def infos(self) -> tuple[AlarmInfo, ...]:
         """Return all alarms, in the order they were made."""

@@ -255,8 +255,9 @@ class CatalogStore:
             connection.execute(table.insert().values(site=site, body=encode_json(settings)))
 
     def close(self) -> None:
-        """Close all connections."""
-        self._engine.dispose()
+        """Close all connections, after what is being written."""
+        with self._lock:
+            self._engine.dispose()
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:

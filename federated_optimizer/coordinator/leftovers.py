@@ -25,6 +25,7 @@ class Leftovers:
         self._deployment = deployment
         self._queries = queries
         self._sweeping = False
+        self._asked = False
 
     def found(self, query_id: str, site: str) -> None:
         """Withdraw a retained fragment if it is of no query that runs at that site."""
@@ -33,14 +34,20 @@ class Leftovers:
             self._deployment.withdraw_from(query_id, site)
 
     async def sweep(self) -> None:
-        """Read the retained fragments for a while; `found` hears of each."""
+        """Read the retained fragments for a while; `found` hears of each.
+
+        Called meanwhile, because the broker was away, it begins once more.
+        """
+        self._asked = True
         if self._sweeping:
             return
         self._sweeping = True
         try:
-            await self._client.subscribe(self._topics.fragment())
-            await asyncio.sleep(SWEEP_SECONDS)
-            await self._client.unsubscribe(self._topics.fragment())
+            while self._asked:
+                self._asked = False
+                await self._client.subscribe(self._topics.fragment())
+                await asyncio.sleep(SWEEP_SECONDS)
+                await self._client.unsubscribe(self._topics.fragment())
         except MessagingError as error:
             log.warning("cannot look for old fragments: %s", error.message)
         finally:

@@ -205,6 +205,7 @@ class Coordinator:
         for query in self._queries.all():
             query.result.end(query.status)
         if not self._presence.taken_over:
+            await self._alarms.end()
             with contextlib.suppress(MessagingError):
                 self._deployment.state(self._presence.state(online=False, reason="stopped"))
         await self._client.close()

@@ -1,5 +1,7 @@
 """Alarms and displays of a whole federation: raised, cleared, kept over restarts, in use."""
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -32,8 +34,7 @@ def test_an_alarm_is_raised_and_cleared_and_survives_a_restart(harness: Any) -> 
             first.acknowledge(4711)
         (shown,) = await first.execute("SHOW ALARMS")
         assert shown.rows[0][:4] == ("open", "warning", "raised", 1)
-        await first._alarms.keep()
-        await first.close()
+        await first.close()  # at once
         federation.sites["gw-1"].put("roomsensor", ("r3", "open"))  # while nobody listens
         second = await federation.coordinator()
         assert ("r1", AlarmState.ACKNOWLEDGED) in states(second)
@@ -49,6 +50,35 @@ def test_an_alarm_is_raised_and_cleared_and_survives_a_restart(harness: Any) -> 
         federation.sites["gw-1"].put("roomsensor", ("r1", "dark"), ("r3", "dark"))
         await harness.until(lambda: second.alarms()[0].raised == 0)
         assert second.alarms()[0].state == "clear"
+
+    harness.run(scenario)
+
+
+def test_rows_that_are_being_written_do_not_outlive_their_alarm(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(ALARM)
+        store, put = coordinator._store, coordinator._store.put_alarm_rows
+        began, may_go, written = threading.Event(), threading.Event(), threading.Event()
+
+        def slowly(changed: Any) -> None:
+            began.set()
+            assert may_go.wait(60)
+            put(changed)
+            written.set()
+
+        monkeypatch.setattr(store, "put_alarm_rows", slowly)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(began.is_set)
+        dropping = asyncio.create_task(coordinator.execute("DROP ALARM open"))
+        await harness.until(lambda: coordinator.alarms() == ())
+        await asyncio.sleep(0.1)  # long enough to drop the rows that are not there yet
+        may_go.set()
+        await dropping
+        await harness.until(written.is_set)
+        assert store.alarm_rows() == {}
 
     harness.run(scenario)
 
