@@ -19,7 +19,13 @@ from stream_engine.simulation.bundles import (
 )
 from stream_engine.state.source_relation import SourceRelation
 from stream_engine.testing_aggregates import aggregate_calls
-from stream_engine.testing_shapes import as_of_joins, orders, set_operations, timed
+from stream_engine.testing_shapes import (
+    as_of_joins,
+    grouped_sessions,
+    orders,
+    set_operations,
+    timed,
+)
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     Aggregate,
@@ -66,6 +72,7 @@ _SHAPES = (
     "set",
     "top",
     "timed",
+    "sessions",
 )
 
 COLUMNS = Schema.of(("k", DataType.TEXT), ("n", DataType.INTEGER), ("x", DataType.DOUBLE))
@@ -245,6 +252,8 @@ def plans(draw: st.DrawFn, sources: Sequence[Scan] = SOURCES, *, depth: int = 3)
             return draw(set_operations(child, draw(_of_same_type(child))))
         case "top":
             return draw(orders(child))
+        case "sessions":
+            return draw(grouped_sessions(child))
         case _:
             return draw(timed(child))
 

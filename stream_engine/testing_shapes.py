@@ -2,7 +2,9 @@
 
 from hypothesis import strategies as st
 
+from stream_engine.testing_aggregates import aggregate_calls
 from streamsql.algebra.operators import (
+    Aggregate,
     AsOfJoin,
     HopWindow,
     JoinKind,
@@ -38,6 +40,23 @@ def timed(draw: st.DrawFn, child: Plan) -> Plan:
         return HopWindow(child, time, size, draw(st.integers(1, 2)), draw(st.integers(0, 1)))
     partition = draw(st.lists(st.integers(0, len(child.schema) - 1), max_size=1))
     return SessionWindow(child, time, size, tuple(partition))
+
+
+@st.composite
+def grouped_sessions(draw: st.DrawFn, child: Plan) -> Plan:
+    """Return groups of a relation's sessions, by their bounds; itself where it has no times."""
+    types = (DataType.INTEGER, DataType.TIMESTAMP)
+    times = [i for i, dtype in enumerate(child.schema.dtypes) if dtype in types]
+    width = len(child.schema)
+    if not times or width > _MOST_COLUMNS:
+        return child
+    partition = tuple(draw(st.lists(st.integers(0, width - 1), max_size=1)))
+    window = SessionWindow(child, draw(st.sampled_from(times)), draw(st.integers(1, 2)), partition)
+    bounds = draw(st.sampled_from(((width,), (width + 1,), (width, width + 1))))
+    inner = draw(st.lists(st.integers(0, width - 1), max_size=1))
+    calls = draw(st.lists(aggregate_calls(child.schema), min_size=1, max_size=2))
+    group = draw(st.permutations((*partition, *bounds, *inner)))
+    return Aggregate(window, tuple(group), tuple(calls))
 
 
 @st.composite

@@ -8,6 +8,7 @@ from stream_engine.circuit.instants import ChangesOperator, InstantsOperator
 from stream_engine.circuit.joins import join_operator
 from stream_engine.circuit.multiway import MultiwayWiring, multiway, shared_plans
 from stream_engine.circuit.nodes import FixpointNode, Node, OperatorNode, RemoteNode, SourceNode
+from stream_engine.circuit.session_groups import session_groups, wiring_of
 from stream_engine.circuit.stream_nodes import ChangesNode, InstantsNode, StreamWindowNode
 from stream_engine.operators.aggregate import AggregateOperator
 from stream_engine.operators.distinct import DistinctOperator
@@ -20,6 +21,7 @@ from stream_engine.operators.over_window import OverWindowOperator
 from stream_engine.operators.project import ProjectOperator
 from stream_engine.operators.rows_window import RowsWindow
 from stream_engine.operators.scan import ScanOperator
+from stream_engine.operators.session_groups import SessionGroupsOperator
 from stream_engine.operators.session_window import SessionWindowOperator
 from stream_engine.operators.set_operation import SetOperationOperator
 from stream_engine.operators.stream_window import StreamWindowOperator
@@ -135,6 +137,11 @@ class _Compiler:
                 return (StreamWindowNode(plan, window), plan.inputs)
             case Join() | Filter() | Project() if (found := self._multiway(plan)) is not None:
                 return found
+            case Aggregate() if (grouped := session_groups(plan)) is not None:
+                spec, sessions = grouped
+                node = OperatorNode(plan, SessionGroupsOperator(spec))
+                node.wiring = wiring_of(plan, sessions)
+                return (node, sessions.inputs)
             case _:
                 return (OperatorNode(plan, plain_operator(plan)), plan.inputs)
 

@@ -1,6 +1,6 @@
 """What the per-group accumulator of every aggregate function is."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from streamsql.data.types import Row, Value
 
@@ -22,3 +22,11 @@ class Accumulator(Protocol):
 
     def rows(self, slot: Any) -> int:
         """Return how many values the slot remembers one by one."""
+
+
+@runtime_checkable
+class MergingAccumulator(Accumulator, Protocol):
+    """One whose slots are sums of a fixed size: those of two groups make that of both at once."""
+
+    def merge(self, slot: Any, other: Any) -> Any:
+        """Return the slot of two groups together; the two are not used again."""

@@ -48,6 +48,10 @@ class CountAll(_Counting):
             slot += weight
         return slot
 
+    def merge(self, slot: int, other: int) -> int:
+        """Add the counts."""
+        return slot + other
+
     def result(self, slot: int) -> Value:
         """Return the count."""
         return slot
@@ -70,6 +74,10 @@ class Count(_Counting):
             if row[position] is not None:
                 slot += weight
         return slot
+
+    def merge(self, slot: int, other: int) -> int:
+        """Add the counts."""
+        return slot + other
 
     def result(self, slot: int) -> Value:
         """Return the count."""
@@ -113,6 +121,15 @@ class Sum(_Counting):
                     value <<= -finer
             total += value * weight
         return (total, count, unit)
+
+    def merge(
+        self, slot: tuple[int, int, int], other: tuple[int, int, int]
+    ) -> tuple[int, int, int]:
+        """Add the totals in the finer unit."""
+        (total, count, unit), (more, times, other_unit) = slot, other
+        finest = max(unit, other_unit)
+        total = (total << finest - unit) + (more << finest - other_unit)
+        return (total, count + times, finest)
 
     def result(self, slot: tuple[int, int, int]) -> Value:
         """Return the sum or mean; NULL without values or beyond the type's range."""

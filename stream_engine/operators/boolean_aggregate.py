@@ -33,6 +33,10 @@ class BooleanAggregate:
                 false += weight
         return (true, false)
 
+    def merge(self, slot: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+        """Add the counts."""
+        return (slot[0] + other[0], slot[1] + other[1])
+
     def result(self, slot: tuple[int, int]) -> Value:
         """Return the conjunction or disjunction; NULL without values."""
         true, false = slot

@@ -51,6 +51,15 @@ class Variance:
             squares += whole * whole * weight
         return (unit, total, squares, count)
 
+    def merge(self, slot: _Slot, other: _Slot) -> _Slot:
+        """Add the sums in the finer unit."""
+        (unit, total, squares, count), (other_unit, more, more_squares, times) = slot, other
+        finest = max(unit, other_unit)
+        one, two = finest - unit, finest - other_unit
+        total = (total << one) + (more << two)
+        squares = (squares << 2 * one) + (more_squares << 2 * two)
+        return (finest, total, squares, count + times)
+
     def result(self, slot: _Slot) -> Value:
         """Return the variance or its root; NULL for too few values or beyond the range."""
         unit, total, squares, count = slot

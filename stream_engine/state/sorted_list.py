@@ -52,6 +52,21 @@ class SortedList(Generic[T]):
             del block[_LOAD:]
             lasts.insert(position, block[-1])
 
+    def extend(self, items: list[T]) -> None:
+        """Insert items that are in order; those after all others cost a step together."""
+        blocks, lasts = self._blocks, self._lasts
+        if blocks and (len(items) == 1 or items[0] < lasts[-1]):
+            for item in items:
+                self.add(item)
+            return
+        self._length += len(items)
+        if blocks:
+            items = blocks.pop() + items
+            lasts.pop()
+        for start in range(0, len(items), _LOAD):
+            blocks.append(items[start : start + _LOAD])
+            lasts.append(blocks[-1][-1])
+
     def discard(self, item: T) -> bool:
         """Remove one copy of an item; return whether there was one."""
         position = 0 if len(self._blocks) == 1 else bisect_left(self._lasts, item)
@@ -117,6 +132,9 @@ class SortedList(Generic[T]):
         lasts = self._lasts
         if not lasts:
             return None
+        greatest: T = lasts[-1]
+        if greatest < bound:
+            return greatest
         position = min(bisect_left(lasts, bound), len(lasts) - 1)
         index = bisect_left(self._blocks[position], bound)
         if index:
@@ -141,6 +159,15 @@ class SortedList(Generic[T]):
             stop = bisect_right(block, high)
             yield from block[start:stop]
             if stop < len(block):
+                return
+
+    def down(self, high: Any, low: Any) -> Iterator[T]:
+        """Yield the items from one bound down to another, both included, greatest first."""
+        position = min(bisect_right(self._lasts, high), len(self._lasts) - 1)
+        for block in reversed(self._blocks[: position + 1]):
+            start = bisect_left(block, low)
+            yield from reversed(block[start : bisect_right(block, high)])
+            if start:
                 return
 
     def from_end(self, position: int) -> T:
