@@ -16,14 +16,8 @@ from streamsql.algebra.operators import (
     WindowKind,
 )
 from streamsql.binder.environment import BoundQuery
-from streamsql.binder.warnings import (
-    STATEFUL,
-    Finding,
-    findings,
-    is_unbounded,
-    kept_values,
-    streams,
-)
+from streamsql.binder.kept_state import Stateful, is_unbounded, kept_values, scan_of, streams
+from streamsql.binder.warnings import Finding, findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +84,7 @@ def _states(plan: Plan, *, closes: bool) -> list[State]:
         kept = ("events until every site has passed their instant",)
         return [*_states(plan.query, closes=False), State(describe(plan), kept, bounded=True)]
     found = []
-    if isinstance(plan, STATEFUL):
+    if isinstance(plan, Stateful):
         leaves = list(dict.fromkeys(leaf for child in plan.inputs for leaf in streams(child)))
         keeps = [_kept(leaf, closes=closes) for leaf in leaves]
         if closes and isinstance(plan, Aggregate):
@@ -115,7 +109,7 @@ def _states(plan: Plan, *, closes: bool) -> list[State]:
 
 
 def _kept(leaf: Scan | Window, *, closes: bool) -> str:
-    scan = leaf.input if isinstance(leaf, Window) else leaf
+    scan = scan_of(leaf)
     name = scan.source
     if closes and is_unbounded(leaf):
         return f"rows of {name} until their window closes"

@@ -7,27 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamsql.algebra.explain import describe, duration_text
-from streamsql.algebra.leaves import ScanPart
 from streamsql.algebra.operators import (
     Aggregate,
-    AggregateFunction,
-    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
     HopWindow,
     Join,
-    JoinKind,
     OnClose,
-    OverWindow,
     Plan,
     Project,
     Scan,
     SessionWindow,
-    SetOperation,
-    SourceKind,
     StreamKind,
-    StreamWindow,
     TopN,
     ToStream,
     Values,
@@ -35,47 +27,16 @@ from streamsql.algebra.operators import (
     WindowKind,
 )
 from streamsql.binder.environment import Binding
+from streamsql.binder.kept_state import (
+    Stateful,
+    is_unbounded,
+    kept_streams,
+    kept_values,
+    operator_word,
+    scan_of,
+    streams,
+)
 from streamsql.data.types import DataType
-
-Stateful = (
-    Join
-    | AsOfJoin
-    | Aggregate
-    | Distinct
-    | TopN
-    | OverWindow
-    | SessionWindow
-    | SetOperation
-    | Fixpoint
-)
-STATEFUL = (
-    Join,
-    AsOfJoin,
-    Aggregate,
-    Distinct,
-    TopN,
-    OverWindow,
-    SessionWindow,
-    SetOperation,
-    Fixpoint,
-)
-"""Operators that remember rows of their inputs."""
-
-_OF_NUMBERS = frozenset(
-    (
-        AggregateFunction.COUNT_ALL,
-        AggregateFunction.COUNT,
-        AggregateFunction.SUM,
-        AggregateFunction.AVG,
-        AggregateFunction.VAR_SAMP,
-        AggregateFunction.VAR_POP,
-        AggregateFunction.STDDEV_SAMP,
-        AggregateFunction.STDDEV_POP,
-        AggregateFunction.BOOL_AND,
-        AggregateFunction.BOOL_OR,
-    )
-)
-"""Aggregates that keep some numbers per group, however many rows there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +108,7 @@ def _visit(plan: Plan, *, closes: bool) -> Iterator[Finding]:
             )
         case _:
             pass
-    if isinstance(plan, STATEFUL) and not closes:
+    if isinstance(plan, Stateful) and not closes:
         yield from _unbounded(plan)
     for child in plan.inputs:
         # Below a query that emits when windows close, whatever stands is forgotten with them.
@@ -192,7 +153,7 @@ def _window(window: Window) -> Iterator[Finding]:
 
 def _unbounded(node: Stateful) -> Iterator[Finding]:
     sides = [
-        [_scan_of(leaf) for leaf in streams(child) if is_unbounded(leaf)] for child in node.inputs
+        [scan_of(leaf) for leaf in streams(child) if is_unbounded(leaf)] for child in node.inputs
     ]
     scans = list(dict.fromkeys(scan for side in sides for scan in side))
     if not scans:
@@ -241,16 +202,6 @@ def _unbounded(node: Stateful) -> Iterator[Finding]:
             )
 
 
-def kept_values(node: Aggregate) -> str:
-    """Return the aggregates that keep all values of a group, or "" where numbers are enough."""
-    kept = [
-        call.implementation or call.function.value
-        for call in node.aggregates
-        if call.distinct or call.function not in _OF_NUMBERS
-    ]
-    return ", ".join(dict.fromkeys(kept))
-
-
 def _rows_kept(node: Stateful) -> str:
     return "every different row" if isinstance(node, Distinct) else "every row"
 
@@ -266,18 +217,9 @@ def _unbounded_streams(node: Stateful) -> Iterator[Finding]:
         )
 
 
-def kept_streams(node: Plan) -> Iterator[ToStream]:
-    """Yield the streams of queries whose rows reach an operator with no window between."""
-    for child in node.inputs:
-        if isinstance(child, ToStream):
-            yield child
-        elif not isinstance(child, (OnClose, StreamWindow, *STATEFUL)):
-            yield from kept_streams(child)
-
-
 def _repeated(stream: ToStream) -> Iterator[Finding]:
     """Warn of a relation that grows for ever and is given again whenever it grows."""
-    names = [_scan_of(leaf).source for leaf in streams(stream.query) if is_unbounded(leaf)]
+    names = [scan_of(leaf).source for leaf in streams(stream.query) if is_unbounded(leaf)]
     if stream.kind == StreamKind.RSTREAM and names:
         yield Finding(
             "unbounded output",
@@ -325,59 +267,6 @@ def _grouped_times(node: Aggregate) -> list[str]:
 def _windowed(scans: list[Scan]) -> str:
     names = dict.fromkeys(scan.source for scan in scans)
     return " and ".join(f"{name} [RANGE 10 MINUTES]" for name in names)
-
-
-def operator_word(node: Stateful) -> str:
-    """Return what a user writes for a stateful operator."""
-    match node:
-        case Join(kind=JoinKind.SEMI):
-            return "IN or EXISTS"
-        case Join(kind=JoinKind.ANTI):
-            return "NOT IN or NOT EXISTS"
-        case Join():
-            return "JOIN"
-        case AsOfJoin():
-            return "ASOF JOIN"
-        case Aggregate():
-            return "GROUP BY"
-        case Distinct():
-            return "DISTINCT"
-        case TopN():
-            return "ORDER BY … LIMIT"
-        case OverWindow():
-            return "OVER"
-        case SessionWindow():
-            return "SESSION"
-        case SetOperation(kind=kind):
-            return str(kind)
-        case Fixpoint():
-            return "RECURSIVE"
-
-
-def streams(plan: Plan) -> Iterator[Scan | Window]:
-    """Yield the sources whose rows reach a place without another stateful operator between."""
-    match plan:
-        case Scan() | Window():
-            yield plan
-        case OnClose() | ToStream() | StreamWindow():
-            return
-        case _ if isinstance(plan, STATEFUL):
-            return
-        case _:
-            for child in plan.inputs:
-                yield from streams(child)
-
-
-def is_unbounded(leaf: Scan | Window) -> bool:
-    """Whether a source's contents grow for ever."""
-    if isinstance(leaf, Window):
-        return leaf.kind == WindowKind.UNBOUNDED and is_unbounded(leaf.input)
-    is_stream = leaf.kind != SourceKind.TABLE and leaf.part != ScanPart.PROGRESS
-    return is_stream and leaf.ttl is None and not leaf.key
-
-
-def _scan_of(leaf: Scan | Window) -> Scan:
-    return leaf.input if isinstance(leaf, Window) else leaf
 
 
 def _is_single(plan: Plan) -> bool:
