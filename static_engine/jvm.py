@@ -31,6 +31,8 @@ from streamsql.errors import DeploymentError
 
 _START_SECONDS = 180.0
 _STOP_SECONDS = 60.0
+ARCHIVE_SECONDS = 180.0
+"""That writing the class archive may take: ten seconds, and more where others want the cores."""
 _OPENED = (
     "java.lang",
     "java.lang.invoke",
@@ -99,7 +101,7 @@ class SparkJvm:
         """Whether it still runs."""
         return self._process.poll() is None
 
-    def stop(self, *, timeout: float = _STOP_SECONDS, patience: float = _STOP_SECONDS) -> None:
+    def stop(self, *, timeout: float = _STOP_SECONDS, patience: float = ARCHIVE_SECONDS) -> None:
         """End it and keep the class archive it writes on its first regular exit.
 
         Args:
@@ -167,6 +169,12 @@ def log_path(data_dir: Path) -> Path:
     return data_dir / "spark-jvm.log"
 
 
+def archive_name(java: JavaRuntime) -> str:
+    """Return the name of the class archive: one for each Java with each Spark."""
+    mark = f"{java.executable}\0{java.build}\0{pyspark.__version__}\0{spark_home()}"
+    return f"spark-classes-{hashlib.sha256(mark.encode()).hexdigest()[:16]}.jsa"
+
+
 def _launch(
     settings: JvmSettings, java: JavaRuntime, options: list[str], gateway: Path
 ) -> subprocess.Popen[bytes]:
@@ -230,9 +238,7 @@ def _archive_options(
     """
     if not settings.archive:
         return [], None
-    mark = f"{java.executable}\0{java.build}\0{pyspark.__version__}\0{spark_home()}"
-    digest = hashlib.sha256(mark.encode()).hexdigest()[:16]
-    final = settings.data_dir / f"spark-classes-{digest}.jsa"
+    final = settings.data_dir / archive_name(java)
     quiet = ["-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xshare:auto"]
     _adopt(final)
     if final.exists():

@@ -19,7 +19,14 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from static_engine.jvm import JvmSettings, SparkJvm, SparkStartError, spark_home, start_jvm
+from static_engine.jvm import (
+    ARCHIVE_SECONDS,
+    JvmSettings,
+    SparkJvm,
+    SparkStartError,
+    spark_home,
+    start_jvm,
+)
 
 _LOCAL_CORES = 8
 # Spark remembers finished work for web pages that we do not serve.
@@ -85,7 +92,7 @@ class RunningSpark:
         except (Py4JError, OSError):
             return False
 
-    def stop(self, *, patience: float = 60) -> None:
+    def stop(self, *, patience: float = ARCHIVE_SECONDS) -> None:
         """End session and JVM; safe when the JVM is gone already.
 
         Args:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from static_engine.java import find_java
+from static_engine.jvm import archive_name
 from static_engine.session import RunningSpark, SessionSettings, start_session
 from tests.static_engine.children import ARCHIVES, ends, jvm_of, spark_child
 
@@ -23,12 +25,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSpark]:
 
 @pytest.fixture(scope="session")
 def class_archive(request: pytest.FixtureRequest) -> Path:
-    """A folder with a class archive, kept in pytest's cache for the next run.
+    """A folder with a class archive of this Java and Spark, kept in pytest's cache.
 
     The JVM of a process that was killed has written it: whoever uses it next takes it over.
     """
     assert request.config.cache is not None
-    folder = Path(request.config.cache.mkdir("spark-class-archive"))
+    folder = Path(request.config.cache.mkdir("spark-class-archive")) / archive_name(find_java())
+    folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not list(folder.glob(ARCHIVES)):
