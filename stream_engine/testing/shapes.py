@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from stream_engine.testing_aggregates import aggregate_calls
+from stream_engine.testing.aggregates import aggregate_calls
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,

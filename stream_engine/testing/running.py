@@ -1,0 +1,71 @@
+"""A circuit without a site around it, and the reference answer to compare it with."""
+
+from collections.abc import Iterable, Mapping
+
+from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.compiler import compile_plan
+from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.recursion.strategies import recursive_operator
+from stream_engine.state.source_relation import SourceRelation
+from streamsql.algebra.operators import (
+    Fixpoint,
+    Plan,
+)
+from streamsql.data.delta import Delta, accumulate, expand
+from streamsql.data.events import SourceEvent
+from streamsql.reference.database import Database
+from streamsql.reference.evaluate import evaluate
+
+
+def alone(node: Fixpoint) -> RecursiveOperator:
+    """Return the operator of a recursion that one site computes alone."""
+    return recursive_operator(node, site="here", sites=("here",), epoch=1)
+
+
+class LocalRun:
+    """A circuit over its sources, without a site around it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.circuit: Circuit = compile_plan(plan, alone)
+        self.database = Database()
+        self.output: Delta = {}
+        self._relations = {scan: SourceRelation(scan) for scan in self.circuit.scans}
+
+    def step(self, now: int, events: Iterable[tuple[str, SourceEvent]] = ()) -> Delta:
+        """Step with events; return the integrated output."""
+        by_source: dict[str, list[SourceEvent]] = {}
+        for source, event in events:
+            by_source.setdefault(source, []).append(event)
+        for source, happened in by_source.items():
+            self.database.append(source, happened)
+        changes = {
+            scan: relation.apply(by_source.get(scan.source, ()), now)
+            for scan, relation in self._relations.items()
+        }
+        accumulate(self.output, self.circuit.step(changes, {}, now))
+        return self.output
+
+    def next_wakeup(self) -> int | None:
+        """Return when time alone changes something."""
+        times = [relation.next_expiry() for relation in self._relations.values()]
+        times.append(self.circuit.next_wakeup())
+        return min((time for time in times if time is not None), default=None)
+
+    def expected(self, now: int) -> Delta:
+        """Return the reference answer over everything that happened."""
+        return evaluate(self.plan, self.database, now)
+
+
+def accumulated(sequence: Iterable[Delta]) -> Delta:
+    """Return the sum of deltas."""
+    total: Delta = {}
+    for delta in sequence:
+        accumulate(total, delta)
+    return total
+
+
+def evaluated_over(plan: Plan, remote: Mapping[str, Delta], now: int = 0) -> Delta:
+    """Return the reference answer of a plan over `RemoteSource` leaves only."""
+    bags = {name: list(expand(relation)) for name, relation in remote.items()}
+    return evaluate(plan, Database(), now, bags)
