@@ -124,8 +124,8 @@ class _Compiler:
                 return (FixpointNode(plan, recursion), recursion.leaves)
             case RecursiveReference(name=name):
                 raise InternalError(f"recursive relation {name} is read outside its recursion")
-            case OnClose(left=Aggregate(input=child), right=progress):
-                return (self._on_close(plan, child), (child, progress))
+            case OnClose(left=Aggregate() as groups):
+                return self._on_close(plan, groups)
             case OnClose():
                 raise InternalError("windows close over an aggregate")
             case ToStream(query=query) if self._instant_by_instant:
@@ -165,16 +165,29 @@ class _Compiler:
         output = inner.node_for(plan.query)
         return InstantsNode(plan, InstantsOperator(plan, Circuit(inner.nodes, output)))
 
-    def _on_close(self, plan: OnClose, child: Plan) -> Node:
-        """Return the node of groups that close; it tells the sessions below what has closed."""
+    def _on_close(self, plan: OnClose, groups: Aggregate) -> tuple[Node, tuple[Plan, ...]]:
+        """Return the node of groups that close, and its inputs.
+
+        Groups that are not kept by session tell the sessions below what has closed.
+        """
+        grouped = session_groups(groups)
+        if grouped is not None:
+            spec, window = grouped
+            if spec.output[plan.end] == len(spec.inner) + len(spec.partition) + 1:
+                node = ClosingNode(plan, OnCloseOperator(plan, None, SessionGroupsOperator(spec)))
+                node.wiring = wiring_of(plan, window)
+                return node, (window.input, plan.right)
+        child = groups.input
         forget: Callable[[int], None] | None = None
         below = _sessions_below(child)
         if below is not None:
-            node = self.nodes[self.node_for(below)]
-            if isinstance(node, OperatorNode) and isinstance(node.operator, SessionWindowOperator):
-                node.operator.keep_ends()
-                forget = node.operator.forget
-        return ClosingNode(plan, OnCloseOperator(plan, forget))
+            sessions = self.nodes[self.node_for(below)]
+            if isinstance(sessions, OperatorNode):
+                window_operator = sessions.operator
+                if isinstance(window_operator, SessionWindowOperator):
+                    window_operator.keep_ends()
+                    forget = window_operator.forget
+        return ClosingNode(plan, OnCloseOperator(plan, forget)), (child, plan.right)
 
 
 def _sessions_below(plan: Plan) -> SessionWindow | None:

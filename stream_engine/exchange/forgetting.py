@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from stream_engine.exchange.inbox import Inbox
 from stream_engine.exchange.outbox import Outbox
 from stream_engine.operators.on_close import OnCloseOperator
+from stream_engine.operators.session_groups import SessionGroupsOperator
 from stream_engine.operators.session_window import SessionWindowOperator
 from streamsql.wire.channels import Forgotten
 from streamsql.wire.closing_rules import closing_rules
@@ -38,10 +39,12 @@ class Forgetting:
         self._inbox = inbox
         self._outbox = outbox
         self._closing: list[OnCloseOperator] = []
-        self._sessions: list[SessionWindowOperator] = []
+        self._sessions: list[SessionWindowOperator | SessionGroupsOperator] = []
         for operator in operators:
             if isinstance(operator, OnCloseOperator):
                 self._closing.append(operator)
+                if operator.sessions is not None:
+                    self._sessions.append(operator.sessions)
             elif isinstance(operator, SessionWindowOperator):
                 self._sessions.append(operator)
         self._receives = bool(self._rules and self._closing and inbox.channels)

@@ -5,9 +5,10 @@ from heapq import heappop, heappush
 
 from stream_engine.operators.aggregate import AggregateOperator
 from stream_engine.operators.hold import Hold
+from stream_engine.operators.session_groups import SessionGroupsOperator
 from streamsql.algebra.operators import Aggregate, OnClose
 from streamsql.data.delta import Delta, accumulate, add
-from streamsql.data.types import Row
+from streamsql.data.types import Row, Value
 from streamsql.errors import InternalError
 
 GROUPS, PROGRESS = 0, 1
@@ -22,6 +23,9 @@ class OnCloseOperator:
     is counted. The watermark is the least of all sites' rows; it never goes back, and while there
     is no row it stays where it is.
 
+    Where the windows are sessions whose groups are kept by session the left input is what the
+    sessions are made of; then these are dropped with their windows.
+
     State: that of the open groups, twice. Work: that of the aggregate, O(log windows) for a new
     window, and O(1) for a group that closes.
 
@@ -33,21 +37,33 @@ class OnCloseOperator:
     Attributes:
         hold: Keeps windows open whatever the watermark says.
         too_late: Weight of rows that came for a closed window; retractions are not counted.
+        sessions: The groups by session, if they are kept so.
     """
 
-    def __init__(self, plan: OnClose, forget: Callable[[int], None] | None = None) -> None:
-        """Build the aggregate.
+    def __init__(
+        self,
+        plan: OnClose,
+        forget: Callable[[int], None] | None = None,
+        sessions: SessionGroupsOperator | None = None,
+    ) -> None:
+        """Build the aggregate, unless it is given.
 
         Args:
             plan: With the aggregate.
             forget: Told the new watermark after windows have closed.
+            sessions: Takes the place of the aggregate; not used by anybody else.
 
         Raises:
             InternalError: The plan has no aggregate.
         """
         if not isinstance(plan.left, Aggregate):
             raise InternalError("windows close over an aggregate")
-        self._aggregate = AggregateOperator(plan.left.group, plan.left.aggregates)
+        self._aggregate = (
+            AggregateOperator(plan.left.group, plan.left.aggregates) if sessions is None else None
+        )
+        self.sessions = sessions
+        if sessions is not None:
+            sessions.keep_ends()
         self._key_width = len(plan.left.group)
         self._input_end = plan.left.group[plan.end]
         self._end = plan.end
@@ -71,7 +87,7 @@ class OnCloseOperator:
         if port == PROGRESS:
             accumulate(self._marks, delta)
             return {} if self.hold.is_on else self.advance()
-        for row, weight in self._aggregate.apply(0, self._in_time(delta)).items():
+        for row, weight in self._groups(delta).items():
             end = row[self._end]
             if not isinstance(end, int):
                 continue  # it is in no window
@@ -98,7 +114,22 @@ class OnCloseOperator:
 
     def state_rows(self) -> int:
         """Return the groups of open windows and what their aggregates remember."""
-        return self._aggregate.state_rows() + sum(map(len, self._open.values()))
+        groups = self._aggregate or self.sessions
+        kept = 0 if groups is None else groups.state_rows()
+        return kept + sum(map(len, self._open.values()))
+
+    def _groups(self, delta: Delta) -> Delta:
+        """Return what has changed of the groups of open windows."""
+        if self._aggregate is not None:
+            return self._aggregate.apply(0, self._in_time(delta))
+        if self.sessions is None:
+            return {}
+        groups, closed = self.sessions.apply(0, delta), self._closed
+        if closed is None:
+            return groups
+        self.too_late += self.sessions.forget(closed)
+        end = self._end
+        return {row: w for row, w in groups.items() if _is_open(row[end], closed)}
 
     def _in_time(self, delta: Delta) -> Delta:
         """Return the rows of windows that are open."""
@@ -107,11 +138,10 @@ class OnCloseOperator:
             return delta
         kept: Delta = {}
         for row, weight in delta.items():
-            end = row[position]
-            if isinstance(end, int) and end <= closed:
-                self.too_late += max(weight, 0)
-            else:
+            if _is_open(row[position], closed):
                 kept[row] = weight
+            else:
+                self.too_late += max(weight, 0)
         return kept
 
     def advance(self) -> Delta:
@@ -128,8 +158,16 @@ class OnCloseOperator:
         ends = self._ends
         while ends and ends[0] <= watermark:
             rows = self._open.pop(heappop(ends))
-            self._aggregate.forget([row[: self._key_width] for row in rows])
+            if self._aggregate is not None:
+                self._aggregate.forget([row[: self._key_width] for row in rows])
             result.update(rows)
+        if self.sessions is not None:
+            self.sessions.forget(watermark)
         if result and self._forget is not None:
             self._forget(watermark)
         return result
+
+
+def _is_open(end: Value, closed: int) -> bool:
+    """Whether a window has not ended by a watermark; what has no end is in no window."""
+    return not isinstance(end, int) or end > closed

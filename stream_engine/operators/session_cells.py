@@ -1,5 +1,6 @@
 """What is computed of the rows of one session: groups inside it, their aggregates, their output."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -249,6 +250,13 @@ class SessionAggregates:
             slots, others = kept.slots, gone.slots
             for number, accumulator in enumerate(self._merging):
                 slots[number] = accumulator.merge(slots[number], others[number])
+
+    def grouped(self, items: Iterable[tuple[Row, int]]) -> int:
+        """Return the weight of the items that are in a group."""
+        tested = self._tested
+        if tested is None:
+            return sum([weight for _item, weight in items])
+        return sum([weight for item, weight in items if all(h is True for h in item[tested:])])
 
     def rows(self, session: Session) -> int:
         """Return the cells, and values that their aggregates remember one by one."""

@@ -1,9 +1,9 @@
 """GROUP BY over session windows as one operator: a session that grows shows one row, not all."""
 
-from heapq import heappop, heappush
 from typing import Any
 
 from stream_engine.operators.session_cells import SessionAggregates, SessionGroups
+from stream_engine.operators.session_ends import SessionEnds
 from stream_engine.operators.session_partition import SessionBatch, SessionPartition, TimedItems
 from stream_engine.state.columns import picker
 from stream_engine.state.indexed_relation import Bucket, add_row, rows_in
@@ -51,9 +51,7 @@ class SessionGroupsOperator:
         self._aggregates = SessionAggregates(spec)
         self._lone: dict[Row, Lone] = {}
         self._many: dict[Row, SessionPartition] = {}
-        self._keeps_ends = False
-        self._ends: list[int] = []
-        self._ending: dict[int, list[tuple[Row, int]]] = {}
+        self._ends: SessionEnds | None = None
 
     def initial(self) -> Delta:
         """Return nothing."""
@@ -79,9 +77,9 @@ class SessionGroupsOperator:
             moved = batch.change(partition, key, changes)
             if not partition.items:
                 del many[key]
-            if self._keeps_ends:
+            if self._ends is not None:
                 for last in moved:
-                    self._note(key, last)
+                    self._ends.note(last + self._gap, key, last)
         return result
 
     def state_rows(self) -> int:
@@ -96,35 +94,29 @@ class SessionGroupsOperator:
 
     def keep_ends(self) -> None:
         """Keep the ends of sessions in order from the first row on: `forget` will be called."""
-        self._keeps_ends = True
+        self._ends = SessionEnds()
 
-    def forget(self, before: int) -> None:
+    def forget(self, before: int) -> int:
         """Drop the sessions that have ended by a watermark, without a word.
 
         No row that is still to come is old enough to touch them. O(log times) a time dropped.
-        """
-        ends, ending = self._ends, self._ending
-        while ends and ends[0] <= before:
-            for key, last in ending.pop(heappop(ends)):
-                many = self._many.get(key)
-                if many is not None:
-                    # Where the session has grown, its new end has been noted too.
-                    if last in many.items and many.last_of(last) == last:
-                        many.drop(last)
-                        if not many.items:
-                            del self._many[key]
-                elif key in self._lone and self._lone[key][0] == last:
-                    del self._lone[key]
 
-    def _note(self, key: Row, last: int) -> None:
-        """Keep the end of a session whose bounds are new."""
-        end = last + self._gap
-        ending = self._ending.get(end)
-        if ending is None:
-            self._ending[end] = [(key, last)]
-            heappush(self._ends, end)
-        else:
-            ending.append((key, last))
+        Returns:
+            Rows of their groups.
+        """
+        dropped = 0
+        for key, last in () if self._ends is None else self._ends.due(before):
+            many = self._many.get(key)
+            if many is not None:
+                # Where the session has grown, its new end has been noted too.
+                if last in many.items and many.last_of(last) == last:
+                    dropped += self._aggregates.grouped(many.drop(last))
+                    if not many.items:
+                        del self._many[key]
+            elif key in self._lone and self._lone[key][0] == last:
+                _time, bucket = self._lone.pop(key)
+                dropped += self._aggregates.grouped(rows_in(bucket))
+        return dropped
 
     def _change_lone(
         self, key: Row, known: Lone | None, changes: TimedItems, result: Delta
@@ -152,8 +144,8 @@ class SessionGroupsOperator:
         if bucket is not None:
             self._lone[key] = (time, bucket)
             aggregates.of_items([*rows_in(bucket)], key, bounds, 1, result)
-            if known is None and self._keeps_ends:
-                self._note(key, time)
+            if known is None and self._ends is not None:
+                self._ends.note(bounds[1], key, time)
         return True
 
     def _by_partition(self, delta: Delta) -> dict[Row, TimedItems]:

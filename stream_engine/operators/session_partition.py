@@ -46,13 +46,16 @@ class SessionPartition:
         """Return the first time of all."""
         return self._starts.first()
 
-    def drop(self, time: int) -> None:
-        """Forget the session that holds a time, without a word."""
+    def drop(self, time: int) -> Changes:
+        """Forget the session that holds a time, without a word; return its items."""
         session = self.session_of(time)
-        for gone in list(self._times.between(session.start, session.last)):
+        times = self.times_of(session)
+        items = list(self.items_at(times))
+        for gone in times:
             self._times.discard(gone)
             del self.items[gone]
         self.forget(session)
+        return items
 
     def rows(self, aggregates: SessionAggregates) -> int:
         """Return the items and what the aggregates of the sessions remember."""

@@ -1,10 +1,10 @@
 """Session windows: rows of a partition that follow each other closely."""
 
-from heapq import heappop, heappush
 from typing import Any
 
 from stream_engine.operators.few_sessions import Rows, change_few, sessions_of
 from stream_engine.operators.many_sessions import ManySessions
+from stream_engine.operators.session_ends import SessionEnds
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import SessionWindow
 from streamsql.data.delta import Delta
@@ -34,7 +34,7 @@ class SessionWindowOperator:
     """
 
     def __init__(self, plan: SessionWindow) -> None:
-        self._ends: list[tuple[int, Row, int]] | None = None
+        self._ends: SessionEnds | None = None
         self._time = plan.time
         self._gap = plan.gap
         self._partition_of = picker(plan.partition)
@@ -53,7 +53,7 @@ class SessionWindowOperator:
             if self._ends is not None:
                 for row, _weight in changes:
                     time: Any = row[position]
-                    heappush(self._ends, (time + gap, key, time))
+                    self._ends.note(time + gap, key, time)
             many = self._many.get(key)
             if many is None:
                 rows = few.get(key)
@@ -83,23 +83,21 @@ class SessionWindowOperator:
 
     def keep_ends(self) -> None:
         """Keep the ends of sessions in order from the first row on: `forget` will be called."""
-        self._ends = []
+        self._ends = SessionEnds()
 
     def forget(self, before: int) -> None:
         """Drop the sessions that have ended by a watermark, without a word.
 
         No row that is still to come is old enough to touch them. O(log times) a time dropped.
         """
-        ends = self._ends
-        while ends and ends[0][0] <= before:
-            _end, key, time = heappop(ends)
+        if self._ends is None:
+            return
+        for key, time in self._ends.due(before):
             end = self._end_of(key, time)
-            if end is None:
-                continue
-            if end > before:
-                heappush(ends, (end, key, time))
-                continue
-            self._drop(key, time)
+            if end is not None and end > before:
+                self._ends.note(end, key, time)
+            elif end is not None:
+                self._drop(key, time)
 
     def _end_of(self, key: Row, time: int) -> int | None:
         """Return the end of the session that holds a time, or None where no row has it."""

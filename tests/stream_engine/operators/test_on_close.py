@@ -3,8 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.compiler import compile_plan
+from stream_engine.operators.on_close import OnCloseOperator
 from stream_engine.site import SiteEngine
+from stream_engine.testing import alone
 from streamsql.algebra.expressions import Call, Column, Literal
+from streamsql.algebra.leaves import PROGRESS_COLUMNS
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -13,6 +18,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     OnClose,
     Plan,
+    RemoteSource,
     Scan,
     ScanPart,
     SessionWindow,
@@ -50,13 +56,18 @@ PLANS = {
     "tumble": closing(HopWindow(scan(), 2, size=10, hop=10)),
     "hop": closing(HopWindow(Filter(scan(), BIG), 2, size=10, hop=4, offset=1)),
     "session": closing(SessionWindow(scan(), 2, gap=4, partition=(0,))),
+    "sessions of several keys": OnClose(
+        Aggregate(SessionWindow(scan(), 2, gap=4, partition=(0,)), (3, 4), CALLS),
+        scan(ScanPart.PROGRESS),
+        1,
+    ),
     "sessions of all": closing(Filter(SessionWindow(scan(), 2, gap=3), BIG)),
 }
 
 EVENTS = st.lists(
     st.builds(
         lambda k, v, ts, delete: SourceEvent((k, v, ts), ts, delete),
-        st.sampled_from("ab"),
+        st.sampled_from(["a", "b", None]),
         st.integers(0, 3),
         st.integers(0, 60),
         st.sampled_from([False, False, False, True]),
@@ -113,6 +124,36 @@ def test_a_closed_window_is_forgotten_and_open_ones_are_not_shown() -> None:
     _, _, site = follow(PLANS["session"], [sparse])
     (statistics,) = site.statistics()
     assert sum(entry.state_rows for entry in statistics.operators) < 10
+
+
+def test_open_sessions_are_remembered_and_what_comes_for_a_closed_one_is_counted() -> None:
+    """A stored table may still change what has closed; a row inside an open session is in time."""
+    source = RemoteSource("s", COLUMNS)
+    progress = RemoteSource("p", PROGRESS_COLUMNS)
+    window = SessionWindow(source, 2, gap=4, partition=(0,))
+    plan = OnClose(Aggregate(window, (0, 3, 4), CALLS), progress, 2)
+    circuit = compile_plan(plan, alone)
+    assert circuit.step({}, {"s": {("a", 1, 1): 1, ("a", 1, 3): 1, ("b", 1, 5): 1}}, 0) == {}
+    assert circuit.step({}, {"p": {("gw", 8): 1}}, 0) == {("a", 1, 7, 2, 2): 1}
+    (closing,) = [node for node in circuit.nodes if isinstance(node, ClosingNode)]
+    operator = closing.operator
+    assert isinstance(operator, OnCloseOperator)
+    assert operator.sessions is not None
+    assert operator.sessions.oldest() == 5
+    late: Delta = {("a", 1, 2): 2, ("c", 1, 4): 1, ("b", 1, 4): 1}
+    assert circuit.step({}, {"s": late}, 0) == {}
+    assert operator.too_late == 3
+    assert operator.sessions.oldest() == 4
+    moved: Delta = {("gw", 8): -1, ("gw", 20): 1}
+    assert circuit.step({}, {"p": moved}, 0) == {("b", 4, 9, 2, 2): 1}
+    assert operator.state_rows() == 0
+
+
+def test_sessions_of_an_unknown_key_close_too() -> None:
+    events = [SourceEvent((key, 1, ts), ts) for ts in (1, 30) for key in ("a", None, "b")]
+    for name in ("session", "sessions of several keys"):
+        found, _, _ = follow(PLANS[name], [events])
+        assert [row[-2] for row in found] == [1, 1, 1]
 
 
 def test_every_site_must_have_passed_the_end() -> None:
