@@ -151,9 +151,10 @@ def test_open_sessions_are_remembered_and_what_comes_for_a_closed_one_is_counted
 
 def test_sessions_of_an_unknown_key_close_too() -> None:
     events = [SourceEvent((key, 1, ts), ts) for ts in (1, 30) for key in ("a", None, "b")]
-    for name in ("session", "sessions of several keys"):
-        found, _, _ = follow(PLANS[name], [events])
-        assert [row[-2] for row in found] == [1, 1, 1]
+    apart, _, _ = follow(PLANS["session"], [events])
+    assert apart == {("a", 1, 5, 1, 1): 1, (None, 1, 5, 1, 1): 1, ("b", 1, 5, 1, 1): 1}
+    together, _, _ = follow(PLANS["sessions of several keys"], [events])
+    assert together == {(1, 5, 3, 3): 1}
 
 
 def test_every_site_must_have_passed_the_end() -> None:
