@@ -9,6 +9,7 @@ import pytest
 from gateway.settings import SnapshotSettings
 from gateway.site.state_keeper import StateKeeper
 from stream_engine.snapshot.recorded_site import RecordedSite
+from stream_engine.step_result import Forget
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -233,5 +234,31 @@ def test_nothing_is_kept_where_nothing_is_to_be_kept(tmp_path: Path) -> None:
         world.live()
         await world.keeper.stop()
         assert not (tmp_path / "state").exists()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_senders_are_told_what_was_known_when_the_snapshot_on_disk_was_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, arrives: bool
+) -> None:
+    """Not what is known when it has been written, and nothing if it was not."""
+
+    async def scenario() -> None:
+        world = World(tmp_path, seconds=10.0)
+        world.install()
+        told: list[list[Forget]] = []
+        monkeypatch.setattr(
+            world.site, "forgettable", lambda: [Forget("q", "gw", 1, int(world.now), {})]
+        )
+        monkeypatch.setattr(world.site, "kept", lambda forgets: told.append(list(forgets)))
+        if not arrives:
+            monkeypatch.setattr(world.keeper.files, "save", lambda *_taken: False)
+        world.live()
+        assert world.keeper._writing is not None
+        world.live()  # while it is being written
+        assert told == []
+        await world.written()
+        assert told == ([[Forget("q", "gw", 1, 101, {})]] if arrives else [])
 
     asyncio.run(scenario())
