@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from federated_optimizer.alarm_book import AlarmRow
 from federated_optimizer.coordinator.alarms import Alarms
+from federated_optimizer.coordinator.announcing import Announcer
 from federated_optimizer.coordinator.background import Background, keep_house
 from federated_optimizer.coordinator.base_rows import BaseRowReader
 from federated_optimizer.coordinator.catalog_store import open_catalog
@@ -93,7 +94,6 @@ class Coordinator:
         self._lock = asyncio.Lock()
         self._background = Background()
         self._presence = Presence(settings, clock)
-        self._owes_greeting = False
 
     @property
     def epoch(self) -> int:
@@ -136,6 +136,14 @@ class Coordinator:
             self._store, self._deployment, self._membership, self._settings.bases
         )
         self._site_settings.begin(found.settings)
+        self._announcer = Announcer(
+            self._settings,
+            self._presence,
+            self._deployment,
+            self._planner,
+            self._queries,
+            self._site_settings,
+        )
         self._statements = StatementRunner(
             self._catalog,
             self._store,
@@ -143,7 +151,7 @@ class Coordinator:
             self._planner,
             self._clock,
             library={view.name: view for view in library_views()},
-            publish_tables=self._publish_tables,
+            publish_tables=self._announcer.tables,
             sites=self.sites,
             alarms=self._alarms,
             site_settings=self._site_settings,
@@ -330,37 +338,16 @@ class Coordinator:
             raise KeyError(query_id)
         return query
 
-    def _publish_tables(self) -> None:
-        stored, refreshed = self._planner.tables(self._settings.time_zone)
-        self._deployment.tables(stored, refreshed, self._settings.static)
-
     def _on_connection(self, connected: bool) -> None:
         self._membership.lost_touch(elapsed())
         self._queries.lost_touch()
         if not connected or self._presence.taken_over:
             return
-        self._owes_greeting = True
         self._queries.publish_all()
         self._system.resync_all()
         self._reports.forget()
-        try:
-            self._announce()
-        except MessagingError as error:
-            log.warning("not everything is announced to the broker yet: %s", error.message)
+        self._announcer.connected()
         self._background.spawn(self._leftovers.sweep())
-
-    def _announce(self) -> None:
-        """Tell the broker what it should know, as far as the message queue has room.
-
-        Raises:
-            MessagingError: It is full; the rest follows with the next call.
-        """
-        if self._owes_greeting:
-            self._deployment.state(self._presence.state(online=True))
-            self._publish_tables()
-            self._site_settings.publish()
-            self._owes_greeting = False
-        self._queries.publish_owed()
 
     def _sites_changed(self) -> None:
         self._replanning.look()
@@ -370,7 +357,7 @@ class Coordinator:
         if self._presence.is_replaced_by(state):
             self._background.spawn(self._client.close())
         elif self._presence.is_contradicted_by(state):
-            self._deployment.state(self._presence.state(online=True))
+            self._announcer.say_online()
 
     async def _start_helper(self, text: str) -> RunningQuery:
         (result,) = await self.execute(text, origin="session")
@@ -393,7 +380,7 @@ class Coordinator:
             for site in self._membership.give_up(elapsed(), self._clock()):
                 log.warning("site %s was not heard from since the broker was away", site)
                 self._sites_changed()
-            self._announce()
+            self._announcer.go_on()
             self._system.look(self._queries.all(), self._clock())
             self._reports.look(self._queries.all(), elapsed())
             self._queries.request_missing()
