@@ -43,7 +43,10 @@ def client_of(settings: StaticSettings, epoch: int) -> MessageClient:
 def store_of(settings: StaticSettings) -> TableStore:
     """Return the table store that settings describe."""
     locations = Locations(
-        settings.base_path, settings.allow_absolute_paths, settings.database_dialects
+        settings.base_path,
+        settings.allow_absolute_paths,
+        settings.database_dialects,
+        settings.changed_sources,
     )
     return TableStore(
         locations,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from streamsql.catalog.table_options import TABLE_OPTIONS
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.topics import check_id
 
@@ -32,6 +33,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             the folder the process was started in.
         allow_absolute_paths: Whether a table may name a file outside `base_dir` by absolute path.
         database_dialects: Databases a table may name by URL, as SQLAlchemy calls them.
+        changed_sources: Sources whose tables take INSERT and DELETE: csv, parquet, json, sql.
         use_spark: False evaluates in this process instead.
         spark_master: `local[*]`, `spark://…`, `sc://…` or anything else Spark takes.
         memory: Heap limit of the driver JVM.
@@ -55,6 +57,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base_dir: str = ""
     allow_absolute_paths: bool = False
     database_dialects: tuple[str, ...] = ("sqlite", "postgresql")
+    changed_sources: tuple[str, ...] = tuple(TABLE_OPTIONS)
     use_spark: bool = True
     spark_master: str = "local[*]"
     memory: str = "1g"
@@ -78,6 +81,12 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise DeploymentError(error.message, hint=error.hint) from None
         if not self.data_dir:
             raise DeploymentError("setting data_dir is empty", hint="name a folder we may write")
+        for source in self.changed_sources:
+            if source not in TABLE_OPTIONS:
+                raise DeploymentError(
+                    f"setting changed_sources names {source!r:.40}",
+                    hint=f"some of {', '.join(TABLE_OPTIONS)}, or none",
+                )
         if not (math.isfinite(self.poll_seconds) and 0.05 <= self.poll_seconds <= 3600):
             raise DeploymentError(f"setting poll_seconds is {self.poll_seconds}: not in 0.05…3600")
         for name, least in (("max_table_rows", 1), ("max_result_rows", 1), ("bridge_rows", 0)):

@@ -1,7 +1,8 @@
-"""INSERT and DELETE on stored tables: the static engine, which alone reads files, does them."""
+"""INSERT and DELETE on stored tables: the static engine, which alone reads them, does them."""
 
 import asyncio
 import secrets
+import time
 
 import msgspec
 
@@ -20,6 +21,9 @@ Changing = Insert | Delete
 MAX_WAITING = 50
 SECONDS = 20.0
 """Less than a terminal waits for the console (`ui.cli.client`)."""
+
+
+_LOOK_SECONDS = 0.25
 
 
 class TableChanges:
@@ -59,7 +63,7 @@ class TableChanges:
             raise UnsupportedError(
                 answer.message, span=statement.source.span, hint=answer.hint, code=answer.code
             )
-        if answer.code == "duplicate_key":
+        if answer.code in ("duplicate_key", "constraint_violated"):
             raise BindingError(
                 answer.message, span=statement.source.span, hint=answer.hint, code=answer.code
             )
@@ -79,14 +83,15 @@ class TableChanges:
         if isinstance(statement, Insert):
             insert = bind_insert(statement, self._catalog)
             self._check(insert.definition, statement)
-            return TableChange(number, 0, insert.definition, insert.rows), "inserted into"
+            rows, given = insert.rows, insert.given
+            return TableChange(number, 0, insert.definition, rows, given=given), "inserted into"
         delete = bind_delete(statement, self._catalog)
         self._check(delete.definition, statement)
         change = TableChange(number, 0, delete.definition, delete=True, predicate=delete.predicate)
         return change, "deleted from"
 
     def _check(self, definition: SourceDefinition, statement: Changing) -> None:
-        """Check that it is a table in a file that can be changed.
+        """Check that it is a table that is kept somewhere.
 
         Raises:
             UnsupportedError: It is not; the text says what to do instead.
@@ -101,20 +106,13 @@ class TableChanges:
                 "--local",
                 code="local_only",
             )
-        source = (definition.option("source") or "").lower()
-        if source == "csv":
-            return
-        what = f"is read from {source}" if source else "names no source"
-        hints = {
-            "": "CREATE TABLE it WITH (source = 'csv', path = 'rows.csv')",
-            "sql": "change it in the database; with the option refresh it is read again",
-        }
-        raise UnsupportedError(
-            f"table {definition.name} {what}: {verb} changes tables in one plain CSV file",
-            span=statement.source.span,
-            hint=hints.get(source, "write the file anew; what has changed there is read again"),
-            code="not_writable",
-        )
+        if not definition.option("source"):
+            raise UnsupportedError(
+                f"table {definition.name} names no source: {verb} changes a table where it is kept",
+                span=statement.source.span,
+                hint="CREATE TABLE it WITH (source = 'csv', path = 'rows.csv')",
+                code="not_writable",
+            )
 
     async def _asked(self, change: TableChange) -> TableChanged:
         self._membership.check_reachable(self.static)
@@ -129,14 +127,31 @@ class TableChanges:
         self._waiting[change.id] = waiting
         try:
             self._deployment.change(self.static, asked)
-            async with asyncio.timeout(SECONDS):
-                return await waiting
-        except TimeoutError:
-            raise DeploymentError(
-                f"the static engine has not answered within {SECONDS:g} s; whether table "
-                f"{change.definition.name} has changed, or will, is not known",
-                hint="look with a SELECT before you try again",
-                code="no_answer",
-            ) from None
+            await self._until_answered_or_gone(waiting, asked.epoch)
         finally:
             del self._waiting[change.id]
+        if waiting.done():
+            return waiting.result()
+        name = change.definition.name
+        what = (
+            f"the static engine has not answered within {SECONDS:g} s; whether table {name} has "
+            "changed, or will, is not known"
+            if self._is_there(asked.epoch)
+            else f"the static engine went away before it answered; whether table {name} has "
+            "changed is not known"
+        )
+        raise DeploymentError(
+            what, hint="look with a SELECT before you try again", code="no_answer"
+        )
+
+    async def _until_answered_or_gone(
+        self, waiting: asyncio.Future[TableChanged], epoch: int
+    ) -> None:
+        """Wait for an answer as long as the life of the static engine that was asked goes on."""
+        end = time.monotonic() + SECONDS
+        while not waiting.done() and self._is_there(epoch) and time.monotonic() < end:
+            await asyncio.wait((waiting,), timeout=min(_LOOK_SECONDS, SECONDS))
+
+    def _is_there(self, epoch: int) -> bool:
+        membership = self._membership
+        return membership.is_online(self.static) and membership.epoch(self.static) == epoch

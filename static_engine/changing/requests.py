@@ -61,7 +61,7 @@ class ChangeRequests:
             self._waiting.append(change)
 
     async def work(self, change: Change, in_worker: InWorker) -> list[str]:
-        """Do what waits, one after the other, and return the names of the tables that changed."""
+        """Do what waits, one after the other; return the names of the tables that (may) changed."""
         changed = []
         while self._waiting:
             request = self._waiting[0]
@@ -69,7 +69,7 @@ class ChangeRequests:
             await in_worker(lambda r=request, a=answers: a.append(_done(change, r)))  # type: ignore[misc]
             self._waiting.popleft()
             (answer,) = answers
-            if answer.rows:
+            if answer.rows or answer.code == "no_answer":
                 changed.append(request.definition.name)
             self._answer(answer)
         return changed

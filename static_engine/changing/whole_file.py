@@ -1,14 +1,37 @@
-"""Replace a file as a whole: after a crash it is the old one or the new one."""
+"""Write a file as a whole: after a crash it is the old one or the new one."""
 
+import logging
 import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
-from static_engine.sources.errors import TableError
+from static_engine.changing.refusals import failed
+
+log = logging.getLogger(__name__)
 
 MAX_BYTES = 16_000_000
 """A file that is changed is held in memory."""
+
+
+def check_may_write(file: Path, where: str) -> os.stat_result:
+    """Check that a file may be written, and return its status.
+
+    The permissions count for the superuser, too: who takes them away means it.
+
+    Raises:
+        TableError: It may not.
+    """
+    try:
+        status = file.stat()
+    except OSError as error:
+        raise failed(f"{where} cannot be read: {error.strerror or error}") from error
+    if not status.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(
+        file, os.W_OK
+    ):
+        raise failed(f"{where} is read-only", "let the static engine's user write it")
+    return status
 
 
 def read_whole(file: Path, where: str) -> bytes:
@@ -17,46 +40,76 @@ def read_whole(file: Path, where: str) -> bytes:
     Raises:
         TableError: It may not be written, or is too large.
     """
+    status = check_may_write(file, where)
+    if status.st_nlink > 1:
+        raise failed(
+            f"{where} has {status.st_nlink} names (hard links), of which one would change",
+            "make it a file of its own",
+        )
+    if status.st_size > MAX_BYTES:
+        raise failed(
+            f"{where} has {status.st_size} bytes, at most {MAX_BYTES} are changed here",
+            "change it with a tool of its own, or keep the table in a database",
+        )
     try:
-        status = file.stat()
-        if not status.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(
-            file, os.W_OK
-        ):
-            raise _failed(f"{where} is read-only", "let the static engine's user write it")
-        if status.st_nlink > 1:
-            raise _failed(
-                f"{where} has {status.st_nlink} names (hard links), of which one would change",
-                "make it a file of its own",
-            )
-        if status.st_size > MAX_BYTES:
-            raise _failed(
-                f"{where} has {status.st_size} bytes, at most {MAX_BYTES} are changed here",
-                "change it with a tool of its own, or keep the table in a database",
-            )
         return file.read_bytes()
     except OSError as error:
-        raise _failed(f"{where} cannot be read: {error.strerror or error}") from error
+        raise failed(f"{where} cannot be read: {error.strerror or error}") from error
 
 
-def replace_whole(file: Path, content: bytes, check: Callable[[Path], None], where: str) -> None:
+def replace_whole(
+    file: Path, write: Callable[[BinaryIO], object], check: Callable[[Path], None], where: str
+) -> None:
     """Write a file beside another one and put it in its place, with its owner and permissions.
 
     Args:
         file: What is replaced.
-        content: What it will hold.
+        write: Writes what it will hold.
         check: Looks at the new file before it counts; what it raises leaves the old one there.
         where: The file, for errors.
 
     Raises:
         TableError: It cannot be written; the old one stays.
     """
-    temporary = file.with_name(f".{file.name}.new")
+    _write(file, file, write, check, where)
+
+
+def add_file(
+    file: Path,
+    beside: Path,
+    write: Callable[[BinaryIO], object],
+    check: Callable[[Path], None],
+    where: str,
+) -> None:
+    """Write a new file, which is there as a whole or not at all.
+
+    Args:
+        file: The new one, in the folder of `beside`.
+        beside: One that is there, whose owner and permissions it gets.
+        write: See `replace_whole`.
+        check: See `replace_whole`.
+        where: The new file, for errors.
+
+    Raises:
+        TableError: It cannot be written; then there is none.
+    """
+    _write(file, beside, write, check, where)
+
+
+def _write(
+    file: Path,
+    like: Path,
+    write: Callable[[BinaryIO], object],
+    check: Callable[[Path], None],
+    where: str,
+) -> None:
+    temporary = like.with_name(f".{like.name}.new")
     try:
-        status = file.stat()
+        status = like.stat()
         temporary.unlink(missing_ok=True)  # what a killed process has left
         number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(number, "wb") as new:
-            new.write(content)
+            write(new)
             own = os.fstat(number)
             if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
                 os.fchown(number, status.st_uid, status.st_gid)
@@ -66,7 +119,7 @@ def replace_whole(file: Path, content: bytes, check: Callable[[Path], None], whe
         check(temporary)
         temporary.replace(file)
     except OSError as error:
-        raise _failed(
+        raise failed(
             f"{where} cannot be written: {error.strerror or error}; it is as it was",
             "check the free space, and that the static engine may write in its folder",
         ) from error
@@ -83,12 +136,11 @@ def _remove(file: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
-def _failed(message: str, hint: str = "") -> TableError:
-    return TableError(message, hint=hint, code="change_failed")
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+    except OSError as error:  # the new file counts already
+        log.warning("folder %s may forget a new file if power fails now: %s", folder, error)

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Select, column, create_engine, inspect, select, table
 from sqlalchemy.engine import URL, Connection
+from sqlalchemy.engine.interfaces import ReflectedColumn
 from sqlalchemy.exc import NoSuchModuleError, NoSuchTableError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql import quoted_name
@@ -50,7 +51,7 @@ def _rows(
     definition: SourceDefinition, connection: Connection, name: str, where: str
 ) -> Iterator[pa.RecordBatch]:
     schema, _, plain_name = name.rpartition(".")
-    found = _columns_of(connection, plain_name, schema or None, where)
+    found = [str(c["name"]) for c in columns_of(connection, plain_name, schema or None, where)]
     chosen = [found[p] for p in match_columns(definition, found, name)]
     source = table(quoted_name(plain_name, quote=True), schema=schema or None)
     wanted: list[Any] = [column(quoted_name(name, quote=True)) for name in chosen]
@@ -62,10 +63,23 @@ def _rows(
         row += len(rows)
 
 
-def _columns_of(connection: Connection, name: str, schema: str | None, where: str) -> list[str]:
+def columns_of(
+    connection: Connection, name: str, schema: str | None, where: str
+) -> list[ReflectedColumn]:
+    """Return the columns of a table or view, with their types there.
+
+    Args:
+        connection: To the database.
+        name: Of the table or view.
+        schema: It is in; None for those that need no name.
+        where: The database, for errors.
+
+    Raises:
+        TableMissingError: There is none.
+    """
     inspector = inspect(connection)
     try:
-        return [str(c["name"]) for c in inspector.get_columns(name, schema)]
+        return inspector.get_columns(name, schema)
     except NoSuchTableError:
         known = sorted(inspector.get_table_names(schema) + inspector.get_view_names(schema))
         shown = ", ".join(known[:_SHOWN]) or "none"

@@ -4,12 +4,14 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from static_engine.sources.errors import TableError, TableMissingError
 from static_engine.sources.options import TableOptions
+from streamsql.catalog.table_options import TABLE_OPTIONS
 
 _MAX_FILES = 10_000
 
@@ -25,11 +27,13 @@ class Locations:
         base: Folder that relative paths start from and may not leave.
         allow_absolute: Whether absolute paths may name anything.
         dialects: Databases that may be named by URL.
+        changed: Sources whose tables take INSERT and DELETE.
     """
 
     base: Path
     allow_absolute: bool = False
     dialects: tuple[str, ...] = ("sqlite", "postgresql")
+    changed: tuple[str, ...] = tuple(TABLE_OPTIONS)
 
 
 def resolve(path: str, locations: Locations) -> Path:
@@ -115,7 +119,13 @@ def database_url(url: str, locations: Locations) -> URL:
     if not parsed.database or parsed.database == ":memory:" or parsed.query:
         raise TableError("an sqlite address names a file and nothing else: sqlite:///file.db")
     (file,) = files_of(parsed.database, locations, ".db")[:1]
-    return parsed.set(database=f"file:{file}", query={"mode": "ro", "uri": "true"})
+    # Quoted: what follows a question mark or a hash would be no part of the name.
+    return parsed.set(database=f"file:{quote(str(file))}", query={"mode": "ro", "uri": "true"})
+
+
+def sqlite_file(url: URL) -> Path:
+    """Return the file of an SQLite address that `database_url` has given."""
+    return Path(unquote((url.database or "").removeprefix("file:")))
 
 
 def fingerprint(options: TableOptions, locations: Locations) -> Fingerprint | None:
@@ -131,7 +141,7 @@ def fingerprint(options: TableOptions, locations: Locations) -> Fingerprint | No
     url = database_url(options.url, locations)
     if url.get_backend_name() != "sqlite" or url.database is None:
         return None
-    file = Path(url.database.removeprefix("file:"))
+    file = sqlite_file(url)
     log = file.with_name(file.name + "-wal")  # newest rows of a database in that mode
     return tuple(_print_of(f) for f in (file, log) if f.exists())
 

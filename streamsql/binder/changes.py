@@ -24,10 +24,15 @@ _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
 
 @dataclass(frozen=True, slots=True)
 class BoundInsert:
-    """Rows to add to a source or table, in its column order."""
+    """Rows to add to a source or table, in its column order.
+
+    Attributes:
+        given: Positions of the columns that the statement names; all, if it names none.
+    """
 
     definition: SourceDefinition
     rows: tuple[Row, ...]
+    given: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
             field = definition.schema.fields[position]
             values[position] = bind_value(node, field, binder, environment)
         rows.append(tuple(values))
-    return BoundInsert(definition, tuple(rows))
+    return BoundInsert(definition, tuple(rows), positions)
 
 
 def bind_delete(statement: Delete, catalog: Catalog) -> BoundDelete:
@@ -75,6 +80,14 @@ def bind_delete(statement: Delete, catalog: Catalog) -> BoundDelete:
     if statement.predicate is None:
         return BoundDelete(definition, None)
     environment = Environment(Binding(catalog), statement.script)
+    inner = statement.predicate.find(exp.Query)
+    if inner is not None:
+        raise environment.unsupported(
+            inner,
+            "the condition of DELETE reads no other relation than its own",
+            hint="ask with SELECT which rows they are, then name them: WHERE column IN (…)",
+            code="unsupported_subquery",
+        )
     binder = ExpressionBinder(environment, Scope.of(definition.name, definition.schema))
     return BoundDelete(definition, binder.predicate(statement.predicate, "WHERE"))
 
@@ -143,10 +156,21 @@ def bind_value(
         BindingError: It is no constant, or not of the column's type.
     """
     if isinstance(node, exp.Column | exp.Identifier):
+        default = node.name.upper() == "DEFAULT"
         raise environment.error(
             node,
             f"{node.name!r:.60} is not a value",
-            hint="texts stand in single quotes",
+            hint="leave the column out: INSERT INTO t (others) VALUES (…)"
+            if default
+            else "texts stand in single quotes",
+            code="not_constant",
+        )
+    inner = node.find(exp.Query)
+    if inner is not None:
+        raise environment.error(
+            inner,
+            "a query is not a value",
+            hint="ask with SELECT first, then INSERT what it gives",
             code="not_constant",
         )
     bound = binder.bind(node)

@@ -58,17 +58,22 @@ RUNNING = (
     _outside("table_missing", "A table's file is not there", "Put it back, or mend the path."),
     _outside(
         "duplicate_key",
-        "INSERT gives a stored table a primary key twice, or NULL in one",
+        "INSERT gives a stored table a key twice, or NULL in a primary key",
         "DELETE the row that has it first, or give the new one another key.",
     ),
     _outside(
+        "constraint_violated",
+        "A database has a rule for its table that an INSERT or DELETE would break",
+        "Read the message; the table's definition there has the rule.",
+    ),
+    _outside(
         "change_failed",
-        "INSERT or DELETE could not change the file of a stored table, which is as it was",
-        "Read the message: permissions, free space, or what the file cannot hold.",
+        "INSERT or DELETE could not change a stored table, which is as it was",
+        "Read the message: permissions, free space, or what the table cannot hold.",
     ),
     _outside(
         "no_answer",
-        "The static engine has not said what came of an INSERT or DELETE",
+        "The static engine, or the database, has not said what came of an INSERT or DELETE",
         "Look with a SELECT before you try again.",
     ),
     _outside("table_changed", "A table's columns are not those declared", "Create it anew."),

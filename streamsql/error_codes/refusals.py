@@ -174,8 +174,8 @@ REFUSALS = (
     ErrorCode(
         "not_writable",
         "This table is not changed from here",
-        "In a federation INSERT and DELETE change tables in one plain CSV file; databases, "
-        "folders, Parquet and JSON files are only read.",
+        "In a federation INSERT and DELETE change tables of SQLite and PostgreSQL, Parquet files, "
+        "and single files of CSV or of one JSON object a line; the message says why not this one.",
         "Change it where it is kept: what has changed there is read again.",
     ),
 )

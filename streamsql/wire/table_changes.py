@@ -22,6 +22,8 @@ class TableChange(msgspec.Struct, frozen=True):
         epoch: Of the static engine that is meant: a later one cannot know what came of it.
         definition: The table, as the coordinator knows it.
         rows: To add, in the order of the table's columns.
+        given: Positions of the columns that the statement names; empty: all. Others are NULL in
+            `rows`; a database may give them something else.
         delete: Rows go instead.
         predicate: Which ones go; None: all.
     """
@@ -32,6 +34,7 @@ class TableChange(msgspec.Struct, frozen=True):
     rows: tuple[tuple[Value, ...], ...] = ()
     delete: bool = False
     predicate: Expression | None = None
+    given: tuple[int, ...] = ()
 
 
 class TableChanged(msgspec.Struct, frozen=True):
@@ -39,7 +42,8 @@ class TableChanged(msgspec.Struct, frozen=True):
 
     Attributes:
         rows: How many rows have come or gone.
-        code: Of the error; empty: it is done. With one nothing has changed.
+        code: Of the error; empty: it is done. With one nothing has changed; only with `no_answer`
+            that is not known.
         message: What is wrong, or empty.
         hint: What to do about it, or empty.
     """

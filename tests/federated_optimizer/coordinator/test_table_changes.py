@@ -2,9 +2,14 @@
 
 import asyncio
 import contextlib
+import json
+import sqlite3
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from federated_optimizer.coordinator import table_changes
@@ -17,10 +22,7 @@ from streamsql.errors import BindingError, DeploymentError, FederationError, Uns
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.table_changes import TableChange, TableChanged
 
-TABLE = """
-CREATE TABLE desks (desk TEXT PRIMARY KEY, room TEXT, n INTEGER)
-  WITH (source = 'csv', path = 'desks.csv')
-"""
+TABLE = "CREATE TABLE desks (desk TEXT PRIMARY KEY, room TEXT, n INTEGER)"
 FILE = "desk,room,n\nd1,r1,1\nd2,r1,2\nd3,r2,\n"
 
 
@@ -44,11 +46,18 @@ async def static_engine(federation: Any, epoch: int = 1) -> AsyncIterator[None]:
         await asyncio.gather(job, return_exceptions=True)
 
 
-async def begin(federation: Any) -> Any:
+def ask(database: Path, *statements: str) -> None:
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+async def begin(federation: Any, options: str = "source = 'csv', path = 'desks.csv'") -> Any:
     await federation.site("base", "base")
     await federation.site("gw-1")
     coordinator = await federation.coordinator(define_schema=True)
-    await coordinator.execute(TABLE)
+    await coordinator.execute(f"{TABLE} WITH ({options})")
     return coordinator
 
 
@@ -85,6 +94,88 @@ def test_running_queries_see_a_change_at_once(harness: Any) -> None:
     harness.run(scenario)
 
 
+KINDS = {
+    "csv": "source = 'csv', path = 'desks.csv'",
+    "json": "source = 'json', path = 'desks.jsonl'",
+    "parquet": "source = 'parquet', path = 'desks.parquet'",
+    "folder": "source = 'parquet', path = 'desks'",
+    "sqlite": "source = 'sql', url = 'sqlite:///desks.db', table = 'desks'",
+}
+
+
+def store(folder: Path, kind: str) -> None:
+    rows = [{"desk": "d1", "room": "r1", "n": 1}, {"desk": "d2", "room": "r2", "n": None}]
+    match kind:
+        case "json":
+            (folder / "desks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        case "parquet" | "folder":
+            (folder / "desks").mkdir()
+            name = "desks.parquet" if kind == "parquet" else "desks/part.parquet"
+            pq.write_table(pa.Table.from_pylist(rows), folder / name)
+        case "sqlite":
+            ask(
+                folder / "desks.db",
+                "CREATE TABLE desks (desk TEXT, room TEXT DEFAULT 'r2', n INTEGER)",
+                "INSERT INTO desks VALUES ('d1', 'r1', 1), ('d2', 'r2', NULL)",
+            )
+        case _:
+            (folder / "desks.csv").write_text("desk,room,n\nd1,r1,1\nd2,r2,\n")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_of_every_kind_is_changed_and_read_at_once(harness: Any, kind: str) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation, KINDS[kind])
+        async with static_engine(federation):
+            store(federation.folder, kind)
+            await is_there(harness, coordinator)
+            federation.sites["gw-1"].put("roomsensor", ("r1", "open"), ("r2", "open"))
+            query = await harness.start_query(
+                coordinator,
+                "SELECT s.rid, d.desk FROM RoomSensor s JOIN desks d ON d.room = s.rid",
+            )
+            first = [("r1", "d1"), ("r2", "d2")]
+            await harness.until_rows(coordinator, query, first)
+            (done,) = await coordinator.execute(
+                "INSERT INTO desks (desk, room) VALUES ('d4', 'r2'), ('d5', 'r1')"
+            )
+            assert done.message == "2 rows inserted into table desks"
+            await harness.until_rows(coordinator, query, [*first, ("r2", "d4"), ("r1", "d5")])
+            (done,) = await coordinator.execute("DELETE FROM desks WHERE n = 1")
+            assert done.message == "1 row deleted from table desks"
+            rest = [("r2", "d2"), ("r2", "d4"), ("r1", "d5")]
+            await harness.until_rows(coordinator, query, rest)
+            if kind == "sqlite":
+                await coordinator.execute("INSERT INTO desks (desk) VALUES ('d6')")
+                await harness.until_rows(coordinator, query, [*rest, ("r2", "d6")])
+
+    harness.run(scenario)
+
+
+def test_what_a_trigger_changes_elsewhere_is_read_at_once(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation, KINDS["sqlite"])
+        async with static_engine(federation):
+            store(federation.folder, "sqlite")
+            ask(
+                federation.folder / "desks.db",
+                "CREATE TABLE seats (desk TEXT)",
+                "CREATE TRIGGER t AFTER INSERT ON desks BEGIN "
+                "INSERT INTO seats VALUES (NEW.desk); END",
+            )
+            await coordinator.execute(
+                "CREATE TABLE seats (desk TEXT) "
+                "WITH (source = 'sql', url = 'sqlite:///desks.db', table = 'seats')"
+            )
+            await is_there(harness, coordinator)
+            query = await harness.start_query(coordinator, "SELECT desk FROM seats")
+            await harness.until_rows(coordinator, query, [])
+            await coordinator.execute("INSERT INTO desks (desk) VALUES ('d4')")
+            await harness.until_rows(coordinator, query, [("d4",)])
+
+    harness.run(scenario)
+
+
 def test_changes_that_come_together_are_all_done(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await begin(federation)
@@ -105,9 +196,17 @@ def test_what_is_refused_leaves_the_file(harness: Any) -> None:
             await coordinator.execute("INSERT INTO desks VALUES ('d4', 'r1', 1)")
         async with static_engine(federation):
             await is_there(harness, coordinator)
+            ask(
+                federation.folder / "s.db",
+                "CREATE TABLE s (a TEXT CHECK (length(a) < 3))",
+                "CREATE VIEW w AS SELECT a FROM s",
+            )
+            (federation.folder / "j.json").write_text('[{"a": "b"}]')
             await coordinator.execute(
                 "CREATE TABLE p (a TEXT) WITH (source = 'parquet', path = 'p.parquet');"
+                "CREATE TABLE j (a TEXT) WITH (source = 'json', path = 'j.json');"
                 "CREATE TABLE s (a TEXT) WITH (source = 'sql', url = 'sqlite:///s.db', table='s');"
+                "CREATE TABLE w (a TEXT) WITH (source = 'sql', url = 'sqlite:///s.db', table='w');"
                 "CREATE TABLE f (a TEXT) WITH (source = 'csv', path = '.');"
                 "CREATE TABLE m (a TEXT) WITH (source = 'csv', path = 'missing.csv');"
                 "CREATE TABLE nowhere (a TEXT);"
@@ -116,8 +215,10 @@ def test_what_is_refused_leaves_the_file(harness: Any) -> None:
             cases: tuple[tuple[str, type[FederationError], str], ...] = (
                 ("INSERT INTO RoomSensor VALUES ('r1', 'x')", UnsupportedError, "local_only"),
                 ("DELETE FROM RoomSensor", UnsupportedError, "local_only"),
-                ("INSERT INTO p VALUES ('a')", UnsupportedError, "not_writable"),
-                ("DELETE FROM s", UnsupportedError, "not_writable"),
+                ("INSERT INTO p VALUES ('a')", DeploymentError, "table_missing"),
+                ("DELETE FROM j", UnsupportedError, "not_writable"),
+                ("INSERT INTO s VALUES ('a'), ('too long')", BindingError, "constraint_violated"),
+                ("DELETE FROM w", UnsupportedError, "not_writable"),
                 ("INSERT INTO f VALUES ('a')", UnsupportedError, "not_writable"),
                 ("INSERT INTO nowhere VALUES ('a')", UnsupportedError, "not_writable"),
                 ("INSERT INTO m VALUES ('a')", DeploymentError, "table_missing"),
@@ -125,6 +226,27 @@ def test_what_is_refused_leaves_the_file(harness: Any) -> None:
                 ("DELETE FROM sys_queries", BindingError, "not_a_source"),
                 ("INSERT INTO desks VALUES ('d1', 'r1', 1)", BindingError, "duplicate_key"),
                 ("INSERT INTO desks VALUES ('d9', 'r1', 'x')", BindingError, "bad_literal"),
+                ("INSERT INTO desks VALUES (DEFAULT, 'r1', 1)", BindingError, "not_constant"),
+                (
+                    "INSERT INTO desks VALUES ((SELECT MAX(desk) FROM s), 'r1', 1)",
+                    BindingError,
+                    "not_constant",
+                ),
+                (
+                    "INSERT INTO desks SELECT a, a, 1 FROM s",
+                    UnsupportedError,
+                    "unsupported_statement",
+                ),
+                (
+                    "DELETE FROM desks WHERE desk IN (SELECT a FROM s)",
+                    UnsupportedError,
+                    "unsupported_subquery",
+                ),
+                (
+                    "DELETE FROM desks WHERE EXISTS (SELECT 1 FROM s WHERE a = desk)",
+                    UnsupportedError,
+                    "unsupported_subquery",
+                ),
             )
             for text, kind, code in cases:
                 with pytest.raises(kind) as refusal:
@@ -149,6 +271,21 @@ def test_without_an_answer_it_says_that_nobody_knows(
             await coordinator.execute("DELETE FROM desks")
         assert refusal.value.code == "no_answer"
         assert len(coordinator.definitions()) > 0
+
+    harness.run(scenario)
+
+
+def test_an_engine_that_goes_away_before_it_answers_is_not_waited_for(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        await federation.site("static", "static", sources=())
+        await is_there(harness, coordinator)
+        asked = asyncio.create_task(coordinator.execute("DELETE FROM desks"))
+        await asyncio.sleep(0)
+        federation.broker.cut("static")
+        with pytest.raises(DeploymentError, match="went away before it answered") as refusal:
+            await asked
+        assert refusal.value.code == "no_answer"
 
     harness.run(scenario)
 

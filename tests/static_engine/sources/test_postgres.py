@@ -1,9 +1,5 @@
 """Tables in PostgreSQL, on a private server of this test."""
 
-import os
-import pwd
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +7,6 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
-from gateway.broker.ports import free_port
 from static_engine.sources.errors import TableError, TableMissingError
 from static_engine.sources.location import Locations
 from static_engine.sources.reading import read_table
@@ -19,10 +14,10 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
+from tests.static_engine.postgres_server import postgres_server
 
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(400)]
 
-PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 SCHEMA = Schema.of(
     ("id", DataType.INTEGER),
     ("name", DataType.TEXT),
@@ -33,43 +28,11 @@ SCHEMA = Schema.of(
 )
 
 
-def as_postgres(*command: str, folder: Path) -> None:
-    """Run a program as the user `postgres`: the server refuses to run as root."""
-    prefix = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
-    done = subprocess.run(
-        [*prefix, *command], cwd=folder, capture_output=True, text=True, timeout=150, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    if not PROGRAMS:
-        pytest.skip("PostgreSQL is not installed")
-    programs = PROGRAMS[-1]
-    # Not pytest's folder, which other users may not enter.
-    folder = Path("/tmp") / f"pando-postgres-{os.getpid()}"  # noqa: S108
-    folder.mkdir(mode=0o700)
-    data = folder / "data"
-    if os.getuid() == 0:
-        shutil.chown(folder, *pwd.getpwnam("postgres")[2:4])
-    try:
-        as_postgres(
-            str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "pando", "-N",
-            "--encoding=UTF8", "--no-locale", folder=folder,
-        )  # fmt: skip
-        port = free_port()
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -k {folder}"
-        control = [str(programs / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log")]
-        as_postgres(*control, "-o", options, "start", folder=folder)
-        try:
-            url = f"postgresql+psycopg://pando:secret@127.0.0.1:{port}/postgres"
-            fill(url)
-            yield url
-        finally:
-            as_postgres(*control, "-m", "immediate", "stop", folder=folder)
-    finally:
-        shutil.rmtree(folder)
+    with postgres_server("postgres") as url:
+        fill(url)
+        yield url
 
 
 def fill(url: str) -> None:

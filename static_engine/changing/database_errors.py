@@ -1,0 +1,79 @@
+"""What a database says when it refuses a change, as an error of ours."""
+
+from sqlalchemy.exc import DBAPIError
+
+from static_engine.changing.refusals import failed
+from static_engine.sources.errors import TableError
+
+_LOST = ("08", "57P", "40003", "XX", "58")
+"""SQLSTATEs after which a COMMIT may have been done or not: connection, shutdown, defects."""
+_AGAIN = ("40001", "40P01")
+"""Somebody else changed the same rows, or waits for us as we for them."""
+
+
+def is_retried(error: DBAPIError) -> bool:
+    """Whether a transaction failed only because of another one, and is done again."""
+    return _state(error) in _AGAIN
+
+
+def is_final(error: DBAPIError) -> bool:
+    """Whether a COMMIT that failed has certainly changed nothing."""
+    name = _sqlite_name(error)
+    if name:
+        return not name.startswith("SQLITE_IOERR")
+    state = _state(error)
+    return bool(state) and not error.connection_invalidated and not state.startswith(_LOST)
+
+
+def refusal_of(error: DBAPIError, where: str) -> TableError:
+    """Return the error of a change that a database has refused.
+
+    Args:
+        error: What it said.
+        where: Table and database.
+    """
+    said = _said(error)
+    code = _state(error) or _sqlite_name(error)
+    if code in ("23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY",
+                "SQLITE_CONSTRAINT_ROWID"):  # fmt: skip
+        return TableError(
+            f"{where}: {said}",
+            hint="DELETE the row that is there first, or give this one other values",
+            code="duplicate_key",
+        )
+    if code.startswith(("23", "44", "SQLITE_CONSTRAINT")):
+        return TableError(
+            f"{where}: {said}",
+            hint="the database has a rule for this table; see its definition there",
+            code="constraint_violated",
+        )
+    for prefixes, hint in _HINTS:
+        if code.startswith(prefixes):
+            return failed(f"{where}: {said}; nothing has changed", hint)
+    return failed(f"{where}: {said}; nothing has changed", "try again, or look into the database")
+
+
+_HINTS = (
+    (("42501",), "GRANT SELECT, INSERT, DELETE on the table to the user of the address"),
+    (("25006", "SQLITE_READONLY"), "let it be written, or change it where that is allowed"),
+    (("SQLITE_CANTOPEN",), "the static engine's user has to write the file and its folder"),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03", "57014"), "somebody else is changing it; try again"),
+    (_AGAIN, "somebody else is changing the same rows; try again"),
+    (("53", "SQLITE_FULL"), "check the free space of the database"),
+    (("22", "42804"), "give a value that its column there can hold"),
+    (("428C9",), "leave that column out: the database fills it"),
+    (("28",), "check user and password of the address"),
+)
+
+
+def _state(error: DBAPIError) -> str:
+    return str(getattr(error.orig, "sqlstate", None) or "")
+
+
+def _sqlite_name(error: DBAPIError) -> str:
+    return str(getattr(error.orig, "sqlite_errorname", None) or "")
+
+
+def _said(error: DBAPIError) -> str:
+    lines = [line.strip() for line in str(error.orig or error).strip().splitlines()]
+    return "; ".join(line for line in lines[:2] if line)[:400]

@@ -1,0 +1,148 @@
+"""Rows of a database table by what the database itself knows them by."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from typing import Any
+
+from sqlalchemy import and_, bindparam, delete, func, inspect, literal_column, select, text
+from sqlalchemy.engine import Connection
+from sqlalchemy.sql import ColumnElement, TableClause, column, quoted_name
+
+from static_engine.changing.refusals import failed, not_writable
+from static_engine.sources.conversion import batch_of_values
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import Row
+
+MAX_CHOSEN = 500_000
+"""Rows that one DELETE takes by a condition."""
+_STREAMING = {"yield_per": 20_000}
+_CHUNK = 1_000
+_ROWID_NAMES = ("rowid", "_rowid_", "oid")
+
+Identity = tuple[Any, ...]
+
+
+class FoundRows:
+    """The rows of a table within a transaction.
+
+    Args:
+        definition: As it is declared.
+        connection: In the transaction.
+        target: The table.
+        names: All its columns there.
+        declared: The declared ones, in the order of the declaration.
+        where: The table, for errors.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is another thing
+        self,
+        definition: SourceDefinition,
+        connection: Connection,
+        target: TableClause,
+        *,
+        names: Sequence[str],
+        declared: Sequence[ColumnElement[Any]],
+        where: str,
+    ) -> None:
+        self._definition, self._connection, self._where = definition, connection, where
+        self._target, self._names, self._declared = target, names, declared
+
+    def rows(self, chosen: Sequence[int]) -> Generator[tuple[Any, ...]]:
+        """Yield some columns of all rows, as the database gives them."""
+        query = select(*(self._declared[place] for place in chosen)).select_from(self._target)
+        with self._connection.execute(query, execution_options=_STREAMING) as found:
+            for row in found:
+                yield tuple(row)
+
+    def delete_all(self) -> int:
+        """Take all rows away; return how many there were."""
+        before = self._count()
+        self._connection.execute(delete(self._target))
+        self._check_gone(self._count())
+        return before
+
+    def delete_where(self, goes: Callable[[Row], bool]) -> int:
+        """Take away the rows that a condition, as queries understand it, chooses.
+
+        Returns:
+            How many they were.
+        """
+        identity = self._identity()
+        with closing(self._identified(identity)) as found:
+            chosen = [known for known, row in found if goes(row)]
+        if len(chosen) > MAX_CHOSEN:
+            raise failed(
+                f"{self._where}: more than {MAX_CHOSEN} rows fit the condition",
+                "DELETE them in parts, or all of them without a condition",
+            )
+        if self._delete(identity, chosen) < len(chosen):
+            # Fewer, when one has taken others with it (ON DELETE CASCADE), or a trigger kept some.
+            with closing(self._identified(identity)) as found:
+                self._check_gone(sum(goes(row) for _, row in found))
+        return len(chosen)
+
+    def _check_gone(self, left: int) -> None:
+        if left:
+            raise failed(
+                f"{self._where}: a trigger or a rule there keeps {left} of the rows; nothing has "
+                "changed",
+                "see the table's definition there",
+            )
+
+    def _count(self) -> int:
+        query = select(func.count()).select_from(self._target)
+        return int(self._connection.execute(query).scalar_one())
+
+    def _identified(self, identity: list[ColumnElement[Any]]) -> Generator[tuple[Identity, Row]]:
+        """Yield every row in the declared types, with what the database knows it by."""
+        query = select(*identity, *self._declared).select_from(self._target)
+        width, first = len(identity), 1
+        with self._connection.execute(query, execution_options=_STREAMING) as found:
+            for part in found.partitions():
+                values = [row[width:] for row in part]
+                batch = batch_of_values(self._definition, values, first, self._where)
+                rows = zip(*(one.to_pylist() for one in batch.columns), strict=True)
+                yield from zip((tuple(row[:width]) for row in part), rows, strict=True)
+                first += len(part)
+
+    def _identity(self) -> list[ColumnElement[Any]]:
+        """Return the columns that tell rows apart while the transaction lasts."""
+        if self._connection.dialect.name == "postgresql":
+            # A partition or an inheriting table counts its places for itself.
+            return [literal_column("tableoid"), literal_column("ctid")]
+        schema = self._target.schema or "main"
+        asked = text("SELECT wr FROM pragma_table_list WHERE schema = :schema AND name = :name")
+        named = {"schema": schema, "name": str(self._target.name)}
+        if self._connection.execute(asked, named).scalar():
+            key = inspect(self._connection).get_pk_constraint(self._target.name, schema)
+            return [column(quoted_name(name, quote=True)) for name in key["constrained_columns"]]
+        used = {name.lower() for name in self._names}
+        for name in _ROWID_NAMES:
+            if name not in used:
+                return [literal_column(name)]
+        raise not_writable(
+            self._definition,
+            f"has columns named {', '.join(_ROWID_NAMES)} in its database, so no row can be named",
+            "DELETE it there",
+        )
+
+    def _delete(self, identity: list[ColumnElement[Any]], chosen: list[Identity]) -> int:
+        gone = 0
+        if self._connection.dialect.name == "postgresql":
+            by_table: dict[int, list[str]] = {}
+            for oid, place in chosen:
+                by_table.setdefault(oid, []).append(str(place))
+            here = text("tableoid = :oid AND ctid = ANY (CAST(:places AS tid[]))")
+            for oid, places in by_table.items():
+                for start in range(0, len(places), _CHUNK):
+                    known = {"oid": oid, "places": places[start : start + _CHUNK]}
+                    statement = delete(self._target).where(here)
+                    gone += self._connection.execute(statement, known).rowcount
+            return gone
+        fits = and_(*(known == bindparam(f"k{n}") for n, known in enumerate(identity)))
+        statement = delete(self._target).where(fits)
+        for start in range(0, len(chosen), _CHUNK):
+            part = chosen[start : start + _CHUNK]
+            known_rows = [{f"k{n}": value for n, value in enumerate(row)} for row in part]
+            gone += self._connection.execute(statement, known_rows).rowcount
+        return gone

@@ -1,0 +1,142 @@
+"""One transaction in a database that is changed: done, not done, or honestly not known."""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from static_engine.changing.database_errors import is_final, is_retried, refusal_of
+from static_engine.changing.refusals import failed
+from static_engine.changing.whole_file import check_may_write
+from static_engine.sources.errors import TableError
+from static_engine.sources.location import sqlite_file
+
+CONNECT_SECONDS = 5
+LOCK_SECONDS = 5
+STATEMENT_SECONDS = 12
+"""Less than the coordinator waits for an answer (`coordinator.table_changes`)."""
+_TRIES = 3
+_ASKED = 8
+_ASK_PAUSE = 0.5
+
+T = TypeVar("T")
+
+
+def in_transaction(url: URL, where: str, work: Callable[[Connection], T]) -> T:
+    """Do something in one transaction that is committed when it ends, and return what it returns.
+
+    PostgreSQL knows what came of a transaction by its number: it is asked when it goes away before
+    it has confirmed.
+
+    Args:
+        url: The database, `sqlite` or `postgresql`.
+        where: It and the table, for errors.
+        work: Is done again if somebody else changed the same rows at the same moment.
+
+    Raises:
+        TableError: It failed, and nothing has changed; only with code `no_answer` that is not
+            known.
+    """
+    try:
+        engine = _engine(url, where)
+    except (NoSuchModuleError, ImportError) as error:
+        raise failed(f"{where}: no driver for {url.drivername}", str(error)) from error
+    for attempt in range(1, _TRIES + 1):
+        try:
+            return _once(engine, where, work)
+        except DBAPIError as error:
+            if attempt == _TRIES or not is_retried(error):
+                raise refusal_of(error, where) from error
+        except SQLAlchemyError as error:
+            raise failed(f"{where}: {str(error).splitlines()[0]:.300}") from error
+        except UnicodeEncodeError as error:
+            raise failed(f"{where}: a text cannot be written: {error.reason}") from None
+    raise AssertionError("the last try returns or raises")
+
+
+def _once(engine: Engine, where: str, work: Callable[[Connection], T]) -> T:
+    number: int | None = None
+    with engine.connect() as connection:
+        transaction = connection.begin()
+        try:
+            if engine.dialect.name == "postgresql":
+                connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
+                connection.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_SECONDS}s'"))
+            result = work(connection)
+            if engine.dialect.name == "postgresql":
+                number = connection.execute(text("SELECT txid_current()")).scalar_one()
+        except BaseException:
+            _roll_back(transaction)
+            raise
+        try:
+            transaction.commit()
+        except DBAPIError as error:
+            _roll_back(transaction)
+            if is_final(error):
+                raise
+            _find_out(engine, number, where, error)
+    return result
+
+
+def _roll_back(transaction: Any) -> None:
+    """End a failed transaction; where the connection is lost, the database does."""
+    try:
+        transaction.rollback()
+    except SQLAlchemyError:
+        transaction.connection.invalidate()
+
+
+def _find_out(engine: Engine, number: int | None, where: str, lost: DBAPIError) -> None:
+    """Return if a transaction whose end was not heard was committed.
+
+    Raises:
+        TableError: It was not, or nobody knows.
+    """
+    for _ in range(_ASKED if number is not None else 0):
+        try:
+            with engine.connect() as connection:
+                asked = text("SELECT txid_status(:number)")
+                status = connection.execute(asked, {"number": number}).scalar_one()
+        except SQLAlchemyError:
+            status = "unreachable"
+        if status == "committed":
+            return
+        if status == "aborted":
+            raise failed(f"{where} went away before it was done; nothing has changed", "try again")
+        if status is None:
+            break
+        time.sleep(_ASK_PAUSE)
+    raise TableError(
+        f"{where} went away before it confirmed; whether the table has changed is not known",
+        hint="look with a SELECT before you try again",
+        code="no_answer",
+    ) from lost
+
+
+def _engine(url: URL, where: str) -> Engine:
+    if url.get_backend_name() == "postgresql":
+        # Nobody else's change comes between what a DELETE reads and what it takes away.
+        return create_engine(
+            url,
+            poolclass=NullPool,
+            isolation_level="REPEATABLE READ",
+            connect_args={"connect_timeout": CONNECT_SECONDS, "application_name": "pando"},
+        )
+    check_may_write(sqlite_file(url), where)
+    writable = url.update_query_dict({"mode": "rw"})
+    engine = create_engine(writable, poolclass=NullPool, connect_args={"timeout": LOCK_SECONDS})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        connection.isolation_level = None  # the driver's own BEGIN would come too late
+        connection.execute("PRAGMA foreign_keys = ON")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine

@@ -1,0 +1,177 @@
+"""INSERT and DELETE on a table in a database: one transaction each.
+
+What a condition means is the same as in queries: rows are read and judged here, and taken away by
+what the database itself knows them by.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import Any
+
+from sqlalchemy import ColumnClause, column, insert, inspect, table
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.sql import quoted_name
+
+from static_engine.changing.database_rows import FoundRows
+from static_engine.changing.database_session import in_transaction
+from static_engine.changing.database_values import stored_value
+from static_engine.changing.keys import Key, check_keys, duplicate, keys_of, missing
+from static_engine.changing.refusals import failed, not_writable
+from static_engine.sources.columns import match_columns
+from static_engine.sources.conversion import batch_of_values, plain
+from static_engine.sources.database import columns_of
+from static_engine.sources.errors import TableError
+from static_engine.sources.location import Locations, database_url, sqlite_file
+from static_engine.sources.options import TableOptions
+from streamsql.algebra.scalar import compile_predicate
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import Row, Value, coerce
+from streamsql.wire.table_changes import TableChange
+
+DIALECTS = ("sqlite", "postgresql")
+
+
+def change_database(change: TableChange, options: TableOptions, locations: Locations) -> int:
+    """Add rows to a table or take rows from it; return how many.
+
+    Raises:
+        TableError: It cannot be done, and the table is as it was; only with code `no_answer`
+            nobody knows.
+    """
+    definition = change.definition
+    url = database_url(options.url, locations)
+    if url.get_backend_name() not in DIALECTS:
+        raise not_writable(
+            definition,
+            f"is in a database of kind {url.get_backend_name()}: INSERT and DELETE change "
+            f"{' and '.join(DIALECTS)}",
+        )
+    where = f"table {definition.name}: {options.table} in {_shown(url)}"
+
+    def work(connection: Connection) -> int:
+        target = _Target(definition, connection, options.table, where)
+        return target.delete(change) if change.delete else target.insert(change)
+
+    return in_transaction(url, where, work)
+
+
+class _Target:
+    """A table of a database within a transaction.
+
+    Args:
+        definition: As it is declared.
+        connection: In the transaction.
+        name: Its name there, `table` or `schema.table`.
+        where: Both, for errors.
+
+    Raises:
+        TableMissingError: There is none.
+        TableError: It is a view, or lacks a declared column.
+    """
+
+    def __init__(
+        self, definition: SourceDefinition, connection: Connection, name: str, where: str
+    ) -> None:
+        schema, _, plain_name = name.rpartition(".")
+        found = columns_of(connection, plain_name, schema or None, where)
+        if plain_name not in inspect(connection).get_table_names(schema or None):
+            raise not_writable(
+                definition,
+                f"is {name}, which is no plain table of its database",
+                "change the tables it is made of",
+            )
+        names = [str(one["name"]) for one in found]
+        chosen = [found[position] for position in match_columns(definition, names, name)]
+        columns: list[ColumnClause[Any]] = [
+            column(quoted_name(one["name"], quote=True)) for one in chosen
+        ]
+        self._definition, self._connection, self._where = definition, connection, where
+        self._columns = columns
+        self._kinds = [one["type"] for one in chosen]
+        self._table = table(quoted_name(plain_name, quote=True), *columns, schema=schema or None)
+        self._found = FoundRows(
+            definition, connection, self._table, names=names, declared=columns, where=where
+        )
+
+    def insert(self, change: TableChange) -> int:
+        """Add rows; columns that the statement does not name get what the database gives them."""
+        given = change.given or tuple(range(len(self._columns)))
+        for key in keys_of(self._definition, change.rows):
+            # SQLite would number such a row by itself. What is not named it may.
+            named = zip(self._definition.key, key, strict=True)
+            if any(value is None and place in given for place, value in named):
+                raise missing(self._definition, key)
+        parameters = [
+            {self._columns[place].name: self._stored(row[place], place) for place in given}
+            for row in change.rows
+        ]
+        statement = insert(self._table).returning(*self._columns)
+        written = self._connection.execute(statement, parameters).all()
+        if len(written) != len(change.rows):
+            raise failed(
+                f"{self._where}: {len(written)} of {len(change.rows)} rows were taken, a trigger "
+                "or a rule there leaves out others; nothing has changed",
+                "see the table's definition there",
+            )
+        try:
+            batch = batch_of_values(self._definition, written, 1, self._where)
+        except TableError as error:
+            raise failed(
+                f"{error.message}: what the database makes of it could not be read; nothing has "
+                "changed",
+                error.hint,
+            ) from error
+        self._check_keys([*zip(*(one.to_pylist() for one in batch.columns), strict=True)])
+        return len(written)
+
+    def delete(self, change: TableChange) -> int:
+        """Take rows away."""
+        if change.predicate is None:
+            return self._found.delete_all()
+        return self._found.delete_where(compile_predicate(change.predicate))
+
+    def _stored(self, value: Value, place: int) -> object:
+        field = self._definition.schema.fields[place]
+        try:
+            kind, dialect = self._kinds[place], self._connection.dialect.name
+            return stored_value(value, field.dtype, kind, dialect)
+        except (ValueError, OverflowError) as error:
+            raise failed(
+                f"{self._where}: column {field.name}: {error}", "give it another value"
+            ) from None
+
+    def _check_keys(self, written: Sequence[Row]) -> None:
+        """Check that the rows just written have keys of their own, even if the database would not.
+
+        Raises:
+            TableError: One is NULL, or there is another row of it.
+        """
+        added = keys_of(self._definition, written)
+        check_keys(self._definition, (), added)
+        wanted, seen = set(added), set[Key]()
+        if not wanted:
+            return
+        with closing(self._keys()) as keys:
+            for key in keys:
+                if key in seen:
+                    raise duplicate(self._definition, key)
+                if key in wanted:
+                    seen.add(key)
+
+    def _keys(self) -> Generator[Key]:
+        fields = [self._definition.schema.fields[k] for k in self._definition.key]
+        with closing(self._found.rows(self._definition.key)) as rows:
+            for row in rows:
+                try:
+                    yield tuple(
+                        coerce(plain(value), field.dtype)
+                        for value, field in zip(row, fields, strict=True)
+                    )
+                except (ValueError, OverflowError):
+                    continue  # no key of ours; reading the table says what is wrong with that row
+
+
+def _shown(url: URL) -> str:
+    if url.get_backend_name() == "sqlite":
+        return sqlite_file(url).name
+    return f"{url.host or 'the local server'}/{url.database or ''}"

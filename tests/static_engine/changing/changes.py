@@ -1,0 +1,60 @@
+"""What the tests of INSERT and DELETE share: statements as they come over the wire."""
+
+from pathlib import Path
+
+from static_engine.changing.tables import change_table
+from static_engine.sources.location import Locations
+from static_engine.sources.reading import read_table
+from streamsql.binder import bind_delete, bind_insert, define
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import Row
+from streamsql.syntax import CreateSource, Delete, Insert, parse_statement
+from streamsql.wire.codec import decode_packed, encode_packed
+from streamsql.wire.table_changes import TableChange
+
+
+def table(columns: str, options: str) -> SourceDefinition:
+    """Return table `desks`."""
+    statement = parse_statement(f"CREATE TABLE desks ({columns}) WITH ({options})")
+    assert isinstance(statement, CreateSource)
+    found = define(statement, Catalog())
+    assert isinstance(found, SourceDefinition)
+    return found
+
+
+def change_of(definition: SourceDefinition, text: str, number: str = "c1") -> TableChange:
+    """Return what the coordinator makes of an INSERT or DELETE."""
+    catalog = Catalog()
+    catalog.define(definition)
+    statement = parse_statement(text)
+    if isinstance(statement, Insert):
+        bound = bind_insert(statement, catalog)
+        return TableChange(number, 1, definition, bound.rows, given=bound.given)
+    assert isinstance(statement, Delete)
+    gone = bind_delete(statement, catalog)
+    return TableChange(number, 1, definition, delete=True, predicate=gone.predicate)
+
+
+def done(folder: Path, change: TableChange) -> int:
+    """Do what came over the wire."""
+    sent = decode_packed(encode_packed(change), TableChange)
+    return change_table(sent, Locations(folder, allow_absolute=True))
+
+
+def run(folder: Path, definition: SourceDefinition, text: str, number: str = "c1") -> int:
+    """Run an INSERT or DELETE."""
+    return done(folder, change_of(definition, text, number))
+
+
+def insert(folder: Path, definition: SourceDefinition, *rows: Row, number: str = "c1") -> int:
+    """Insert rows."""
+    return done(folder, TableChange(number, 1, definition, rows))
+
+
+def rows_of(folder: Path, definition: SourceDefinition) -> list[Row]:
+    """Return the rows as queries read them."""
+    found: list[Row] = []
+    for batch in read_table(definition, Locations(folder, allow_absolute=True)):
+        found += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    return found
