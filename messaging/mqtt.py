@@ -77,6 +77,7 @@ class MqttClient:
         self._last_failure = "no answer yet"
         self._generation = 0  # number of the connection, 0 while there is none
         self._closed = False
+        self._closing: asyncio.Task[None] | None = None
         self.dropped_qos0 = 0
 
     @property
@@ -169,10 +170,16 @@ class MqttClient:
         return len(self._outbox)
 
     async def close(self) -> None:
-        """Flush, disconnect and stop; see `messaging.client.MessageClient.close`."""
-        if self._closed:
-            return
-        self._closed = True
+        """Flush, disconnect and stop; see `messaging.client.MessageClient.close`.
+
+        All who call wait for one end, which goes on when one of them is cancelled.
+        """
+        if self._closing is None:
+            self._closed = True
+            self._closing = asyncio.get_running_loop().create_task(self._end())
+        await asyncio.shield(self._closing)
+
+    async def _end(self) -> None:
         if self._inbox is not None:
             await self._flush()
             self._link.say_goodbye()

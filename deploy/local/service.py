@@ -97,7 +97,8 @@ class Service:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), self.spec.stop_seconds)
+            async with asyncio.timeout(self.spec.stop_seconds):
+                await process.wait()
         except TimeoutError:
             self.log(self.spec.name, "does not stop; killed")
             with contextlib.suppress(ProcessLookupError):

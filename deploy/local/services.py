@@ -64,8 +64,10 @@ class Services:
 
     async def next_death(self, seconds: float) -> Death | None:
         """Wait for a death at most so long."""
+        # Not wait_for: before Python 3.12 a death that meets a cancellation would swallow that.
         try:
-            return await asyncio.wait_for(self._deaths.get(), seconds)
+            async with asyncio.timeout(seconds):
+                return await self._deaths.get()
         except TimeoutError:
             return None
 

@@ -23,6 +23,7 @@ from messaging import (
     open_client,
 )
 from messaging.client import PublishTicket
+from messaging.mqtt import MqttClient
 
 pytestmark = pytest.mark.broker
 
@@ -107,6 +108,24 @@ def test_nobody_there() -> None:
         with pytest.raises(ClientClosed):
             client.publish("t", b"")
         await client.close()
+
+    _run(scenario)
+
+
+def test_a_close_that_is_cancelled_goes_on_and_others_wait_for_it(broker: BrokerProcess) -> None:
+    async def scenario() -> None:
+        client = open_client(broker.url, "leaving")
+        assert isinstance(client, MqttClient)
+        await client.connect(timeout=PATIENCE)
+        ticket = client.publish("t", b"last")
+        first = asyncio.create_task(client.close())
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        await client.close()
+        assert ticket.done()
+        assert client._link._paho._thread is None
 
     _run(scenario)
 

@@ -67,9 +67,13 @@ async def merged_events(
             await events.put(event_text("status", stopped))
 
     async def forward_all() -> None:
-        async with asyncio.TaskGroup() as group:
-            for name in dict.fromkeys(names):
-                group.create_task(forward(name))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for name in dict.fromkeys(names):
+                    group.create_task(forward(name))
+        except ExceptionGroup:
+            await events.put(None)  # or the reader would wait for ever
+            raise
         await events.put(None)
 
     reading = asyncio.create_task(forward_all())

@@ -22,7 +22,7 @@ from deploy.local.service import (
     environment,
     exit_text,
 )
-from deploy.local.services import Services
+from deploy.local.services import Death, Services
 
 SLEEP = "print('up', flush=True); import time; time.sleep(60)"
 STUBBORN = (
@@ -153,6 +153,23 @@ def test_a_restart_of_a_running_service_is_no_death() -> None:
         await services.stop()
 
     asyncio.run(run())
+
+
+def test_a_death_does_not_swallow_a_cancellation() -> None:
+    async def met_after(turns: int) -> None:
+        services = Services(Log())
+        waiting = asyncio.create_task(services.next_death(60))
+        await asyncio.sleep(0.01)
+        services._deaths.put_nowait(Death(Service(spec(SLEEP), Log()), 1))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        came_too_late = waiting.done()
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        assert waiting.cancelled() or came_too_late
+
+    for turns in range(6):
+        asyncio.run(met_after(turns))
 
 
 def test_the_broker_is_stopped_last(tmp_path: Path) -> None:

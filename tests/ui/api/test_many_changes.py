@@ -1,8 +1,12 @@
 """Several queries' changes over one stream, from a served console."""
 
+import asyncio
 from typing import Any
 
 import httpx
+import pytest
+
+from ui.api.many_changes import merged_events
 
 TEXTS = ("SELECT mid, weightLevel FROM SeatSensor", "SELECT rid, status FROM RoomSensor")
 
@@ -60,6 +64,26 @@ def test_a_reader_that_goes_leaves_no_reader_behind(console: Any, wait_for: Any)
         assert console.do(lambda: len(running.readers)) == 1
     console.push(query, (1, ("m1", 0.5)))
     wait_for(lambda: console.do(lambda: not running.readers), "the reader is gone")
+
+
+def test_a_defect_ends_the_stream_instead_of_leaving_its_reader_waiting() -> None:
+    class Broken:
+        def query(self, name: str) -> object:
+            raise ZeroDivisionError(name)
+
+    async def read() -> None:
+        broken: Any = Broken()
+        async for _ in merged_events(broken, ["a", "b"], closing=asyncio.Event()):
+            pass
+
+    async def run() -> None:
+        reading = asyncio.create_task(read())
+        ended, _ = await asyncio.wait({reading}, timeout=30)
+        assert ended
+        with pytest.raises(ExceptionGroup):
+            await reading
+
+    asyncio.run(run())
 
 
 def test_too_many_or_none_are_refused(client: httpx.Client) -> None:
