@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
@@ -24,6 +24,7 @@ from ui.map.routes import router as live_map
 from ui.map.service import MapService
 from ui.pages.notices import router as notice_pages
 from ui.pages.routes import router as pages
+from ui.pages.routes import templates
 from ui.settings import ConsoleSettings
 
 STATIC = Path(__file__).parent / "static"
@@ -88,11 +89,20 @@ async def _federation_error(_request: Request, error: Exception) -> JSONResponse
     return JSONResponse(error_object(error), status)
 
 
-async def _http_error(_request: Request, error: Exception) -> JSONResponse:
+async def _http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
+    if error.status_code == 404 and _is_for_people(request):
+        context = {"page": "missing", "path": request.url.path[:80]}
+        return templates.TemplateResponse(request, "missing.html", context, status_code=404)
     code = "not_found" if error.status_code == 404 else "refused"
     return problem(error.status_code, code, str(error.detail))
+
+
+def _is_for_people(request: Request) -> bool:
+    """Whether somebody typed an address into a browser, rather than a program asking the API."""
+    wants_page = "text/html" in request.headers.get("accept", "")
+    return wants_page and not request.url.path.startswith(("/api/", "/static/"))
 
 
 async def _defect(_request: Request, error: Exception) -> JSONResponse:

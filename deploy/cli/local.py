@@ -72,7 +72,7 @@ def shell_local(engine: str, sites: int) -> None:
         complete_with_tab(session.suggest)
         console.print(
             "A local StreamSQL session: CREATE SOURCE, INSERT, SELECT … Statements end with ';'. "
-            "\\q leaves.",
+            "help helps, \\q leaves.",
             style="dim",
             markup=False,
         )

@@ -114,7 +114,7 @@ def shell(address: str | None = None) -> None:
                 ]
             )
             typer.echo(f"Connected to {client.address}. Statements end with ';'.")
-            typer.echo("A query prints its changes until Ctrl-C. \\q leaves.")
+            typer.echo("A query prints its changes until Ctrl-C. help helps, \\q leaves.")
         for text in read_statements():
             with reported():
                 _execute(client, text)

@@ -2,16 +2,30 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import typer
+
+HELP = """\
+A statement may have many lines and ends with ';'. Tab completes, the arrow keys bring back lines.
+
+  SHOW SOURCES;  SHOW TABLES;  SHOW VIEWS;     what there is (also QUERIES, GATEWAYS, FUNCTIONS)
+  DESCRIBE name;                               columns, and the statement that made it
+  SELECT ... FROM ...;                         its rows
+  EXPLAIN SELECT ...;                          how it is computed
+  \\q, exit or quit                            leave
+
+The language: docs/streamsql.md"""
+_LEAVE = ("\\q", "exit", "quit")
+_HELP = ("\\h", "\\?", "?", "help")
 PROMPT, MORE = "pando> ", "   ...> "
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 
 
-def read_statements() -> Iterator[str]:
+def read_statements(show: Callable[[str], None] = typer.echo) -> Iterator[str]:
     """Yield texts that end with a semicolon; ends at end of input or at a line `exit`.
 
-    Ctrl-C forgets what was typed of the current statement.
+    A line `help` is answered with `show`. Ctrl-C forgets what was typed of the current statement.
     """
     pending = ""
     interactive = sys.stdin.isatty()
@@ -26,8 +40,12 @@ def read_statements() -> Iterator[str]:
             print()  # noqa: T201
             pending = ""
             continue
-        if not pending and line.strip() in ("\\q", "exit", "quit"):
+        command = "" if pending else line.strip().removesuffix(";").lower()
+        if command in _LEAVE:
             return
+        if command in _HELP:
+            show(HELP)
+            continue
         pending += line + "\n"
         if is_complete(pending):
             yield pending

@@ -187,11 +187,16 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The answer to "would this run?"."""
+    """The answer to "would this run?".
+
+    Attributes:
+        columns: Of the last query; `types` are theirs.
+    """
 
     diagnoses: tuple[Diagnosis, ...] = ()
     columns: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+    types: tuple[str, ...] = ()
 
 
 class Subscription(Protocol):

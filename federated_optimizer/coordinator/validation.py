@@ -12,6 +12,7 @@ from streamsql.binder import (
     define,
 )
 from streamsql.catalog.catalog import Catalog
+from streamsql.data.schema import Schema
 from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import (
     CreateAlarm,
@@ -41,17 +42,18 @@ def validate(text: str, catalog: Catalog) -> Validation:
         return Validation((_diagnosis(error, 1, 1),))
     scratch = Catalog(tuple(catalog))
     found: list[Diagnosis] = []
-    columns: tuple[str, ...] = ()
+    schema = Schema(())
     warnings: list[str] = []
     for statement in statements:
         try:
-            columns = _check(statement, scratch, warnings) or columns
+            schema = _check(statement, scratch, warnings) or schema
         except FederationError as error:
             found.append(_diagnosis(error, statement.span.line, statement.span.column))
-    return Validation(tuple(found), columns, tuple(warnings))
+    types = tuple(str(field.dtype) for field in schema.fields)
+    return Validation(tuple(found), schema.names, tuple(warnings), types)
 
 
-def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple[str, ...]:
+def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> Schema | None:
     """Bind one statement; return the columns if it is a query."""
     match statement:
         case Explain(inner=inner):
@@ -60,7 +62,7 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple
             bound = bind_query(query_of(statement), catalog)
             presentation_of(statement, bound.schema, bound.emit)
             warnings.extend(bound.warnings)
-            return bound.schema.names
+            return bound.schema
         case ExplainWhy():
             bind_why(statement, catalog)
         case ExplainWhatIf():
@@ -74,7 +76,7 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> tuple
             catalog.define(define(statement, catalog), replace=True)
         case _:
             pass  # nothing to bind
-    return ()
+    return None
 
 
 def _diagnosis(error: FederationError, line: int, column: int) -> Diagnosis:

@@ -20,6 +20,15 @@ def test_unknown_paths_get_the_common_error_object(client: httpx.Client) -> None
     assert "none" in answer.json()["error"]["message"]
 
 
+def test_an_unknown_page_is_a_page_in_a_browser(client: httpx.Client) -> None:
+    asks = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    answer = client.get("/<b>nowhere", headers=asks)
+    assert answer.status_code == 404
+    assert "There is no page /&lt;b&gt;nowhere" in answer.text
+    assert 'href="/queries"' in answer.text
+    assert client.get("/api/nowhere", headers=asks).json()["error"]["code"] == "not_found"
+
+
 def test_pages_of_other_origins_may_not_change_anything(
     client: httpx.Client, coordinator: Any
 ) -> None:

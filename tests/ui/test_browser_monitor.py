@@ -260,6 +260,17 @@ def test_without_a_query_the_way_to_one_is_shown(console: Any, page: Any, expect
     expect(page.locator("#plan-message")).to_contain_text("No query runs. Start one on Queries")
 
 
+def test_a_query_that_is_not_there_is_not_taken_for_another(
+    watch: Any, console: Any, page: Any, expect: Any
+) -> None:
+    watched = watch()
+    page.goto(f"{console.address}/monitor?query=q99")
+    expect(page.locator("#plan-message")).to_contain_text("There is no query q99")
+    expect(page.locator(".operator")).to_have_count(0)
+    page.select_option("#query", watched.query)
+    expect(page.locator(".operator")).not_to_have_count(0)
+
+
 def test_many_equal_gateways_are_folded_and_unfolded(watch: Any, expect: Any) -> None:
     watched = watch(("base", *(f"gw-{n}" for n in range(1, 9))))
     page = watched.open()

@@ -49,6 +49,20 @@ def test_the_map_shows_displays_and_alarms_at_their_places(
     console.push(query, (-1, ("lab101-01", 1.0)), (-1, ("lab101-02", 2.0)))
     expect(display.locator("tbody tr")).to_have_count(2)
     assert display.locator("a").get_attribute("href") == "/displays/lobby"
+    # It stands beside the building, so that it covers no room, with a line to its place.
+    box = display.bounding_box()
+    walls = [shape.bounding_box() for shape in page.locator(".shape").all()]
+    assert all(
+        b["y"] + b["height"] <= box["y"] or box["y"] + box["height"] <= b["y"] for b in walls
+    )
+    expect(page.locator(".display-line")).to_have_count(1)
+    # Where there is no room beside it, its title stands at the place, and opens the rest.
+    for _ in range(8):
+        page.locator(".leaflet-control-zoom-in").click()
+        page.wait_for_timeout(60)
+    expect(page.locator(".map-display.folded")).to_have_count(1)
+    expect(display.locator("tbody")).to_be_hidden()
+    page.reload()
     console.do(lambda: console.coordinator.raise_alarm("hot", ("O024", 41.5)))
     alarm = page.locator(".alarm-place.critical")
     expect(alarm).to_be_visible()

@@ -210,6 +210,59 @@ def test_a_late_answer_does_not_take_the_place_of_what_was_chosen_since(
     expect(query_page.locator("#title")).to_have_text(first.id)
 
 
+def test_reloading_shows_the_same_query_and_an_unknown_one_is_told(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    console.push(query.id, (1, ("m1", 1.0)))
+    expect(rows(query_page)).to_have_count(1)
+    query_page.locator("#queries button").focus()
+    assert query_page.url.endswith(f"?query={query.id}")
+    query_page.reload()
+    expect(query_page.locator("#title")).to_have_text(query.id)
+    expect(rows(query_page)).to_have_count(1)
+    query_page.get_by_role("button", name="Stop").click()
+    expect(query_page.locator("#none")).to_have_text("The query was stopped.")
+    assert query_page.url.endswith("/queries")
+    query_page.goto(f"{console.address}/queries?query=q99")
+    expect(query_page.locator("#problem")).to_contain_text("there is no query 'q99'")
+
+
+def test_nothing_is_run_by_mistake(query_page: Any, console: Any, expect: Any) -> None:
+    problem = query_page.locator("#problem")
+    write(query_page, "-- nothing yet; really\n")
+    query_page.get_by_role("button", name="Run").click()
+    expect(problem).to_contain_text("There is no statement here.")
+    # Explaining the first of two statements must not carry out the second.
+    write(query_page, f"{SEATS} WHERE mid = ';'; DROP VIEW FreeMachines")
+    query_page.get_by_role("button", name="Explain").click()
+    expect(problem).to_contain_text("Explain takes one statement; here are 2.")
+    assert console.coordinator.catalog.find("freemachines") is not None
+    write(query_page, "SELECT mid,\n  wieght FROM SeatSensor")
+    query_page.get_by_role("button", name="Explain").click()
+    expect(problem).to_contain_text("line 2, column 3: wieght")
+
+
+def test_of_a_very_large_answer_the_first_rows_are_shown(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    console.push(query.id, *((1, (f"m{n}", 1.0)) for n in range(9_999, -1, -1)))
+    expect(rows(query_page)).to_have_count(1000)
+    expect(rows(query_page).first).to_contain_text("m0")
+    expect(query_page.locator("#facts")).to_contain_text("10000 rows, the first 1000 shown")
+    console.push(query.id, (-1, ("m0", 1.0)), (-1, ("m5", 1.0)), (1, ("m5", 2.0)))
+    expect(rows(query_page).nth(4)).to_have_text("m52")
+    expect(rows(query_page).last).to_contain_text("m1000")
+    query_page.locator("th button", has_text="mid").click()
+    expect(rows(query_page).first).to_contain_text("m9999")
+    expect(rows(query_page)).to_have_count(1000)
+
+
 def test_what_a_query_waits_for_is_said(
     query_page: Any, console: Any, expect: Any, starting: Any
 ) -> None:
@@ -243,6 +296,6 @@ def test_the_gateways_page_follows(console: Any, page: Any, expect: Any) -> None
 def test_the_data_page_shows_columns_and_texts(console: Any, page: Any, expect: Any) -> None:
     page.goto(f"{console.address}/data")
     entry = page.locator("details", has_text="freemachines").first
-    expect(entry).to_contain_text("mid, rid, host")
+    expect(entry).to_contain_text("mid TEXT, rid TEXT, host TEXT")
     entry.locator("summary").click()
     expect(entry.locator("pre")).to_be_visible()

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo
 from streamsql.binder import key_positions
 from streamsql.catalog.catalog import kind_of
-from streamsql.catalog.definitions import Definition
+from streamsql.catalog.definitions import Definition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.completion import complete
@@ -211,8 +211,9 @@ async def completions(body: Place, coordinator: Coordinator) -> list[dict[str, s
         elif isinstance(found, DisplayDefinition):
             displays.append(found.name)
         elif not isinstance(found, AlarmDefinition):
-            columns = _described(found, coordinator)["columns"]
-            relations[found.name] = [column["name"] for column in columns]
+            known = found.columns if isinstance(found, ViewDefinition) else ()
+            columns = known or [c["name"] for c in _described(found, coordinator)["columns"]]
+            relations[found.name] = list(columns)
     found_here = complete(body.text, body.offset, relations, functions, displays)
     return [{"label": c.label, "kind": c.kind, "detail": c.detail} for c in found_here]
 
@@ -231,11 +232,12 @@ async def definitions(
 
 
 def _described(found: Definition, coordinator: CoordinatorApi) -> dict[str, Any]:
-    """Return a definition; a view that names no columns gets those of its query."""
+    """Return a definition; the columns of a view are those of its query, where that binds."""
     shown = definition_object(found)
-    if not shown["columns"] and kind_of(found) == "view":
+    if kind_of(found) == "view":
         validation = coordinator.validate(f'SELECT * FROM "{found.name}"')  # noqa: S608  (a known name)
-        shown["columns"] = [{"name": name, "type": ""} for name in validation.columns]
+        typed = zip(validation.columns, validation.types, strict=True)
+        shown["columns"] = [{"name": n, "type": t} for n, t in typed] or shown["columns"]
     return shown
 
 

@@ -4,10 +4,12 @@ from typing import Any
 
 import msgspec
 from fastapi import APIRouter, HTTPException
+from fastapi.responses import JSONResponse
 
 from streamsql.errors import BindingError
 from streamsql.wire.site_settings import SiteSettings
 from ui.api.routes import Coordinator
+from ui.guard import problem
 
 router = APIRouter(prefix="/api")
 
@@ -23,16 +25,17 @@ async def site_settings(site: str, coordinator: Coordinator) -> dict[str, Any]:
         raise _unknown(site) from None
 
 
-@router.patch("/sites/{site}/settings")
-async def change_site(site: str, changes: Changes, coordinator: Coordinator) -> dict[str, Any]:
+@router.patch("/sites/{site}/settings", response_model=None)
+async def change_site(
+    site: str, changes: Changes, coordinator: Coordinator
+) -> dict[str, Any] | JSONResponse:
     """Change some settings of a gateway or base site; the others stay."""
     try:
         return settings_object(await coordinator.change_site(site, changes))
     except KeyError:
         raise _unknown(site) from None
     except BindingError as error:
-        hint = f"; {error.hint}" if error.hint else ""
-        raise HTTPException(422, f"{error.message}{hint}") from None
+        return problem(422, error.code, error.message, error.hint)
 
 
 def settings_object(settings: SiteSettings) -> dict[str, Any]:

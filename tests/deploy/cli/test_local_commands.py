@@ -162,6 +162,15 @@ def test_statements_from_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+@pytest.mark.parametrize("word", ["help", "HELP;", "\\h", "?"])
+def test_a_shell_says_what_can_be_typed(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{word}\nSELECT 1\n+ 1;\nexit;\nSELECT 2;\n"))
+    said: list[str] = []
+    assert list(read_statements(said.append)) == ["SELECT 1\n+ 1;\n"]
+    assert len(said) == 1
+    assert "SHOW SOURCES" in said[0]
+
+
 def test_a_comment_at_the_end_is_no_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT 1;\n-- done\n"))
     assert list(read_statements()) == ["SELECT 1;\n"]

@@ -43,7 +43,9 @@ def test_what_makes_no_sense_is_refused_in_plain_words(
 ) -> None:
     answer = client.patch("/api/sites/gw-1/settings", json=changes)
     assert answer.status_code == 422
-    assert words in answer.text.replace("\\u2026", "…")
+    error = answer.json()["error"]
+    assert error["code"] == "bad_option"
+    assert words in f"{error['message']}; {error['hint']}"
     assert client.get("/api/sites/gw-1/settings").json() == DEFAULTS
 
 

@@ -38,6 +38,8 @@ function show(alarms) {
   byId("quiet").hidden = raised.length > 0;
   byId("quiet").textContent = unlisted ? `${unlisted} more rows are not listed.` : "Nothing is raised.";
   const cleared = all.filter((row) => row.state === "cleared").sort((a, b) => b.cleared.localeCompare(a.cleared));
+  byId("none-cleared").hidden = cleared.length > 0;
+  byId("none-defined").hidden = alarms.length > 0;
   fill(byId("cleared"), cleared.slice(0, MAX_CLEARED).map((row) => make("tr", {},
     make("td", {}, severity(row.severity)), make("td", {}, row.alarm), make("td", {}, values(row.row)), make("td", {}, time(row.raised)), make("td", {}, time(row.cleared)))));
   fill(byId("definitions"), alarms.map((alarm) => make("tr", {},

@@ -14,7 +14,7 @@ function clock(site) {
 }
 
 function row(site) {
-  const buffer = site.role !== "gateway" || !site.buffer ? "" : `${site.buffer.stored} packs, ${bytes(site.buffer.bytes)}${site.buffer.hours_left === null ? "" : `, ${Math.round(site.buffer.hours_left)} h left`}${site.buffer.dropped ? `, ${site.buffer.dropped} dropped` : ""}`;
+  const buffer = site.role !== "gateway" || !site.buffer ? "" : `${count(site.buffer.stored, "pack")}, ${bytes(site.buffer.bytes)}${site.buffer.hours_left === null ? "" : `, ${Math.round(site.buffer.hours_left)} h left`}${site.buffer.dropped ? `, ${site.buffer.dropped} dropped` : ""}`;
   const wrappers = site.wrappers.map((w) => `${w.kind}: ${count(w.readings, "reading")}${w.errors ? `, ${count(w.errors, "error")} (${w.last_error})` : ""}${w.note ? `; ${w.note}` : ""}`).join("; ");
   const state = site.online ? (site.ready ? "online" : "starting") : "offline";
   return make("tr", {}, make("td", { class: "tight" }, make("strong", {}, site.site)), make("td", { class: "tight" }, site.role),
@@ -24,7 +24,8 @@ function row(site) {
 }
 
 async function look() {
-  const sites = await get("/api/sites").catch(() => []);
+  const sites = await get("/api/sites").catch(() => null);
+  if (!sites) return; // the line at the top says that the console does not answer
   body.replaceChildren(...(sites.length ? sites.map(row) : [make("tr", {}, make("td", { colspan: 10, class: "empty" }, "No gateway has announced itself yet."))]));
 }
 

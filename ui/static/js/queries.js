@@ -40,7 +40,16 @@ function problem(error, warning = false) {
     ...(error.code ? [make("div", { class: "code" }, error.code)] : []));
 }
 
+/** How many statements a text has. */
+function statements(text) {
+  const bare = text.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--.*$|\/\*[^]*?\*\//gm, (found) => (/^['"]/.test(found) ? "x" : " "));
+  return bare.split(";").filter((part) => part.trim()).length;
+}
+
+const NOTHING = { message: "There is no statement here.", hint: "Write one, or choose an example above." };
+
 async function run(text) {
+  if (!statements(text)) return problem(NOTHING);
   const mine = (wish += 1);
   byId("run").disabled = true;
   try {
@@ -55,6 +64,7 @@ async function run(text) {
     await list();
   } catch (error) {
     if (mine === wish) problem(error);
+    await list(); // statements in front of a wrong one may have started queries
   } finally {
     byId("run").disabled = false;
   }
@@ -79,15 +89,20 @@ function showResult(result) {
 }
 
 async function explain() {
-  const text = editor.text().trim().replace(/;\s*$/, "");
+  const text = editor.text();
+  const many = statements(text);
+  if (!many) return problem(NOTHING);
+  if (many > 1) return problem({ message: `Explain takes one statement; here are ${many}.`, hint: "Run carries all of them out." });
+  const asks = /^\s*explain\b/i.test(text);
   const mine = (wish += 1);
   try {
-    const results = await post("/api/statements", { text: /^explain\b/i.test(text) ? text : `EXPLAIN (TYPE FEDERATED) ${text}` });
+    // On a line of its own, so that the columns of errors are those of the editor.
+    const results = await post("/api/statements", { text: asks ? text : `EXPLAIN (TYPE FEDERATED)\n${text}` });
     if (mine !== wish) return;
     problem(null);
     showResult(results[results.length - 1]);
   } catch (error) {
-    if (mine === wish) problem(error);
+    if (mine === wish) problem(error.line && !asks ? { ...error, line: error.line - 1 } : error);
   }
 }
 
@@ -98,12 +113,14 @@ async function list() {
   } catch {
     return;
   }
+  const focused = byId("queries").contains(document.activeElement) ? document.activeElement.dataset.query : null;
   const items = queries.reverse().map((q) =>
-    make("li", {}, make("button", { type: "button", "aria-current": q.id === selected ? "true" : null, onclick: () => choose(q.id), title: q.text },
+    make("li", {}, make("button", { type: "button", "data-query": q.id, "aria-current": q.id === selected ? "true" : null, onclick: () => choose(q.id), title: q.text },
       make("span", { class: `badge ${q.status}` }, q.status),
       make("span", { class: "text" }, `${q.name || q.id}  ${q.text.replace(/\s+/g, " ")}`),
       make("span", { class: "facts", title: count(q.changes, "change") }, `${extent(q)} · ${age(q.created)}`))));
   byId("queries").replaceChildren(...(items.length ? items : [make("li", { class: "empty" }, "No query runs. Choose an example and press Run.")]));
+  if (focused) byId("queries").querySelector(`[data-query="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   const current = queries.find((q) => q.id === selected);
   if (current) facts(current);
 }
@@ -131,8 +148,15 @@ function leave() {
   byId("asked-text").hidden = true;
   byId("waiting").hidden = true;
   byId("changes").replaceChildren();
+  byId("plan").textContent = "";
+  address(null);
   table.start([]);
   byId("none").hidden = true;
+}
+
+/** Keep the query that is shown in the address, for reloading and for coming back. */
+function address(id) {
+  history.replaceState(null, "", id ? `?query=${encodeURIComponent(id)}` : location.pathname);
 }
 
 /** The user wants to see this query, whatever was asked for before. */
@@ -141,12 +165,20 @@ function choose(id) {
   return select(id);
 }
 
-async function select(id, panel) {
+async function select(wanted, panel) {
   leave();
   const mine = ticket;
-  const query = await get(`/api/queries/${id}`);
+  let query;
+  try {
+    query = await get(`/api/queries/${encodeURIComponent(wanted)}`);
+  } catch (error) {
+    if (mine === ticket) problem(error);
+    return list();
+  }
   if (mine !== ticket) return;
+  const { id } = query;
   selected = id;
+  address(id);
   byId("title").textContent = query.name || query.id;
   byId("stop").hidden = false;
   byId("watch").hidden = false;
@@ -157,7 +189,7 @@ async function select(id, panel) {
   table.start(query.columns, { stream: query.emit !== "relation" });
   table.pickable = query.emit === "relation";
   facts(query);
-  if (panel) tab(panel);
+  tab(panel ?? document.querySelector('.tabs [aria-selected="true"]').dataset.tab);
   // The table follows signed rows, however the query tells its other readers.
   source = new EventSource(`/api/queries/${id}/changes?snapshot=true&progress=false&key=`);
   source.addEventListener("snapshot", (event) => apply(JSON.parse(event.data).changes, true));
@@ -198,7 +230,10 @@ async function tab(name) {
   for (const panel of document.querySelectorAll(".panel")) panel.hidden = panel.dataset.panel !== name;
   if (name !== "rows") why.close();
   hint();
-  if (name === "plan" && selected) byId("plan").textContent = (await get(`/api/queries/${selected}/explain`)).text;
+  if (name !== "plan" || !selected) return;
+  const mine = ticket;
+  const { text } = await get(`/api/queries/${selected}/explain`).catch((error) => ({ text: error.message }));
+  if (mine === ticket) byId("plan").textContent = text;
 }
 
 /** The query was stopped, here or elsewhere: what was shown is no longer so. */
@@ -208,6 +243,7 @@ function ended() {
   byId("facts").textContent = "";
   byId("none").hidden = false;
   byId("none").textContent = "The query was stopped.";
+  tab("rows");
   list();
 }
 
@@ -228,5 +264,7 @@ byId("examples").addEventListener("change", (event) => {
 for (const button of document.querySelectorAll(".tabs button")) button.addEventListener("click", () => tab(button.dataset.tab));
 
 get("/api/definitions").then((all) => editor.setSchema(Object.fromEntries(all.map((d) => [d.name, d.columns.map((c) => c.name)])))).catch(problem);
-list();
+const wanted = new URLSearchParams(location.search).get("query");
+if (wanted) choose(wanted);
+else list();
 setInterval(list, 2000);

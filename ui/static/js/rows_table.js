@@ -2,6 +2,8 @@
 import { make } from "./api.js";
 
 const MAX_SHOWN = 1000;
+const AT_ONCE = 3000; // rows up to which every change is shown at once
+const PAUSES = 3; // how much longer than it takes to show many rows they stay as they are
 const FADE_MS = 1200;
 const ONE_LINE = 32; // characters of a text that is not broken
 const ORDER = new Intl.Collator("en", { numeric: true });
@@ -75,7 +77,11 @@ export class RowsTable {
   clear() {
     this.marked.clear();
     this.entries = new Map(); // text of a row -> {row, weight, element}
-    this.order = []; // entries as shown
+    this.order = []; // the first entries, as shown
+    this.touched = new Map(); // text of a row -> entry, `before` being its weight when last shown
+    this.quiet = false; // whether a snapshot is among what is not shown yet
+    clearTimeout(this.waiting);
+    this.waiting = null;
     this.body.replaceChildren();
   }
 
@@ -95,18 +101,20 @@ export class RowsTable {
   sortBy(index) {
     this.sort = { by: index, up: this.sort.by === index ? !this.sort.up : true };
     this.head();
-    this.order.sort((a, b) => this.compareEntries(a, b));
     this.body.replaceChildren();
     for (const entry of this.order) entry.element = null;
+    this.order = this.firstOf(this.entries.values());
     this.fill();
   }
 
   compareEntries(a, b) {
-    const columns = [this.sort.by, ...this.columns.keys()];
-    for (const index of columns) {
-      const name = this.columns[index].name;
-      const order = compare(a.row[name], b.row[name]);
-      if (order) return index === this.sort.by && !this.sort.up ? -order : order;
+    const { by, up } = this.sort;
+    const name = this.columns[by]?.name;
+    const first = compare(a.row[name], b.row[name]);
+    if (first) return up ? first : -first;
+    for (const column of this.columns) {
+      const order = compare(a.row[column.name], b.row[column.name]);
+      if (order) return order;
     }
     return 0;
   }
@@ -114,28 +122,63 @@ export class RowsTable {
   /** Take in changes [{diff, row}]; a snapshot is not news, so nothing flashes. */
   apply(changes, snapshot) {
     if (snapshot) this.clear();
-    const touched = new Map();
+    this.quiet ||= snapshot;
     for (const { diff, row } of changes) {
       const key = JSON.stringify(row);
-      if (!this.entries.has(key)) this.entries.set(key, { row, weight: 0, before: 0, element: null });
-      const entry = this.entries.get(key);
-      if (!touched.has(key)) entry.before = entry.weight;
+      const entry = this.entries.get(key) ?? this.touched.get(key) ?? { row, weight: 0, before: 0, element: null };
+      if (!this.touched.has(key)) {
+        entry.before = entry.weight;
+        this.touched.set(key, entry);
+      }
       entry.weight += diff;
-      touched.set(key, entry);
+      if (entry.weight > 0) this.entries.set(key, entry);
+      else this.entries.delete(key);
     }
+    if (this.entries.size <= AT_ONCE) this.show();
+    else this.waiting ??= setTimeout(() => this.show(), this.pause ?? 0);
+  }
+
+  /** Show what has been taken in. */
+  show() {
+    const started = performance.now();
+    clearTimeout(this.waiting);
+    this.waiting = null;
     const born = [];
     const gone = [];
-    for (const [key, entry] of touched) {
-      if (entry.weight <= 0) this.entries.delete(key);
+    for (const entry of this.touched.values()) {
       if (entry.before <= 0 && entry.weight > 0) born.push(entry);
       if (entry.before > 0 && entry.weight <= 0) gone.push(entry);
     }
+    this.touched.clear();
     if (this.stream) gone.push(...this.forget());
-    this.bury(gone, this.stream ? [] : born, snapshot);
-    for (const entry of born) entry.fresh = !snapshot;
-    this.order.push(...born.filter((entry) => !entry.forgotten));
-    this.order.sort((a, b) => this.compareEntries(a, b));
+    this.bury(gone, this.stream ? [] : born, this.quiet);
+    for (const entry of born) entry.fresh = !this.quiet;
+    this.quiet = false;
+    const before = this.order;
+    this.order = this.firstOf(this.entries.values());
+    const kept = new Set(this.order);
+    for (const entry of [...before, ...born]) {
+      if (kept.has(entry)) continue;
+      entry.element?.remove(); // beyond the rows that are shown
+      entry.element = null;
+    }
     this.fill();
+    this.pause = PAUSES * (performance.now() - started);
+  }
+
+  /** The first of some entries, in order; those far beyond are not sorted. */
+  firstOf(entries) {
+    const compared = (a, b) => this.compareEntries(a, b);
+    let first = [];
+    let last = null; // nothing behind it is among the first
+    for (const entry of entries) {
+      if (last && compared(entry, last) >= 0) continue;
+      first.push(entry);
+      if (first.length < 4 * MAX_SHOWN) continue;
+      first = first.sort(compared).slice(0, MAX_SHOWN);
+      last = first[first.length - 1];
+    }
+    return first.sort(compared).slice(0, MAX_SHOWN);
   }
 
   /** Rows of a stream never leave by themselves: the oldest make room. */
@@ -172,18 +215,13 @@ export class RowsTable {
   /** Make the document show the first rows of the order. */
   fill() {
     let next = this.alive(this.body.firstElementChild);
-    this.order.forEach((entry, index) => {
-      if (index >= MAX_SHOWN) {
-        entry.element?.remove();
-        entry.element = null;
-        return;
-      }
+    for (const entry of this.order) {
       if (!entry.element) entry.element = make("tr", { class: [entry.fresh && "in", this.marked.get(JSON.stringify(entry.row))].filter(Boolean).join(" ") || null, tabindex: this.picked ? "0" : null }, this.columns.map(({ name }) => cell(entry.row[name])));
       else if (entry.changed) this.rewrite(entry);
       entry.fresh = entry.changed = false;
       if (entry.element === next) next = this.alive(next.nextElementSibling);
       else this.body.insertBefore(entry.element, next);
-    });
+    }
   }
 
   /** The first row from here on that is not fading away. */
@@ -204,7 +242,7 @@ export class RowsTable {
   }
 
   get cut() {
-    if (this.stream) return this.order.length >= MAX_SHOWN ? `, the newest ${MAX_SHOWN} shown` : "";
-    return this.order.length > MAX_SHOWN ? `, ${MAX_SHOWN} shown` : "";
+    if (this.stream) return this.entries.size >= MAX_SHOWN ? `, the newest ${MAX_SHOWN} shown` : "";
+    return this.entries.size > MAX_SHOWN ? `, the first ${MAX_SHOWN} shown` : "";
   }
 }

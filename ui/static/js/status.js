@@ -21,5 +21,8 @@ async function look() {
   }
 }
 
+// On a narrow screen the pages' names scroll: the one of this page is to be seen.
+document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+
 look();
 setInterval(look, 2000);

@@ -1,48 +1,16 @@
 // Displays and alarms at their places on the map.
-import { Answers } from "../answers.js";
-import { make } from "../api.js";
-
-const SMALL = { most: 5, each: 3, columns: 4 };
-const WIDTH = 190;
+import { Displays } from "./displays.js";
 
 export class Notices {
   constructor(plan, choose) {
     this.plan = plan;
     this.choose = choose;
-    this.displays = new Map(); // name -> {marker, answers, group}
+    this.displays = new Displays(plan);
     this.alarms = new Map(); // id of a row -> {marker, group}
     this.source = new EventSource("/api/notices/events");
-    this.source.addEventListener("display", (event) => this.display(JSON.parse(event.data)));
-    this.source.addEventListener("gone", (event) => this.gone(JSON.parse(event.data).name));
+    this.source.addEventListener("display", (event) => this.displays.show(JSON.parse(event.data)));
+    this.source.addEventListener("gone", (event) => this.displays.gone(JSON.parse(event.data).name));
     this.source.addEventListener("alarms", (event) => this.raise(JSON.parse(event.data)));
-  }
-
-  display(display) {
-    this.gone(display.name, false);
-    let known = this.displays.get(display.name);
-    if (!known) {
-      const body = make("div", { class: "answers" });
-      const title = make("a", { href: `/displays/${encodeURIComponent(display.name)}`, target: "_blank", rel: "noopener" });
-      const box = make("section", { class: "map-display", "data-display": display.name, "aria-label": `Display ${display.name}` }, title, body);
-      L.DomEvent.disableClickPropagation(box);
-      known = { box, title, answers: new Answers(body, SMALL) };
-      this.displays.set(display.name, known);
-    }
-    known.title.textContent = display.title;
-    known.answers.show(display);
-    // A box hangs below its place in the upper half of the plan, and stands above it in the lower one.
-    const middle = L.latLngBounds(this.plan.site.bounds).getCenter().lat;
-    known.box.classList.toggle("above", display.y < middle);
-    const icon = L.divIcon({ className: "display-place", html: known.box, iconSize: [WIDTH, 0], iconAnchor: [WIDTH / 2, 0] });
-    known.marker = L.marker([display.y, display.x], { icon, keyboard: false, zIndexOffset: 600, riseOnHover: true });
-    known.group = this.plan.group(display.floor, "displays");
-    known.group.addLayer(known.marker);
-  }
-
-  gone(name, forget = true) {
-    const known = this.displays.get(name);
-    if (known?.marker) known.group.removeLayer(known.marker);
-    if (forget) this.displays.delete(name);
   }
 
   raise(alarms) {

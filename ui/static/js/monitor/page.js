@@ -22,6 +22,7 @@ const LONGEST_SECONDS = 60; // rows of sys_stream are not kept longer
 const queries = new SessionQueries();
 const reported = new Reported();
 let shownQuery = null; // the query whose plan is shown
+let unknown = null; // the query of the address, if there is none of that name
 let listed = []; // all queries
 let sites = new Map(); // by name
 let plan = { sites: [], crossings: [] };
@@ -64,6 +65,7 @@ function show(query) {
   drawing.clear();
   choose(null);
   shownQuery = query;
+  unknown = null;
   trouble = null;
   since = Date.now();
   history.replaceState(null, "", query ? `?query=${encodeURIComponent(query.id)}` : location.pathname);
@@ -189,6 +191,7 @@ function message(away) {
 
 function said(away) {
   if (!listed.length && !shownQuery) return ["No query runs. Start one on ", make("a", { href: "/queries" }, "Queries"), ", then come back to watch it work."];
+  if (unknown) return `There is no query ${unknown}: it was stopped, or never ran. Choose one above.`;
   if (!shownQuery) return "Choose a query above.";
   if (!listed.some(({ id }) => id === shownQuery.id)) return `${shownQuery.name || shownQuery.id} was stopped. Choose another query above.`;
   if (trouble) return [make("strong", {}, trouble.message), trouble.hint && ` ${trouble.hint}`];
@@ -253,7 +256,9 @@ function fillChoice() {
 /** The query of the address, or the newest of the user's, or the first of the map's. */
 function begin() {
   const wanted = new URLSearchParams(location.search).get("query");
-  const found = listed.find(({ id, name }) => wanted && (id === wanted || name === wanted)) || listed.filter(({ origin }) => origin === "user").pop() || listed[0];
+  const named = listed.find(({ id, name }) => wanted && (id === wanted || name === wanted));
+  unknown = wanted && !named ? wanted.slice(0, 80) : null;
+  const found = named || (!wanted && (listed.filter(({ origin }) => origin === "user").pop() || listed[0]));
   if (!found) return;
   show(found);
   byId("query").dataset.signature = "";

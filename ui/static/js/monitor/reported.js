@@ -50,6 +50,7 @@ const WORDS = {
   events_per_s: ["events per second", "events/s"], memory_mb: ["memory of the process", "MB"], slice_ms: ["slice", "ms"], queue_rows: ["rows that may wait", "rows"], sharing: ["sharing", "flag"], shared: ["shared", "flag"],
   scheduler: ["scheduler", "scheduler"], report_seconds: ["report every", "s"], events: ["events", ""], late: ["late", "events"], watermark_lag_s: ["watermark behind by", "s"], store: ["store", "store"],
 };
+const SINGULAR = { rows: "row", events: "event", times: "time", synopses: "synopsis", bytes: "byte", messages: "message", readings: "reading" };
 const ENDINGS = [[/_ms$/, "ms"], [/_us$/, "µs"], [/_s$|_seconds$/, "s"], [/_mb$/, "MB"], [/_rows$/, "rows"], [/_bytes$/, "bytes"], [/^selectivity/, "ratio"]];
 export const SCHEDULERS = ["fifo", "greedy", "chain", "round_robin"]; // in the order of their numbers
 export const SCHEDULER_WORDS = { fifo: "FIFO", greedy: "greedy", chain: "Chain", round_robin: "round robin" };
@@ -93,5 +94,5 @@ export function shown(property, value) {
   if (unit === "scheduler") return SCHEDULER_WORDS[SCHEDULERS[value]] ?? number(value);
   if (unit === "store") return `s${value}`;
   if (unit === "ratio" || unit === "") return number(value);
-  return `${number(value)} ${unit}`;
+  return `${number(value)} ${value === 1 ? (SINGULAR[unit] ?? unit) : unit}`;
 }

@@ -1,0 +1,125 @@
+// Displays on the map: their answers stand beside the building, with a line to where they hang.
+import { Answers } from "../answers.js";
+import { make } from "../api.js";
+
+const SMALL = { most: 5, each: 3, columns: 4 };
+const WIDTH = 190;
+const GAP = 10; // pixels between the building and a box, and between boxes
+const CONTROLS = 48; // pixels that the zoom buttons take of the upper right corner
+
+export class Displays {
+  constructor(plan) {
+    this.plan = plan;
+    this.known = new Map(); // name -> {box, title, answers, marker, line, spot, group, floor, at}
+    this.waiting = false;
+    plan.map.on("zoomend moveend resize", () => this.later());
+  }
+
+  show(display) {
+    const known = this.known.get(display.name) ?? this.add(display.name);
+    known.title.textContent = known.title.title = display.title;
+    known.answers.show(display);
+    known.at = [display.y, display.x];
+    if (known.floor !== display.floor) {
+      this.remove(known);
+      known.floor = display.floor;
+      known.group = this.plan.group(display.floor, "displays");
+      for (const layer of [known.line, known.spot, known.marker]) known.group.addLayer(layer);
+    }
+    this.later();
+  }
+
+  add(name) {
+    const body = make("div", { class: "answers" });
+    const title = make("a", { href: `/displays/${encodeURIComponent(name)}`, target: "_blank", rel: "noopener" });
+    const box = make("section", { class: "map-display", "data-display": name, "aria-label": `Display ${name}` }, title, body);
+    L.DomEvent.disableClickPropagation(box);
+    const icon = L.divIcon({ className: "display-place", html: box, iconSize: [WIDTH, 0], iconAnchor: [WIDTH / 2, 0] });
+    const marker = L.marker([0, 0], { icon, keyboard: false, zIndexOffset: 600, riseOnHover: true });
+    marker.on("add", () => this.later());
+    const drawn = { interactive: false, pane: "markerPane" };
+    const line = L.polyline([], { ...drawn, className: "display-line" });
+    const spot = L.circleMarker([0, 0], { ...drawn, radius: 4, className: "display-spot" });
+    const known = { box, title, answers: new Answers(body, SMALL), marker, line, spot, group: null, floor: null, at: null };
+    this.known.set(name, known);
+    return known;
+  }
+
+  gone(name) {
+    const known = this.known.get(name);
+    if (known) this.remove(known);
+    this.known.delete(name);
+    this.later();
+  }
+
+  remove({ group, marker, line, spot }) {
+    for (const layer of [marker, line, spot]) group?.removeLayer(layer);
+  }
+
+  /** Place the boxes soon, once for many changes. */
+  later() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.place();
+    });
+  }
+
+  /** Put each box beyond the nearer edge of the building that has room for it; without room it folds up at its place. */
+  place() {
+    const { map, site } = this.plan;
+    const shown = [...this.known.values()].filter(({ floor, marker }) => floor === this.plan.level && map.hasLayer(marker));
+    const bounds = L.latLngBounds(site.bounds);
+    const edge = { top: map.latLngToContainerPoint(bounds.getNorthWest()).y, bottom: map.latLngToContainerPoint(bounds.getSouthEast()).y };
+    const { x: width, y: height } = map.getSize();
+    const beside = { top: [], bottom: [] };
+    for (const known of shown) {
+      known.point = map.latLngToContainerPoint(known.at);
+      known.box.classList.remove("folded");
+      const needed = known.box.offsetHeight + 2 * GAP;
+      const fits = { top: edge.top >= needed, bottom: height - edge.bottom >= needed };
+      const nearer = known.point.y - edge.top <= edge.bottom - known.point.y ? ["top", "bottom"] : ["bottom", "top"];
+      const seen = known.point.x >= 0 && known.point.x <= width && known.point.y >= 0 && known.point.y <= height;
+      const side = seen ? nearer.find((one) => fits[one] && (beside[one].length + 1) * (WIDTH + GAP) < width - CONTROLS) : undefined;
+      if (side) beside[side].push(known);
+      else this.fold(known);
+    }
+    for (const side of ["top", "bottom"]) {
+      const from = row(beside[side], side === "top" ? width - CONTROLS : width);
+      const y = side === "top" ? edge.top - GAP : edge.bottom + GAP;
+      beside[side].forEach((known, index) => this.hang(known, from[index] + WIDTH / 2, y, side));
+    }
+  }
+
+  hang({ box, marker, line, spot, at }, x, y, side) {
+    const end = this.plan.map.containerPointToLatLng([x, y]);
+    box.classList.toggle("above", side === "top");
+    marker.setLatLng(end);
+    line.setLatLngs([at, end]);
+    spot.setLatLng(at);
+  }
+
+  fold({ box, marker, line, spot, at }) {
+    box.classList.add("folded");
+    box.classList.remove("above");
+    marker.setLatLng(at);
+    line.setLatLngs([]);
+    spot.setLatLng(at);
+  }
+}
+
+/** Left edges of boxes in a row, each as near to its place as the others let it; sorts the boxes. */
+function row(boxes, width) {
+  boxes.sort((a, b) => a.point.x - b.point.x);
+  const from = [];
+  for (const [index, { point }] of boxes.entries()) {
+    const least = index ? from[index - 1] + WIDTH + GAP : GAP;
+    from.push(Math.max(least, point.x - WIDTH / 2));
+  }
+  for (let index = boxes.length - 1, most = width - WIDTH - GAP; index >= 0; index -= 1, most -= WIDTH + GAP) {
+    from[index] = Math.max(Math.min(from[index], most), GAP);
+    most = from[index];
+  }
+  return from;
+}
