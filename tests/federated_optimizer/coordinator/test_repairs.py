@@ -223,7 +223,7 @@ def test_heartbeats_are_no_reason_to_plan_again(harness: Any) -> None:
         await asyncio.sleep(0.5)
         assert planned == []
         await coordinator.execute("CREATE VIEW Open AS SELECT rid FROM RoomSensor")
-        await harness.until(lambda: planned == [ROOMS], "a view may change a plan")
+        await harness.until(lambda: ROOMS in planned, "a view may change a plan")
         await federation.site("gw-9")
         await harness.until(lambda: coordinator.query(query).version == 2)
 
