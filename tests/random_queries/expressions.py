@@ -150,7 +150,17 @@ class Expressions:
 
     def _integer(self, depth: int) -> str:
         first = self.of("INTEGER", depth - 1)
-        match self.shop.random.randrange(8):
+        match self.shop.random.randrange(11):
+            case 8:
+                return f"POSITION({self.of('TEXT', 0)} IN {self.of('TEXT', depth - 1)})"
+            case 9:
+                pair = (self.of("TIMESTAMP", 0), self.of("TIMESTAMP", depth - 1))
+                apart = dual("EXTRACT(EPOCH FROM ", "(") + f"{pair[0]} - {pair[1]}"
+                whole = f"{apart}{dual(')', f') / {SECOND}.0')}"
+                return f"CAST(({whole}) AS {dual('INTEGER', 'BIGINT')})"
+            case 10:
+                compared = self.of("TEXT", depth - 1)
+                return f"CASE {compared} WHEN 'a' THEN 1 WHEN 'b' THEN {first} ELSE 3 END"
             case 0:
                 return f"ABS({first})"
             case 1:
@@ -160,8 +170,8 @@ class Expressions:
             case 3:
                 return f"(-({first}))"
             case 4:
-                self.shop.beyond.add("division of integers")
-                return f"({first} / {self.of('INTEGER', depth - 1)})"
+                opened = dual("(", "CAST(TRUNC(CAST(") + first + dual(" / ", " AS DOUBLE) / ")
+                return opened + self.of("INTEGER", depth - 1) + dual(")", ") AS BIGINT)")
             case _:
                 return f"({first} {self.shop.random.choice('+-*')} {self.of('INTEGER', depth - 1)})"
 
@@ -169,7 +179,11 @@ class Expressions:
         first = self.of("DOUBLE", depth - 1)
         if self.shop.user_function and self.shop.chance(0.5):
             return f"{self.shop.user_function}({first}, {self.of('DOUBLE', depth - 1)})"
-        match self.shop.random.randrange(6):
+        match self.shop.random.randrange(8):
+            case 6:
+                return f"{self.shop.random.choice(('FLOOR', 'CEIL', 'SIGN'))}({first})"
+            case 7:
+                return f"SQRT(ABS(FLOOR({first})) * ABS(FLOOR({first})))"
             case 0:
                 return f"ABS({first})"
             case 1:
@@ -183,7 +197,18 @@ class Expressions:
 
     def _text(self, depth: int) -> str:
         first = self.of("TEXT", depth - 1)
-        match self.shop.random.randrange(4):
+        match self.shop.random.randrange(9):
+            case 4:
+                return f"REPLACE({first}, 'a', {self.leaf('TEXT')})"
+            case 5:
+                return f"{self.shop.random.choice(('REVERSE', 'LOWER', 'TRIM'))}({first})"
+            case 6:
+                return f"LPAD({first}, 3, '.')"
+            case 7:
+                return f"{self.shop.random.choice(('LEFT', 'RIGHT'))}({first}, 1)"
+            case 8:
+                text = self.shop.random.choice(LITERALS["TEXT"])  # || is what the peer is asked
+                return f"CONCAT({first}, {text})"
             case 0:
                 return f"UPPER({first})"
             case 1:

@@ -1,7 +1,7 @@
 """Random aggregates and what is computed from them."""
 
 from tests.random_queries.expressions import KINDS, Expressions
-from tests.random_queries.scopes import Workshop, columns_of, dual
+from tests.random_queries.scopes import Workshop, columns_of, dual, ours, theirs
 
 
 def call(shop: Workshop, inner: Expressions, *, exact: bool) -> tuple[str, str]:
@@ -15,6 +15,8 @@ def call(shop: Workshop, inner: Expressions, *, exact: bool) -> tuple[str, str]:
     random = shop.random
     kind = random.choice(KINDS)
     choice = random.randrange(15)
+    if shop.user_aggregate and random.random() < 0.4:
+        return _filtered(shop, inner, f"{shop.user_aggregate}({inner.of('DOUBLE', 1)})"), "DOUBLE"
     if choice == 0:
         return _filtered(shop, inner, "COUNT(*)"), "INTEGER"
     if choice == 1:
@@ -61,8 +63,8 @@ def _ordered(shop: Workshop, inner: Expressions) -> tuple[str, str]:
         case 0:
             text = inner.of("TEXT", 1)
             distinct = random.choice(("", "DISTINCT "))
-            ours = f"STRING_AGG({distinct}{text}, '-')"
-            return dual(ours, f"STRING_AGG({distinct}{text}, '-' ORDER BY {text})"), "TEXT"
+            peer = f"STRING_AGG({distinct}{theirs(text)}, '-' ORDER BY {theirs(text)})"
+            return dual(f"STRING_AGG({distinct}{ours(text)}, '-')", peer), "TEXT"
         case 1:
             fraction = random.choice(("0", "0.25", "0.5", "0.75", "1"))
             return f"QUANTILE_DISC({inner.of(kind, 1)}, {fraction})", kind

@@ -80,7 +80,7 @@ def _case(lines: list[str]) -> tuple[str, Case]:
 
 def _relation(text: str) -> Relation:
     found = re.fullmatch(
-        r"CREATE (TABLE|SOURCE) (\w+) \((.*?)(?:, KEY \((.*?)\))?"
+        r"CREATE (TABLE|SOURCE|LINK SOURCE) (\w+) \((.*?)(?:, KEY \((.*?)\))?"
         r"(?:, WATERMARK FOR ts AS ts - INTERVAL '(\d+) s')?\)(?: WITH \(ttl = '(\d+) s'\))?",
         text,
     )
@@ -88,6 +88,9 @@ def _relation(text: str) -> Relation:
         raise ValueError(f"{text!r} is not as `Relation.text` writes it")
     kind, name, columns, key, late, ttl = found.groups()
     listed = tuple((c.split()[0], c.split()[1]) for c in columns.split(", "))
+    link = kind == "LINK SOURCE"
     keys = tuple(key.split(", ")) if key else ()
+    if link:
+        keys = (listed[0][0], listed[1][0])
     lasting, lateness = (int(text) if text else None for text in (ttl, late))
-    return Relation(name, listed, kind == "TABLE", keys, lasting, lateness)
+    return Relation(name, listed, kind == "TABLE", keys, lasting, lateness, link)

@@ -2,6 +2,7 @@
 
 from tests.random_queries.schemas import SECOND, Columns, Relation
 from tests.random_queries.scopes import Workshop, dual
+from tests.random_queries.streams import late
 
 
 def leaf(shop: Workshop) -> tuple[str, Columns]:
@@ -11,6 +12,9 @@ def leaf(shop: Workshop) -> tuple[str, Columns]:
         if name.startswith("q"):  # of WITH: what is outside of the query cannot read it
             return name, shop.views[name]
         return _timed(shop, name, name, shop.views[name])
+    of_late = late(shop) if shop.chance(0.02) else None
+    if of_late is not None:
+        return of_late
     relation = shop.random.choice(shop.relations)
     columns = list(relation.columns)
     if relation.table or not shop.chance(0.4):

@@ -1,14 +1,8 @@
-"""Further pieces of random queries: constants, natural joins, recursions, windows that close."""
-
-from typing import TYPE_CHECKING
+"""Further pieces of random queries: constants, natural joins, windows that close."""
 
 from tests.random_queries.expressions import LITERALS
-from tests.random_queries.leaves import leaf
-from tests.random_queries.schemas import NAMES, Columns
+from tests.random_queries.schemas import NAMES
 from tests.random_queries.scopes import Item, Workshop
-
-if TYPE_CHECKING:
-    from tests.random_queries.queries import Queries
 
 _KINDS = ("INTEGER", "DOUBLE", "TEXT", "TIMESTAMP")
 _FUNCTION = "deploy.samples.readings"
@@ -39,46 +33,6 @@ def natural(
     return f"{text} NATURAL {kind}JOIN {added}", [Item("", common), rest(left), rest(right)]
 
 
-def recursion(maker: "Queries", depth: int) -> tuple[str, Columns]:
-    """Return a closure over links that change: linear, or as far as some hops."""
-    shop = maker.shop
-    random = shop.random
-    source, columns = leaf(shop)
-    inner = shop.alias()
-    kind = random.choice(("INTEGER", "TEXT"))
-    found = [name for name, k in columns if k == kind]
-    if not found:
-        return maker.query(depth - 1)
-    one, other = random.choice(found), random.choice(found)
-    links, closure = shop.alias(), shop.alias()
-    # Two ends that differ even where there is one column of the type.
-    end = f"{inner}.{other}" if one != other else _moved(kind, f"{inner}.{other}")
-    base = f"{links}(a, b) AS (SELECT {inner}.{one}, {end} FROM {source} AS {inner})"
-    columns = [("a", kind), ("b", kind)]
-    if random.random() < 0.3:
-        limit = random.randint(2, 4)
-        step = (
-            f"{closure}(a, b, n) AS (SELECT a, b, 1 FROM {links} UNION SELECT {closure}.a, "
-            f"{links}.b, {closure}.n + 1 FROM {closure} JOIN {links} ON {closure}.b = {links}.a "
-            f"WHERE {closure}.n < {limit})"
-        )
-        columns.append(("n", "INTEGER"))
-    else:
-        step = (
-            f"{closure}(a, b) AS (SELECT a, b FROM {links} UNION SELECT {closure}.a, {links}.b "
-            f"FROM {closure} JOIN {links} ON {closure}.b = {links}.a)"
-        )
-    before = dict(shop.views)
-    shop.views[closure] = columns
-    text, result = maker.over_view(closure, columns)
-    shop.views = before
-    return f"WITH RECURSIVE {base}, {step} {text}", result
-
-
-def _moved(kind: str, column: str) -> str:
-    return f"({column} + 1) % 3" if kind == "INTEGER" else f"SUBSTRING({column} || 'a', 2, 2)"
-
-
 def when_windows_close(shop: Workshop) -> str:
     """Return a query with EMIT ON WINDOW CLOSE, or "" where no stream has a watermark."""
     random = shop.random
@@ -105,7 +59,10 @@ def when_windows_close(shop: Workshop) -> str:
 
 
 def of_user(shop: Workshop) -> str:
-    """Return the definition of a function of the user, which is then called in expressions."""
+    """Return the definition of a function or aggregate of the user, which is then called."""
     shop.beyond.add("functions of users")
+    if shop.chance(0.5):
+        shop.user_aggregate = "hm"
+        return f"CREATE AGGREGATE hm(v DOUBLE) RETURNS DOUBLE AS '{_FUNCTION}:HarmonicMean'"
     shop.user_function = "dew"
     return f"CREATE FUNCTION dew(c DOUBLE, h DOUBLE) RETURNS DOUBLE AS '{_FUNCTION}:dew_point'"

@@ -4,17 +4,28 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.random_queries.expressions import COMPARISONS, KINDS, Expressions
+from tests.random_queries.first_rows import first_of_each, limit, ranked
 from tests.random_queries.groups import call
 from tests.random_queries.leaves import leaf
+from tests.random_queries.over_windows import among_others, as_wanted, windowed
 from tests.random_queries.pieces import (
     constants,
     natural,
     of_user,
-    recursion,
     when_windows_close,
 )
-from tests.random_queries.schemas import SECOND, Batch, Columns, Relation, batches, relations
-from tests.random_queries.scopes import Item, Workshop, columns_of, dual
+from tests.random_queries.recursions import recursion
+from tests.random_queries.schemas import (
+    SECOND,
+    Batch,
+    Columns,
+    Relation,
+    batches,
+    filled_first,
+    relations,
+)
+from tests.random_queries.scopes import Item, Workshop, columns_of, dual, items_of
+from tests.random_queries.streams import read_in, stream_of, windowed_stream
 
 _ON = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
 JOINS = (*_ON, "CROSS JOIN", ",", "ASOF", "USING", "NATURAL")
@@ -44,16 +55,22 @@ def case(random: Random) -> Case:
     maker = Queries(shop)
     views = []
     for number in range(random.choice((0, 0, 0, 1, 2))):
-        text, columns = maker.query(1)
+        streamed = stream_of(maker, 1) if shop.chance(0.05) else None
+        text, columns = streamed or maker.query(1)
         name = f"v{number}"
         views.append(f"CREATE VIEW {name} AS {text}")
         shop.views[name] = columns
+        shop.reading[name] = read_in(shop, text)
     if shop.chance(0.05):
         views.append(of_user(shop))
     text = when_windows_close(shop) if shop.chance(0.08) else ""
+    if not text and shop.chance(0.04):
+        text, _ = stream_of(maker, 1) or ("", [])
     if not text:
         text, _ = maker.query(2, outermost=True)
     happening = batches(random, shop.relations, frozenset(shop.counted))
+    if shop.still:
+        happening = filled_first(happening, frozenset(shop.still))
     return Case(
         tuple(shop.relations),
         tuple(views),
@@ -94,14 +111,28 @@ class Queries:
         if depth > 0 and random.random() < (0.25 if nested else 0.12):
             return self._set_operation(depth, kinds)
         if depth > 0 and kinds is None and random.random() < 0.08:
-            return self._ranked(depth)
+            return random.choice((ranked, first_of_each))(self, depth)
+        if depth > 0 and random.random() < 0.1:
+            return self._windowed(depth, kinds)
         limited = random.random() < 0.12
         exact = limited or not outermost
         if random.random() < 0.35:
             text, columns = self._grouped(depth, kinds, exact=exact)
         else:
             text, columns = self._select(depth, kinds)
-        return (text + self._limit(columns), columns) if limited else (text, columns)
+        return (text + limit(self.shop, columns), columns) if limited else (text, columns)
+
+    def _windowed(self, depth: int, kinds: list[str] | None) -> tuple[str, Columns]:
+        """Return a query with window functions."""
+        if kinds is not None:
+            return as_wanted(self, depth, kinds)
+        random = self.shop.random
+        text, columns = random.choice((windowed, windowed, among_others))(self, depth - 1)
+        return (
+            (text + limit(self.shop, columns), columns)
+            if random.random() < 0.1
+            else (text, columns)
+        )
 
     def _with(self, depth: int) -> tuple[str, Columns]:
         inner, columns = self.query(depth - 1)
@@ -136,37 +167,6 @@ class Queries:
         right, _ = self.query(depth - 1, kinds, nested=True)
         return f"({left}) {word} ({right})", columns
 
-    def _ranked(self, depth: int) -> tuple[str, Columns]:
-        """Return the first rows of every group."""
-        random = self.shop.random
-        source, columns = self._source(depth)
-        names = [name for name, _ in columns]
-        inner, outer = self.shop.alias(), self.shop.alias()
-        by = random.sample(names, random.randint(0, min(2, len(names))))
-        parts = f"PARTITION BY {', '.join(by)} " if by else ""
-        order = f"ORDER BY {self._order(names)}"
-        number = f"ROW_NUMBER() OVER ({parts}{order}) AS nth"
-        kept = ", ".join(f"{outer}.{name} AS o{n}" for n, name in enumerate(names))
-        text = (
-            f"SELECT {kept} FROM (SELECT {inner}.*, {number} FROM {source} AS {inner}) "
-            f"AS {outer} WHERE {outer}.nth <= {random.choice((1, 2))}"
-        )
-        return text, [(f"o{n}", kind) for n, (_, kind) in enumerate(columns)]
-
-    def _limit(self, columns: Columns) -> str:
-        random = self.shop.random
-        offset = f" OFFSET {random.randint(1, 2)}" if random.random() < 0.3 else ""
-        order = self._order([name for name, _ in columns])
-        return f" ORDER BY {order} LIMIT {random.randint(1, 4)}{offset}"
-
-    def _order(self, names: list[str]) -> str:
-        """Return sort keys; ties go by the whole row, which DuckDB has to be told."""
-        random = self.shop.random
-        keys = random.sample(names, random.randint(1, min(2, len(names))))
-        ways = (" ASC", " DESC", " DESC NULLS LAST", " NULLS FIRST", "")
-        written = ", ".join(key + random.choice(ways) for key in keys)
-        return written + dual("", "".join(f", {name} ASC NULLS FIRST" for name in names))
-
     # --- one SELECT ---------------------------------------------------------------------------
 
     def _kinds(self) -> list[str]:
@@ -174,7 +174,7 @@ class Queries:
         return [random.choice(KINDS) for _ in range(random.randint(1, 3))]
 
     def _select(self, depth: int, kinds: list[str] | None) -> tuple[str, Columns]:
-        text, items = self._from(depth)
+        text, items = self.from_clause(depth)
         subquery = self._subquery if depth > 0 else None
         values = Expressions(self.shop, items, subquery)
         kinds = kinds or self._kinds()
@@ -186,7 +186,8 @@ class Queries:
 
     def _grouped(self, depth: int, kinds: list[str] | None, *, exact: bool) -> tuple[str, Columns]:
         shop, random = self.shop, self.shop.random
-        text, items = self._from(depth)
+        text, items = self.from_clause(depth)
+        subquery = self._subquery if depth > 0 else None
         inner = Expressions(shop, items)
         known: dict[str, list[str]] = {}
         listed: list[tuple[str, str]] = []
@@ -204,11 +205,16 @@ class Queries:
             known.setdefault(kind, []).append(made)
             listed.append((made, kind))
         over = Expressions(shop, [], None, known)
-        having = f" HAVING {over.condition(1)}" if random.random() < 0.25 else ""
+        asking = Expressions(shop, items_of(groups, known), subquery, known)
+        having = f" HAVING {asking.condition(1)}" if random.random() < 0.25 else ""
         if kinds is not None:
             listed = [(over.of(kind, 1), kind) for kind in kinds]
-        where = f" WHERE {inner.condition(1)}" if random.random() < 0.3 else ""
-        by = self._by(list(dict.fromkeys(groups)))
+        chosen = Expressions(shop, items, subquery)
+        where = f" WHERE {chosen.condition(1)}" if random.random() < 0.3 else ""
+        groups = list(dict.fromkeys(groups))
+        by = self._by(groups)
+        if by and " GROUP BY " + ", ".join(groups) != by and kinds is None:
+            listed.append((f"GROUPING({', '.join(groups)})", "INTEGER"))
         values = ", ".join(f"{value} AS o{n}" for n, (value, _) in enumerate(listed))
         columns = [(f"o{n}", kind) for n, (_, kind) in enumerate(listed)]
         return f"SELECT {values} FROM {text}{where}{by}{having}", columns
@@ -230,27 +236,38 @@ class Queries:
     def _subquery(self, kind: str, around: list[Item]) -> str:
         """Return a subquery of one column: one value, or rows if the kind says so."""
         shop, random = self.shop, self.shop.random
-        source, columns = leaf(shop)
-        alias = shop.alias()
-        mine = [Item(alias, tuple(columns))]
+        if random.random() < 0.25:
+            text, mine = self.from_clause(0)
+        else:
+            source, columns = leaf(shop)
+            alias = shop.alias()
+            text, mine = f"{source} AS {alias}", [Item(alias, tuple(columns))]
         within = Expressions(shop, mine)
         conditions = []
         if random.random() < 0.5:
             conditions.append(self._between(mine, around))
         if random.random() < 0.3:
             conditions.append(within.condition(1))
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        rest = f"FROM {text}{' WHERE ' + ' AND '.join(conditions) if conditions else ''}"
         if kind.startswith("rows of "):
             value = within.of(kind.removeprefix("rows of "), 1)
-            return f"(SELECT {value} AS s FROM {source} AS {alias}{where})"
+            if random.random() < 0.15:
+                value = f"{random.choice(('MIN', 'MAX'))}({value})"
+                found = [name for k in KINDS for name in columns_of(mine, k)]
+                rest += f" GROUP BY {random.choice(found)}"
+            distinct = "DISTINCT " if random.random() < 0.1 else ""
+            return f"(SELECT {distinct}{value} AS s {rest})"
         match kind:
+            case _ if random.random() < 0.15:
+                way = random.choice((" ASC", " DESC"))
+                return f"(SELECT {within.of(kind, 1)} AS s {rest} ORDER BY s{way} LIMIT 1)"
             case "INTEGER":
                 value = random.choice(("COUNT(*)", "SUM({})", "MAX({})")).format(within.of(kind, 1))
             case "BOOLEAN":
                 value = f"BOOL_OR({within.of(kind, 1)})"
             case _:
                 value = f"{random.choice(('MIN', 'MAX'))}({within.of(kind, 1)})"
-        return f"(SELECT {value} AS s FROM {source} AS {alias}{where})"
+        return f"(SELECT {value} AS s {rest})"
 
     def _between(self, one: list[Item], other: list[Item]) -> str:
         """Return a condition on columns of both sides."""
@@ -275,7 +292,12 @@ class Queries:
 
     # --- FROM ---------------------------------------------------------------------------------
 
-    def _source(self, depth: int) -> tuple[str, Columns]:
+    def source(self, depth: int) -> tuple[str, Columns]:
+        """Return a relation, or a query in parentheses, and its columns."""
+        if depth > 0 and self.shop.chance(0.015):
+            streamed = windowed_stream(self, depth - 1)
+            if streamed is not None:
+                return streamed
         if depth > 0 and self.shop.chance(0.2):
             text, columns = self.query(depth - 1)
             return f"({text})", columns
@@ -284,17 +306,33 @@ class Queries:
     def _item(self, depth: int) -> tuple[str, Item]:
         if self.shop.chance(0.06):
             return constants(self.shop)
-        text, columns = self._source(depth)
+        text, columns = self.source(depth)
         alias = self.shop.alias()
         return f"{text} AS {alias}", Item(alias, tuple(columns))
 
-    def _from(self, depth: int) -> tuple[str, list[Item]]:
+    def from_clause(self, depth: int) -> tuple[str, list[Item]]:
+        """Return what stands behind FROM, and what it has."""
         text, first = self._item(depth)
         items = [first]
         for _ in range(self.shop.random.choice((0, 0, 1, 1, 1, 2))):
+            if self.shop.chance(0.08):
+                text, items = self._with_joins(text, items, depth)
+                continue
             added, item = self._item(depth)
             text, items = self._joined(text, items, added, item)
         return text, items
+
+    def _with_joins(self, text: str, items: list[Item], depth: int) -> tuple[str, list[Item]]:
+        """Join with joins in brackets."""
+        random = self.shop.random
+        first, one = self._item(depth)
+        second, other = self._item(depth)
+        kinds = [kind for kind in _ON if kind not in {"SEMI JOIN", "ANTI JOIN"}]
+        inside = f"{first} {random.choice(kinds)} {second} ON {self._between([other], [one])}"
+        condition = self._between([one, other], items)
+        kind = random.choice(_ON)
+        kept = items if kind in {"SEMI JOIN", "ANTI JOIN"} else [*items, one, other]
+        return f"{text} {kind} ({inside}) ON {condition}", kept
 
     def _joined(
         self, text: str, items: list[Item], added: str, item: Item
@@ -323,7 +361,8 @@ class Queries:
         if random.random() < 0.3:
             conditions.append(self._between([item], items))
         if random.random() < 0.25:
-            conditions.append(Expressions(self.shop, both).condition(1))
+            subquery = self._subquery if kind == "JOIN" else None
+            conditions.append(Expressions(self.shop, both, subquery).condition(1))
         kept = items if kind in {"SEMI JOIN", "ANTI JOIN"} else both
         return f"{text} {kind} {added} ON {' AND '.join(conditions)}", kept
 

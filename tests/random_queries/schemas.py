@@ -40,6 +40,7 @@ class Relation:
         key: Names of the columns of its key.
         ttl: Seconds.
         lateness: Seconds of the watermark behind the newest event, or None without watermark.
+        link: Whether it is a link source, whose key nobody writes.
     """
 
     name: str
@@ -48,16 +49,17 @@ class Relation:
     key: tuple[str, ...] = ()
     ttl: int | None = None
     lateness: int | None = None
+    link: bool = False
 
     @property
     def text(self) -> str:
         """The statement that creates it."""
         parts = [f"{name} {kind}" for name, kind in self.columns]
-        if self.key:
+        if self.key and not self.link:
             parts.append(f"KEY ({', '.join(self.key)})")
         if self.lateness is not None:
             parts.append(f"WATERMARK FOR ts AS ts - INTERVAL '{self.lateness} s'")
-        kind = "TABLE" if self.table else "SOURCE"
+        kind = "TABLE" if self.table else "LINK SOURCE" if self.link else "SOURCE"
         options = f" WITH (ttl = '{self.ttl} s')" if self.ttl else ""
         return f"CREATE {kind} {self.name} ({', '.join(parts)}){options}"
 
@@ -91,7 +93,10 @@ def _relation(random: Random, number: int) -> Relation:
         columns.append(("ts", "TIMESTAMP"))
         ttl = random.choice((None, None, 2, 5))
         lateness = random.choice((None, None, None, 1, 3))
-    return Relation(f"r{number}", tuple(columns), table, key, ttl, lateness)
+    link = not table and not key and random.random() < 0.1
+    if link:
+        key = (columns[0][0], columns[1][0])
+    return Relation(f"r{number}", tuple(columns), table, key, ttl, lateness, link)
 
 
 def batches(random: Random, found: list[Relation], counted: frozenset[str]) -> list[Batch]:
@@ -108,7 +113,7 @@ def batches(random: Random, found: list[Relation], counted: frozenset[str]) -> l
     for number in range(random.randint(2, 5)):
         now += random.choice((0, SECOND // 2, SECOND, 3 * SECOND))
         changes: list[Change] = []
-        for _ in range(random.randint(0, 8) + (8 if number == 0 else 0)):
+        for _ in range(random.randint(0, 8) + (12 if number == 0 else 0)):
             relation = random.choice(found)
             rows = held[relation.name]
             fate = random.random()
@@ -124,6 +129,15 @@ def batches(random: Random, found: list[Relation], counted: frozenset[str]) -> l
             changes.append((relation.name, row, False))
         result.append(Batch(now, tuple(changes)))
     return result
+
+
+def filled_first(found: list[Batch], still: frozenset[str]) -> list[Batch]:
+    """Return the batches with what comes to some tables before all else, and stays."""
+    came = [c for batch in found for c in batch.changes if c[0] in still and not c[2]]
+    others = [
+        Batch(batch.now, tuple(c for c in batch.changes if c[0] not in still)) for batch in found
+    ]
+    return [Batch(START, tuple(came)), *others]
 
 
 def _row(random: Random, relation: Relation, now: int) -> Row:

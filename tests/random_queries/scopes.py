@@ -44,6 +44,10 @@ class Workshop:
         beyond: Why DuckDB cannot say it.
         counted: Logs that a window by count stands on.
         user_function: Name of a function of the user, of two doubles, if there is one.
+        user_aggregate: Name of an aggregate of the user, over doubles, if there is one.
+        reading: What sources and tables a view reads.
+        still: Tables that do not change: the instants of a stream see them as they are when they
+            are worked on.
     """
 
     random: Random
@@ -53,6 +57,9 @@ class Workshop:
     beyond: set[str] = field(default_factory=set)
     counted: set[str] = field(default_factory=set)
     user_function: str = ""
+    user_aggregate: str = ""
+    reading: dict[str, frozenset[str]] = field(default_factory=dict)
+    still: set[str] = field(default_factory=set)
     aliases: int = 0
 
     def alias(self) -> str:
@@ -73,3 +80,14 @@ def columns_of(items: list[Item], kind: str) -> list[str]:
         for name, k in item.columns
         if k == kind
     ]
+
+
+def items_of(groups: list[str], known: dict[str, list[str]]) -> list[Item]:
+    """Return what a subquery in HAVING may read of the query around it."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for kind, names in known.items():
+        for name in dict.fromkeys(names):
+            if name in groups:
+                alias, _, column = name.rpartition(".")
+                found.setdefault(alias, []).append((column, kind))
+    return [Item(alias, tuple(columns)) for alias, columns in found.items()]
