@@ -5,11 +5,11 @@ from typing import Any
 
 from stream_engine.operators.accumulator import Changes
 from stream_engine.operators.accumulators import accumulator_for
+from stream_engine.operators.arguments import row_of
 from stream_engine.operators.counted_groups import CountedGroups
 from stream_engine.operators.small_groups import SmallGroups, Spilled
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import AggregateCall
-from streamsql.algebra.scalar import compile_row
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row
 
@@ -53,7 +53,7 @@ class AggregateOperator:
     def __init__(self, group: tuple[int, ...], aggregates: tuple[AggregateCall, ...]) -> None:
         self._key_of = picker(group)
         self._scalar = not group
-        self._arguments_of = compile_row(tuple(a for call in aggregates for a in call.arguments))
+        self._arguments_of = row_of(tuple(a for call in aggregates for a in call.arguments))
         accumulators = []
         position = 0
         for call in aggregates:
@@ -98,6 +98,7 @@ class AggregateOperator:
     def _change_groups(self, delta: Delta, spilled: dict[Row, Spilled], result: Delta) -> None:
         """Bring the slots of groups up to date; add their old and new rows to the output."""
         groups, scalar, updates, results = self._groups, self._scalar, self._updates, self._results
+        only = results[0] if len(results) == 1 else None
         for key, changes in self._by_group(delta).items():
             group = groups.get(key)
             if group is None:
@@ -115,13 +116,23 @@ class AggregateOperator:
                 slots[number] = update(slots[number], changes)
             old, new = group.output, None
             if scalar or weight > 0:
-                new = key + tuple([of(slot) for of, slot in zip(results, slots, strict=True)])
+                if only is not None:
+                    new = (*key, only(slots[0]))
+                else:
+                    new = key + tuple([of(slot) for of, slot in zip(results, slots, strict=True)])
             if new != old:
                 group.output = new
-                if old is not None:
-                    add(result, old, -1)
-                if new is not None:
-                    add(result, new, 1)
+                if key in spilled:
+                    # As a small group it may have shown something in this step already.
+                    if old is not None:
+                        add(result, old, -1)
+                    if new is not None:
+                        add(result, new, 1)
+                else:
+                    if old is not None:
+                        result[old] = -1
+                    if new is not None:
+                        result[new] = 1
             if new is None and not weight:
                 del groups[key]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from stream_engine.operators.accumulator import Changes, MergingAccumulator
 from stream_engine.operators.accumulators import accumulator_for
+from stream_engine.operators.arguments import row_of
 from stream_engine.state.columns import picker
-from streamsql.algebra.expressions import Column, Expression
+from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
-from streamsql.algebra.scalar import compile_row
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row
 
@@ -100,8 +100,7 @@ class SessionAggregates:
     def __init__(self, spec: SessionGroups) -> None:
         arguments = [argument for call in spec.aggregates for argument in call.arguments]
         parts = (*spec.inner, *arguments, *spec.predicates)
-        columns = [part.position for part in parts if isinstance(part, Column)]
-        self.item_of = picker(tuple(columns)) if len(columns) == len(parts) else compile_row(parts)
+        self.item_of = row_of(parts)
         self._cell_of = picker(tuple(range(len(spec.inner)))) if spec.inner else None
         self._tested = len(parts) - len(spec.predicates) if spec.predicates else None
         self._pick = picker(spec.output)

@@ -1,12 +1,16 @@
 """Aggregates under insertion and deletion: each delta is the change of the reference's answer."""
 
+import json
 import random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_engine.operators import array_aggregate
 from stream_engine.operators.aggregate import AggregateOperator
+from stream_engine.operators.array_aggregate import ArrayAggregate
 from stream_engine.testing import accumulated, evaluated_over
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Aggregate, AggregateCall, RemoteSource
@@ -139,6 +143,28 @@ def test_arrays_are_in_order() -> None:
     assert _of(F.ARRAY_AGG, ["b", None, "ä\n", "a"], T) == '["a","b","ä\\n"]'
     assert _of(F.ARRAY_AGG, [1.0, -0.0], X) == "[0.0,1.0]"
     assert _of(F.ARRAY_AGG, [None], T) is None
+
+
+@given(
+    st.sampled_from((0, 3, 256)),
+    st.lists(st.tuples(st.integers(0, 4), st.sampled_from((-2, -1, 1, 1, 3))), max_size=12),
+    st.randoms(use_true_random=False),
+)
+def test_an_array_of_few_and_of_many_values(
+    most: int, changes: list[tuple[int, int]], choice: random.Random
+) -> None:
+    """What goes may go before it came; in the end nothing is there less than never."""
+    missing = [(n, 5) for n in {n for n, _weight in changes}]
+    wanted = {n: 5 + sum(w for m, w in changes if m == n) for n, _weight in missing}
+    changes = changes + [(n, 30 if wanted[n] < 0 else 5) for n, _weight in missing]
+    expected = [n for n in range(5) for _ in range(sum(w for m, w in changes if m == n))]
+    choice.shuffle(changes)
+    array = ArrayAggregate(0, DataType.INTEGER)
+    slot = array.empty()
+    with patch.object(array_aggregate, "_MOST_FEW", most):
+        for n, weight in changes:
+            slot = array.update(slot, [((n,), weight)])
+    assert array.result(slot) == (json.dumps(expected, separators=(",", ":")) if expected else None)
 
 
 def test_truth_values() -> None:
