@@ -13,6 +13,7 @@ from stream_engine.exchange.links import Links, longest_idle, producers_first
 from stream_engine.exchange.outbox import RESULT, Outbox
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.routing import route
+from stream_engine.exchange.slow_sites import SlowSites
 from stream_engine.query_exchange import FragmentStatistics, SourceChanges
 from stream_engine.query_recursions import fixpoints_at, recursion_report
 from stream_engine.recursion.program import never
@@ -110,6 +111,7 @@ class InstalledQuery:
         nodes = [node for circuit in self._circuits.values() for node in circuit.nodes]
         operators = [node.operator for node in nodes if isinstance(node, OperatorNode)]
         self.forgetting = Forgetting(bundle, operators, self._inbox, self._outbox)
+        self._slow = SlowSites(bundle, self._inbox)
         self._holds = False
         self._hold()
 
@@ -163,12 +165,8 @@ class InstalledQuery:
 
     def has_work(self, sources: SourceChanges, now: int) -> bool:
         """Whether a step would do anything."""
-        if self.is_busy:
+        if self.is_busy or any(scan in sources.deltas for scan in self.scans):
             return True
-        deltas = sources.deltas
-        for scan in self.scans:
-            if scan in deltas:
-                return True
         return self._wakeup is not None and self._wakeup <= now
 
     @property
@@ -184,10 +182,9 @@ class InstalledQuery:
     @property
     def is_at_rest(self) -> bool:
         """Whether everything that came in has at least reached the queues between operators."""
-        news = self._fresh or self._recursive_news
-        if self._holds and self._inbox.is_complete:
+        if self._fresh or self._recursive_news or (self._holds and self._inbox.is_complete):
             return False
-        return not news and self._inbox.is_empty and self._outbox.is_empty
+        return self._inbox.is_empty and self._outbox.is_empty
 
     def step(
         self, sources: SourceChanges, now: int, stopwatch: Stopwatch | None = None
@@ -347,7 +344,7 @@ class InstalledQuery:
         """Return when time alone changes something, or None; as of the last step."""
         return self._wakeup
 
-    def flow(self) -> FlowReport:
+    def flow(self, now: int = 0) -> FlowReport:
         """Return the next sequence number of every channel, out and in.
 
         A channel that waits for a snapshot is left out of `received`. The query is settled when
@@ -362,6 +359,7 @@ class InstalledQuery:
             lives={by: end.epoch for by, end in heard.items() if end.epoch is not None},
             busy=self.is_busy,
             recursions=tuple(self._recursion_reports()),
+            slow=self._slow.at(now),
         )
 
     def _recursion_reports(self) -> Iterator[RecursionReport]:

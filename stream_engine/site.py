@@ -204,6 +204,9 @@ class SiteEngine(VisibleSite):
     def site_lost(self, site: str, epoch: int | None = None, query: str = "") -> None:
         """Retract in the next step, as one change, everything another site has sent.
 
+        Of readings of the site that are read here only its progress goes, so that it holds nobody
+        back; its next reading brings that back, and is judged as if it had not been away.
+
         A later snapshot of the site, of the same or a newer epoch, brings it back.
 
         Args:
@@ -216,6 +219,15 @@ class SiteEngine(VisibleSite):
             if query in {"", name}:
                 installed.lose(site, epoch)
                 self._news.touch(name)
+        self._sources.lose(site, for_good=False)
+
+    def site_removed(self, site: str) -> None:
+        """Forget how far the readings of a site had come that were read here.
+
+        For a site that was removed for good; `site_lost` is for its rows. If it ever comes back it
+        begins anew: its first reading is not late, and windows that have closed stay closed.
+        """
+        self._sources.lose(site, for_good=True)
 
     def configure(self, settings: SiteSettings) -> None:
         """Use other settings from the next step on; what waits between operators waits on."""

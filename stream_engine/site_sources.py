@@ -1,13 +1,13 @@
 """The sources of a site: their rows, their watermarks, and the events that wait for a step."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from stream_engine.query_exchange import SourceChanges
 from stream_engine.state.clock_sources import ClockSources
 from stream_engine.state.event_log import as_events, source_relation
 from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
 from stream_engine.state.wakeups import Wakeups
-from stream_engine.state.watermark import Judged, Watermark
+from stream_engine.state.watermark import Judged, Run, Watermark, site_of
 from streamsql.algebra.operators import Scan, ScanPart
 from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
@@ -29,6 +29,7 @@ class SiteSources:
         pending: Events that wait for a step.
         clocks: Has to be told what queries read.
         now: Time of the last step.
+        heard: When each origin last had readings, by name.
     """
 
     def __init__(self, site: str) -> None:
@@ -39,6 +40,8 @@ class SiteSources:
         self.pending = 0
         self.clocks = ClockSources()
         self.now = 0
+        self.heard: dict[str, dict[str, int]] = {}
+        self._gone: dict[str, dict[str, bool]] = {}  # by name and origin: whether for good
         self._events: dict[str, list[tuple[str, list[SourceEvent]]]] = {}
         self._expiring: set[str] = set()  # sources whose rows may go by themselves
         self._expiries: Wakeups[str] = Wakeups()
@@ -73,7 +76,11 @@ class SiteSources:
             relation = relations[scan] = source_relation(scan)
             marks = self.watermarks.setdefault(scan.source, {})
             mark = marks.setdefault(scan.lateness, Watermark(scan.lateness))
-            relation.take(mark.so_far(), self._site, now)  # the progress so far
+            if scan.part == ScanPart.PROGRESS and scan.lateness is not None:
+                heard = self.heard.get(scan.source, {})
+                relation.begin(mark.so_far().reached, heard, self._site, now)
+            else:
+                relation.take(mark.so_far(), self._site, now)  # the progress so far
             self._know(scan.source)
         return relations[scan]
 
@@ -101,6 +108,9 @@ class SiteSources:
                 f"{self.pending} events wait for a step of site {self._site}",
                 hint="step the site more often, or send it fewer readings",
             )
+        gone = self._gone.get(source)
+        if gone is not None and events:
+            gone.pop(origin, None)  # it is back
         self.pending += len(events)
         self.taken[source] = self.taken.get(source, 0) + len(events)
         runs = self._events.setdefault(source, [])
@@ -108,6 +118,29 @@ class SiteSources:
             runs[-1][1].extend(events)
         else:
             runs.append((origin, list(events)))
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something but time waits for the next step."""
+        return bool(self.pending or self._gone)
+
+    def origins(self) -> set[str]:
+        """Return the sites whose readings have been read here, in this life or an earlier one."""
+        return {site_of(origin) for heard in self.heard.values() for origin in heard if origin}
+
+    def lose(self, site: str, *, for_good: bool) -> None:
+        """Let nobody wait for a site's readings any more, from the next step on.
+
+        Args:
+            site: That was given up.
+            for_good: Forget how far it was, as well.
+        """
+        for source in self.relations:
+            waiting = (origin for origin, _events in self._events.get(source, ()))
+            for origin in {*self.heard.get(source, ()), *waiting}:
+                if origin and site_of(origin) == site:
+                    gone = self._gone.setdefault(source, {})
+                    gone[origin] = for_good or gone.get(origin, False)
 
     def advance(self, now: int) -> SourceChanges:
         """Apply the waiting events and the passage of time.
@@ -121,27 +154,9 @@ class SiteSources:
         deltas: dict[Scan, TimedDelta] = {}
         oldest: dict[Scan, int] = {}
         for source in self._due(now):
-            relations, runs = self.relations[source], self._events.get(source, ())
-            judged: dict[int | None, Judged] = {}
-            first: int | None = None
-            for scan, relation in relations.items():
-                if runs:
-                    relation.not_before(self.now)
-                elif not relation.follows_clock:
-                    expiry = relation.next_expiry()
-                    if expiry is None or expiry > now:
-                        continue
-                if not judged:
-                    marks = self.watermarks[source]
-                    judged = {late: mark.judge(runs) for late, mark in marks.items()}
-                delta = relation.take(judged[scan.lateness], self._site, now)
-                if delta:
-                    deltas[scan] = delta
-                    if runs:
-                        oldest[scan] = first = _oldest(runs) if first is None else first
-            if source in self._expiring:
-                self._look_at(source)
+            self._take(source, now, deltas, oldest)
         self._events = {}
+        self._gone = {}
         self.pending = 0
         self.now = now
 
@@ -167,10 +182,52 @@ class SiteSources:
 
     def _due(self, now: int) -> Iterable[str]:
         """Return the sources that a step at this time changes, or may change."""
-        due = self._expiries.take_due(now)
+        due = [*self._gone, *self._expiries.take_due(now)]
         if self.clocks:
             return self.clocks.with_clocks((*self._events, *due))
         return dict.fromkeys((*self._events, *due)) if due else self._events
+
+    def _take(
+        self, source: str, now: int, deltas: dict[Scan, TimedDelta], oldest: dict[Scan, int]
+    ) -> None:
+        """Apply what waits for a source, and the passage of time, to its relations."""
+        runs, gone = self._events.get(source, ()), self._gone.get(source)
+        judged: dict[int | None, Judged] = {}
+        first: int | None = None
+        for scan, relation in self.relations[source].items():
+            if runs:
+                relation.not_before(self.now)
+            elif not (relation.follows_clock or gone):
+                expiry = relation.next_expiry()
+                if expiry is None or expiry > now:
+                    continue
+            if not judged:
+                judged = self._judge(source, runs, gone)
+            delta = relation.take(judged[scan.lateness], self._site, now)
+            if delta:
+                deltas[scan] = delta
+                if runs:
+                    oldest[scan] = first = _oldest(runs) if first is None else first
+        if source in self._expiring:
+            self._look_at(source)
+        for origin, events in runs:
+            if events:
+                self.heard.setdefault(source, {})[origin] = now
+        for origin in (origin for origin, for_good in (gone or {}).items() if for_good):
+            self.heard.get(source, {}).pop(origin, None)
+
+    def _judge(
+        self, source: str, runs: Sequence[Run], gone: Mapping[str, bool] | None
+    ) -> dict[int | None, Judged]:
+        """Return what each watermark lets pass, and who was given up after their readings."""
+        marks = self.watermarks[source]
+        judged = {lateness: mark.judge(runs) for lateness, mark in marks.items()}
+        if gone:
+            for lateness, mark in marks.items():
+                judged[lateness].gone = tuple(gone)
+                for origin in (origin for origin, for_good in gone.items() if for_good):
+                    mark.forget(origin)
+        return judged
 
     def _know(self, source: str) -> None:
         """Find out whether a source changes although nothing comes in, and when it does next."""
@@ -212,6 +269,8 @@ class SiteSources:
                 del self.relations[source], self.watermarks[source]
                 self.taken.pop(source, None)
                 self._events.pop(source, None)
+                self.heard.pop(source, None)
+                self._gone.pop(source, None)
             self._know(source)
 
 

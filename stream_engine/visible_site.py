@@ -74,7 +74,11 @@ class VisibleSite:
     def flow(self, query: str) -> FlowReport | None:
         """Return the counts of a query's channels, or None if it does not run here."""
         installed = self._queries.get(query)
-        return None if installed is None else installed.flow()
+        return None if installed is None else installed.flow(self._now)
+
+    def origins(self) -> set[str]:
+        """Return the other sites whose readings have been read here and that are not removed."""
+        return self._sources.origins()
 
     # --- time and sources -----------------------------------------------------------------------
 

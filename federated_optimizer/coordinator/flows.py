@@ -10,7 +10,7 @@ may be early by one report, never wrong for long.)
 from collections.abc import Iterable, Iterator, Mapping
 
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import FlowReport, RecursionReport, TrafficReport
+from streamsql.wire.messages import FlowReport, RecursionReport, SlowSite, TrafficReport
 
 OUTPUT = ""
 """How sites name the channel of the query's result."""
@@ -92,6 +92,16 @@ class FlowReports:
             for site, report in sorted(self._reports.items())
             if report.traffic != TrafficReport()
         }
+
+    def slow(self) -> dict[str, SlowSite]:
+        """Return the sites that hold windows back, by name; the worst that any site says."""
+        found: dict[str, SlowSite] = {}
+        for report in self._reports.values():
+            for slow in report.slow:
+                known = found.get(slow.site)
+                if known is None or slow.behind > known.behind:
+                    found[slow.site] = slow
+        return found
 
     def disagreements(
         self, received: Mapping[str, int], lives: Mapping[str, int] = _NO_LIVES

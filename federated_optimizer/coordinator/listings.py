@@ -78,9 +78,13 @@ def show(  # noqa: PLR0913 - what is listed
             )
         case "queries":
             return _rows(
-                ("query", "name", "status", "rows", "changes", "text"),
+                ("query", "name", "status", "rows", "changes", "text", "notes"),
                 [
-                    (q.id, q.name, str(q.status), q.rows, q.changes, " ".join(q.text.split()))
+                    (
+                        *(q.id, q.name, str(q.status), q.rows, q.changes),
+                        " ".join(q.text.split()),
+                        "; ".join(q.warnings),
+                    )
                     for q in queries
                 ],
             )

@@ -8,9 +8,11 @@ from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
 from federated_optimizer.coordinator.presentation import Presentation
 from federated_optimizer.coordinator.results import QueryResult
+from streamsql.algebra.explain import duration_text
 from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
+from streamsql.data.types import MICROSECONDS, timestamp_text
 from streamsql.wire.fragments import Engine, FragmentBundle
-from streamsql.wire.messages import QueryProblem
+from streamsql.wire.messages import QueryProblem, SlowSite
 
 FATAL = frozenset({"recursion_limit", "internal_error", "result_limit", "unsupported"})
 """Problems after which a site has stopped the query; others may pass."""
@@ -99,6 +101,13 @@ class RunningQuery:
             return QueryStatus.DEGRADED
         return QueryStatus.RUNNING if self.started else QueryStatus.STARTING
 
+    def slow_sites(self, membership: Membership) -> tuple[str, ...]:
+        """Return a sentence per site that holds windows back, with what to do about it."""
+        return tuple(
+            slow_sentence(slow, offline=membership.is_offline(site))
+            for site, slow in sorted(self.flows.slow().items())
+        )
+
     @property
     def error(self) -> str:
         """What is wrong, one problem a line."""
@@ -128,6 +137,7 @@ class RunningQuery:
             warnings=self.warnings
             + missing_sources(self.bundle)
             + left_out(self.bundle)
+            + self.slow_sites(membership)
             + self.result.notices(),
             settled=self.is_settled(membership),
             display=self.presentation.display,
@@ -147,6 +157,23 @@ def missing_sources(bundle: FragmentBundle) -> tuple[str, ...]:
         if isinstance(node, Scan) and node.kind != SourceKind.TABLE
     }
     return tuple(f"no gateway offers source {name} yet" for name in sorted(missing))
+
+
+def slow_sentence(slow: SlowSite, *, offline: bool) -> str:
+    """Return who holds windows back, and what to do about it."""
+    behind = duration_text(slow.behind * MICROSECONDS)
+    cure = (
+        f"it is offline and will be left out soon; if it is gone for good: "
+        f"pando gateway remove {slow.site}"
+        if offline
+        else "it is left out when it has sent no reading for as long as its source may be idle "
+        "(WITH (idle = …), a minute if nothing is said); if it sends old times, "
+        "look at its clock (SHOW GATEWAYS) and at its devices"
+    )
+    return (
+        f"windows wait for {slow.site}, whose readings are {behind} behind those of others "
+        f"(slow since {timestamp_text(slow.since)}): {cure}"
+    )
 
 
 def left_out(bundle: FragmentBundle) -> tuple[str, ...]:

@@ -83,7 +83,9 @@ class SiteHost:
         self.batches_sent = 0
         self.steps = 0
         self.worked_seconds = 0.0
-        self.membership = Membership(int(grace_seconds * 1_000_000), self._site_lost)
+        self.membership = Membership(
+            int(grace_seconds * 1_000_000), self._site_lost, self._site_removed
+        )
         self.dead_letters = DeadLetters(engine.site, client, topics)
         self.traffic = Traffic()
         self.flow_reports = FlowReports(engine, client, topics, self.traffic)
@@ -245,8 +247,17 @@ class SiteHost:
             self._on_step(self.client.connected)
 
     def _stopped_meanwhile(self, now: float) -> list[str]:
+        """Return the queries that were stopped while the broker was away.
+
+        What the broker retains is known by then; so gateways that are not among it, although their
+        readings were read here, were removed meanwhile.
+        """
         due = self.left_fragments.next_due()
-        return [] if due is None else self.left_fragments.stopped(self.engine.queries, now)
+        if due is None or now < due:
+            return []
+        for site in sorted(self.engine.origins() - self.membership.known()):
+            self._site_removed(site)
+        return self.left_fragments.stopped(self.engine.queries, now)
 
     def _send_snapshots_if_due(self, now: float) -> None:
         due = self._snapshots_due
@@ -307,6 +318,10 @@ class SiteHost:
     def _site_lost(self, site: str, epoch: int) -> None:
         log.warning("site %s is lost: its rows leave every answer", site)
         self.engine.site_lost(site, epoch)
+
+    def _site_removed(self, site: str) -> None:
+        log.info("site %s was removed for good: how far its readings had come is forgotten", site)
+        self.engine.site_removed(site)
 
     def _on_connection(self, connected: bool) -> None:
         if connected:

@@ -23,6 +23,11 @@ class _Member:
     offline_since: int | None = None
     lost: bool = False
     unconfirmed_since: int | None = None
+    removed: bool = False
+
+
+def nobody(_site: str) -> None:
+    """Tell nobody that a site was removed."""
 
 
 @dataclass(slots=True)
@@ -32,10 +37,12 @@ class Membership:
     Attributes:
         grace: Microseconds an offline site is given to come back.
         on_lost: Called with the site's id and epoch when the grace time is over.
+        on_removed: Called with the site's id, after that, if it was removed for good.
     """
 
     grace: int
     on_lost: Callable[[str, int], None]
+    on_removed: Callable[[str], None] = nobody
     _members: dict[str, _Member] = field(default_factory=dict)
 
     def heard(self, site: str, state: SiteState, now: int, *, retained: bool = False) -> None:
@@ -54,6 +61,7 @@ class Membership:
             return
         if member is None or state.epoch > member.epoch:
             member = self._members[site] = _Member(state.epoch)
+        member.removed = False
         if not retained:
             member.unconfirmed_since = None
         elif member.unconfirmed_since is None:
@@ -66,7 +74,10 @@ class Membership:
     def removed(self, site: str, now: int) -> None:
         """Take in that a site's state was emptied: it is gone for good."""
         member = self._members.get(site)
-        if member is not None and member.offline_since is None:
+        if member is None:
+            return
+        member.removed = True
+        if member.offline_since is None:
             member.offline_since = now
 
     def reconnected(self, now: int) -> None:
@@ -75,7 +86,7 @@ class Membership:
             member.unconfirmed_since = now
 
     def check(self, now: int) -> None:
-        """Report the sites whose grace time is over."""
+        """Report the sites whose grace time is over, and which of them are removed for good."""
         for site, member in self._members.items():
             doubted = member.unconfirmed_since
             if doubted is not None and now - doubted >= CONFIRM_MICROSECONDS:
@@ -85,13 +96,16 @@ class Membership:
             if since is not None and not member.lost and now - since >= self.grace:
                 member.lost = True
                 self.on_lost(site, member.epoch)
+            if member.removed and member.lost:
+                member.removed = False
+                self.on_removed(site)
 
     def next_deadline(self) -> int | None:
         """Return when `check` has something to do next, or None."""
         deadlines = [
             member.offline_since + self.grace
             for member in self._members.values()
-            if member.offline_since is not None and not member.lost
+            if member.offline_since is not None and (member.removed or not member.lost)
         ]
         deadlines += [
             member.unconfirmed_since + CONFIRM_MICROSECONDS
@@ -103,6 +117,10 @@ class Membership:
     def lost(self) -> tuple[tuple[str, int], ...]:
         """Return the sites that are lost, with their epochs."""
         return tuple((site, m.epoch) for site, m in self._members.items() if m.lost)
+
+    def known(self) -> frozenset[str]:
+        """Return all sites that were heard of."""
+        return frozenset(self._members)
 
     def online(self) -> tuple[str, ...]:
         """Return the sites that are online."""

@@ -57,7 +57,13 @@ class Lost(msgspec.Struct, frozen=True, tag="lost", array_like=True):
     query: str = ""
 
 
-Record = Taken | Stepped | Installed | Uninstalled | Lost
+class Removed(msgspec.Struct, frozen=True, tag="removed", array_like=True):
+    """Another site was removed for good."""
+
+    site: str
+
+
+Record = Taken | Stepped | Installed | Uninstalled | Lost | Removed
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Record).decode
@@ -115,3 +121,5 @@ def _apply(engine: SiteEngine, record: Record, lived: Lived) -> None:
             engine.uninstall(query)
         case Lost(site=site, epoch=epoch, query=query):
             engine.site_lost(site, epoch, query)
+        case Removed(site=site):
+            engine.site_removed(site)

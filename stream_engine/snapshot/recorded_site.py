@@ -12,6 +12,7 @@ from stream_engine.snapshot.journal import (
     Lost,
     Note,
     Record,
+    Removed,
     Stepped,
     Taken,
     Uninstalled,
@@ -173,12 +174,17 @@ class RecordedSite(SiteEngine):
         super().site_lost(site, epoch, query)
         self._say(Lost(site, epoch, query))
 
+    def site_removed(self, site: str) -> None:
+        """Forget a site for good; see `SiteEngine.site_removed`."""
+        super().site_removed(site)
+        self._say(Removed(site))
+
     def step(self, now: int) -> StepResult:
         """Work on what came in; see `SiteEngine.step`."""
         wakeup = self.next_change()
         due = wakeup is not None and wakeup <= now
         begins = bool(self._newcomers)  # what it begins with may be gone by the next step
-        if self._sources.pending or due or begins or now - self._recorded_at >= RECORD_TIME:
+        if self._sources.has_news or due or begins or now - self._recorded_at >= RECORD_TIME:
             self._recorded_at = now
             self._say(Stepped(now))
         self._stepping = True
@@ -213,7 +219,7 @@ class RecordedSite(SiteEngine):
     @property
     def is_at_rest(self) -> bool:
         """Whether everything that came in has been worked on, or waits between operators."""
-        busy = self._stepping or self._sources.pending
+        busy = self._stepping or self._sources.has_news
         return not busy and all(query.is_at_rest for query in self._queries.values())
 
     def with_history(self) -> list[str]:

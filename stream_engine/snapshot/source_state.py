@@ -34,6 +34,7 @@ def saved_sources(sources: SiteSources) -> dict[str, Any]:
             for source, marks in sources.watermarks.items()
             for lateness, mark in marks.items()
         ],
+        "heard": {source: dict(heard) for source, heard in sources.heard.items()},
     }
 
 
@@ -58,6 +59,9 @@ def restore_sources(sources: SiteSources, scans: tuple[Scan, ...], saved: dict[s
         mark = sources.watermarks.get(source, {}).get(lateness)
         if mark is not None:
             _fill(mark, Watermark(lateness), parts)
+    for source, heard in saved.get("heard", {}).items():  # an earlier version's has none
+        if source in sources.relations:
+            sources.heard[source] = dict(heard)
 
 
 def _fresh_sources(

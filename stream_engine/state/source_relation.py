@@ -1,6 +1,6 @@
 """The current contents of a source at one site: keys, event time and lifetimes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from stream_engine.state.columns import picker
 from stream_engine.state.expiry_queue import ExpiryQueue
@@ -78,6 +78,7 @@ class SourceRelation:
     * The progress of a source is a row per site that has taken readings in (this one, and gateways
       whose readings are read here): the site and its watermark. With a ttl a row goes when there
       was no reading of that site for so long by the clock here, and comes back with the next one.
+      So it does when the site is given up, with a ttl or without.
 
     State: one entry per row alive (none for a log). Work per event: O(1), O(log rows) with a ttl.
 
@@ -125,6 +126,26 @@ class SourceRelation:
             case ScanPart.EVENTS:
                 raise InternalError("the events of a source are kept by an EventLog")
 
+    def begin(
+        self, reached: Mapping[str, int], heard: Mapping[str, int], site: str, now: int
+    ) -> None:
+        """Begin with the progress so far, of those that are not idle.
+
+        Args:
+            reached: The watermarks of all origins.
+            heard: When each was last heard; now, if nothing is known.
+            site: This one.
+            now: The time of the last step.
+        """
+        idle = self.scan.ttl
+        for origin in sorted(reached, key=lambda name: heard.get(name, now)):
+            name, watermark, since = origin or site, reached[origin], heard.get(origin, now)
+            if idle is not None:
+                if since + idle <= now:
+                    continue
+                self._idle_times[name] = since + idle
+            self._keyed[(name,)] = (watermark, (name, watermark))
+
     def _progress(self, judged: Judged, site: str, now: int) -> TimedDelta:
         """Return how the sites' rows change: each follows its watermark, and goes when idle."""
         delta: TimedDelta = {}
@@ -139,6 +160,11 @@ class SourceRelation:
             if idle is not None:
                 times.pop(name, None)
                 times[name] = now + idle  # the last one heard is the last one to be idle
+        for name in judged.gone:
+            old = rows.pop((name,), None)
+            times.pop(name, None)
+            if old is not None:
+                _add(delta, *old, -1)
         while times and (name := next(iter(times))) and times[name] <= now:
             del times[name]
             _add(delta, *rows.pop((name,)), -1)

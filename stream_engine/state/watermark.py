@@ -1,12 +1,23 @@
 """How far the event time of a source has come, and which of its events come too late."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamsql.data.events import SourceEvent
 
 HERE = ""
 """The origin of what a site takes in itself."""
+
+
+def site_of(origin: str) -> str:
+    """Return the gateway of an origin; what it sends as history has a watermark of its own.
+
+    Examples:
+        >>> site_of("gw-1"), site_of("gw-1/hist")
+        ('gw-1', 'gw-1')
+    """
+    return origin.partition("/")[0]
+
 
 Run = tuple[str, Sequence[SourceEvent]]
 """Events in order of arrival that one gateway has taken in, and which: its id, or `HERE`."""
@@ -22,11 +33,13 @@ class Judged:
         accepted: In order of arrival.
         late: Likewise.
         reached: The watermark after all of them of every gateway that was heard.
+        gone: The origins that are away, or removed for good: they hold nobody back.
     """
 
     accepted: Sequence[SourceEvent]
     late: Sequence[SourceEvent]
     reached: Mapping[str, int]
+    gone: Collection[str] = ()
 
 
 class Watermark:
@@ -35,6 +48,9 @@ class Watermark:
     An event that is older when it arrives is late, a withdrawal too. Events are judged one by one,
     so it does not matter in which batches they come; and each by what the same gateway has sent
     before, so that one whose clock or sensors are ahead makes nobody else's readings late.
+
+    A gateway that is away keeps its mark, so that what it sends when it is back is judged as if it
+    had been there; only one that is removed for good loses it.
 
     State: two numbers a gateway; where the readings of others are not read, that is this site.
     Work: O(1) an event.
@@ -66,6 +82,10 @@ class Watermark:
     def so_far(self) -> Judged:
         """Return no events, and the watermarks of all gateways."""
         return Judged((), (), dict(self._marks))
+
+    def forget(self, origin: str) -> None:
+        """Forget a gateway that was removed for good: if it ever sends again, it begins anew."""
+        self._marks.pop(origin, None)
 
     def judge(self, runs: Sequence[Run]) -> Judged:
         """Tell the events that count from those that come too late."""

@@ -286,6 +286,19 @@ class TrafficReport(msgspec.Struct, frozen=True):
     longest_resync: int = 0
 
 
+class SlowSite(msgspec.Struct, frozen=True):
+    """A site whose watermark holds back the windows of a query.
+
+    Attributes:
+        behind: Seconds of event time by which it is behind the foremost site.
+        since: Since when, in microseconds since 1970 UTC by the clock of who says so.
+    """
+
+    site: str
+    behind: int
+    since: int
+
+
 class FlowReport(msgspec.Struct, frozen=True):
     """Counts per channel, for quiescence: `sent["to"]`, `received["from"]`.
 
@@ -295,6 +308,7 @@ class FlowReport(msgspec.Struct, frozen=True):
         traffic: What the channels have cost.
         lives: The sender's epoch that each count of `received` is of: every life counts anew, so
             that counts of two lives may agree by chance. A host that says nothing leaves it out.
+        slow: The sites that hold windows back which close here, the slowest first.
     """
 
     version: int
@@ -305,6 +319,7 @@ class FlowReport(msgspec.Struct, frozen=True):
     recursions: tuple[RecursionReport, ...] = ()
     traffic: TrafficReport = TrafficReport()
     lives: dict[str, int] = {}
+    slow: tuple[SlowSite, ...] = ()
 
 
 class Command(msgspec.Struct, frozen=True):

@@ -1,13 +1,15 @@
 """Quiescence: settled means both ends of every channel agree and nobody is busy."""
 
 import pytest
+from msgspec.structs import replace
 
 from federated_optimizer.coordinator.flows import FlowReports
+from federated_optimizer.coordinator.running import slow_sentence
 from streamsql.algebra.operators import RemoteSource, Scan, SourceKind
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import FlowReport
+from streamsql.wire.messages import FlowReport, SlowSite
 
 SCHEMA = Schema.of(("a", DataType.TEXT))
 BUNDLE = FragmentBundle(
@@ -132,3 +134,22 @@ def test_counts_of_different_lives_agree_by_chance_only() -> None:
     (wrong,) = again.disagreements({"base": 4}, {"base": 1})
     assert wrong[:3] == ("base", "", 4)
     assert again.is_settled(BUNDLE, {"base": 4}, lives={"base": 2})
+
+
+def test_the_worst_that_is_said_of_a_slow_site_counts() -> None:
+    slow = (SlowSite("gw-2", 40, 7), SlowSite("gw-1", 10, 8))
+    flows = heard(
+        base=replace(BASE, slow=slow), gw_1=replace(GATEWAY, slow=(SlowSite("gw-1", 20, 3),))
+    )
+    assert flows.slow() == {"gw-2": SlowSite("gw-2", 40, 7), "gw-1": SlowSite("gw-1", 20, 3)}
+
+
+def test_a_slow_site_is_named_with_what_to_do() -> None:
+    slow = SlowSite("gw-2", 600, 1_767_225_600_000_000)
+    there = slow_sentence(slow, offline=False)
+    assert there.startswith(
+        "windows wait for gw-2, whose readings are 10 min behind those of others (slow since 2026-01-01"
+    )
+    assert "idle" in there
+    assert "SHOW GATEWAYS" in there
+    assert "offline" in slow_sentence(slow, offline=True)

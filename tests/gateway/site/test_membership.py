@@ -1,5 +1,6 @@
 """Who is online, who is lost, and when."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,10 @@ class Members:
 
     def __init__(self) -> None:
         self.lost: list[tuple[str, int]] = []
-        self.of = Membership(GRACE, lambda site, epoch: self.lost.append((site, epoch)))
+        self.gone: list[str] = []
+        self.of = Membership(
+            GRACE, lambda site, epoch: self.lost.append((site, epoch)), self.gone.append
+        )
 
     def hear(
         self, now: int, *, online: bool, epoch: int = 1, site: str = "a", retained: bool = False
@@ -77,8 +81,33 @@ def test_a_removed_site_is_lost_after_the_grace_time() -> None:
     members.hear(0, online=True)
     members.of.removed("a", 5)
     members.of.removed("never heard of", 5)
+    members.of.check(5 + GRACE - 1)
+    assert (members.lost, members.gone) == ([], [])
     members.of.check(5 + GRACE)
-    assert members.lost == [("a", 1)]
+    members.of.check(6 + GRACE)
+    assert (members.lost, members.gone) == ([("a", 1)], ["a"])
+    assert members.of.next_deadline() is None
+
+
+def test_a_site_that_is_lost_already_is_removed_at_once() -> None:
+    members = Members()
+    members.hear(0, online=False)
+    members.of.check(GRACE)
+    members.of.removed("a", 100)
+    assert members.of.next_deadline() == GRACE
+    members.of.check(100)
+    assert (members.lost, members.gone) == ([("a", 1)], ["a"])
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_a_site_that_announces_itself_again_is_not_removed(epoch: int) -> None:
+    members = Members()
+    members.hear(0, online=True)
+    members.of.removed("a", 5)
+    members.hear(6, online=True, epoch=epoch)
+    members.of.check(1_000)
+    assert (members.lost, members.gone) == ([], [])
+    assert members.of.known() == {"a"}
 
 
 def test_what_is_only_retained_must_be_confirmed() -> None:
