@@ -207,8 +207,7 @@ class Expressions:
             case 7:
                 return f"{self.shop.random.choice(('LEFT', 'RIGHT'))}({first}, 1)"
             case 8:
-                text = self.shop.random.choice(LITERALS["TEXT"])  # || is what the peer is asked
-                return f"CONCAT({first}, {text})"
+                return f"SPLIT_PART({first}, 'a', 1)"
             case 0:
                 return f"UPPER({first})"
             case 1:
