@@ -14,11 +14,11 @@ from stream_engine.operators.operator import (
     TimedRecursion,
     WorkCounters,
 )
+from stream_engine.provenance.parts import MAX_ROWS, parts_of
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, WireError
-from streamsql.wire.channels import row_bytes
 from streamsql.wire.messages import AnnotatedRow
 
 LIVES = 4096
@@ -27,10 +27,6 @@ LIVES = 4096
 REPLAY_ROWS = 200_000
 """Rows and kills that may be remembered whatever the size of the view; more than four times what
 is alive begins a new life."""
-
-REPLAY_CHUNK = 5_000
-REPLAY_BYTES = 1_000_000
-"""Bounds of one message of a replay: rows or kills, and bytes of rows and annotations."""
 
 _BYTES_A_ROW = 32
 """Annotations longer than this stand for several rows."""
@@ -305,25 +301,11 @@ class _Log:
         """Yield everything again, in messages of bounded size."""
         yield PeerMessage(site, life, _HELLO, (), ())
         for port, rows in self._rows.items():
-            for part in _parts(rows):
+            for part in parts_of(rows):
                 yield PeerMessage(site, life, port, part, ())
-        for start in range(0, len(self._kills), REPLAY_CHUNK):
-            kills = tuple(self._kills[start : start + REPLAY_CHUNK])
+        for start in range(0, len(self._kills), MAX_ROWS):
+            kills = tuple(self._kills[start : start + MAX_ROWS])
             yield PeerMessage(site, life, self._kill_port, (), kills)
-
-
-def _parts(rows: list[AnnotatedRow]) -> Iterator[tuple[AnnotatedRow, ...]]:
-    part: list[AnnotatedRow] = []
-    size = 0
-    for row in rows:
-        added = len(row.annotation) + row_bytes(row.row)
-        if part and (len(part) == REPLAY_CHUNK or size + added > REPLAY_BYTES):
-            yield tuple(part)
-            part, size = [], 0
-        part.append(row)
-        size += added
-    if part:
-        yield tuple(part)
 
 
 def address(message: PeerMessage) -> str:

@@ -1,13 +1,11 @@
 """Full outer joins."""
 
 from stream_engine.operators.join_state import Keys
-from stream_engine.operators.outer_join import outer_join
-from stream_engine.state.indexed_relation import Index, KeyedRows
+from stream_engine.operators.outer_join import OuterJoinOperator
 from streamsql.algebra.expressions import Expression
-from streamsql.data.delta import Delta
 
 
-class FullJoinOperator:
+class FullJoinOperator(OuterJoinOperator):
     """An inner join that also keeps the rows without partner of both sides, padded with NULLs.
 
     l fulljoin r = (l * r) + pad(rows of l without partner in r) + pad(rows of r without partner in
@@ -26,25 +24,4 @@ class FullJoinOperator:
     def __init__(
         self, keys: Keys, residual: Expression | None, left_width: int, right_width: int
     ) -> None:
-        paddings = ((None,) * right_width, (None,) * left_width)
-        self._join = outer_join(keys, residual, left_width, paddings)
-
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
-    def apply(self, port: int, delta: Delta) -> Delta:
-        """Join the change of one side with the other side, then remember it."""
-        return self._join.apply(port, delta)
-
-    def indexes(self) -> list[Index]:
-        """Return the sides that are kept by key."""
-        return self._join.indexes()
-
-    def put_index(self, number: int, rows: KeyedRows) -> None:
-        """Use a side that holds the same rows."""
-        self._join.put_index(number, rows)
-
-    def state_rows(self) -> int:
-        """Return the rows of both sides that could match."""
-        return self._join.state_rows()
+        super().__init__(keys, residual, left_width, ((None,) * right_width, (None,) * left_width))

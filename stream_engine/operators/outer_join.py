@@ -1,6 +1,6 @@
 """The two ways to keep rows without partner: per key, and per row.
 
-Left and full joins share them; what is padded is all that tells them apart.
+Left and full joins are the same operator; what is padded is all that tells them apart.
 """
 
 from functools import partial
@@ -187,10 +187,34 @@ class CountedOuterJoin:
         return len(self._sides[0]) + len(self._sides[1])
 
 
-def outer_join(
-    keys: Keys, residual: Expression | None, left_width: int, paddings: Paddings
-) -> KeyedOuterJoin | CountedOuterJoin:
-    """Return the cheaper of the two ways that can do it."""
-    if residual is None:
-        return KeyedOuterJoin(keys, paddings)
-    return CountedOuterJoin(keys, residual, left_width, paddings)
+class OuterJoinOperator:
+    """An outer join in the cheaper of the two ways that can do it."""
+
+    def __init__(
+        self, keys: Keys, residual: Expression | None, left_width: int, paddings: Paddings
+    ) -> None:
+        self._join: KeyedOuterJoin | CountedOuterJoin = (
+            KeyedOuterJoin(keys, paddings)
+            if residual is None
+            else CountedOuterJoin(keys, residual, left_width, paddings)
+        )
+
+    def initial(self) -> Delta:
+        """Return nothing."""
+        return {}
+
+    def apply(self, port: int, delta: Delta) -> Delta:
+        """Join the change of one side with the other side, then remember it."""
+        return self._join.apply(port, delta)
+
+    def indexes(self) -> list[Index]:
+        """Return the sides that are kept by key."""
+        return self._join.indexes()
+
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        """Use a side that holds the same rows."""
+        self._join.put_index(number, rows)
+
+    def state_rows(self) -> int:
+        """Return the rows of both sides that could match."""
+        return self._join.state_rows()

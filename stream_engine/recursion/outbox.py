@@ -7,9 +7,9 @@ from typing import Any
 from stream_engine.operators.operator import RecursiveMessage
 from stream_engine.provenance.annotation import AnnotationEncoding
 from stream_engine.provenance.dnf import DnfEncoding
+from stream_engine.provenance.parts import MAX_BYTES, MAX_ROWS, parts_of
 from stream_engine.recursion.absorption import AbsorptionTable, Entry
 from stream_engine.recursion.packing import (
-    MAX_ROWS,
     MAX_TOKENS,
     PACKED,
     pack_encoded,
@@ -18,8 +18,6 @@ from stream_engine.recursion.packing import (
 from streamsql.data.types import Row
 from streamsql.wire.channels import row_bytes
 from streamsql.wire.messages import AnnotatedRow
-
-MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ class Parcels:
         messages = [
             RecursiveOutgoing(site, port, chunk, rows=len(chunk))
             for (site, port), rows in self._rows.items()
-            for chunk in _chunks(rows)
+            for chunk in parts_of(rows)
         ]
         for site, kills in self._kills.items():
             for start in range(0, len(kills), MAX_ROWS):
@@ -154,7 +152,7 @@ class PackedParcels:
 
     def _plain(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
         encode = self._encoding.encode
-        for chunk in _chunks([AnnotatedRow(row, encode(part)) for row, part in rows]):
+        for chunk in parts_of([AnnotatedRow(row, encode(part)) for row, part in rows]):
             yield port, chunk, len(chunk)
 
 
@@ -175,17 +173,3 @@ def _bounded(
         tokens_left -= count
     if chunk:
         yield chunk
-
-
-def _chunks(rows: list[AnnotatedRow]) -> Iterator[tuple[AnnotatedRow, ...]]:
-    chunk: list[AnnotatedRow] = []
-    size = 0
-    for row in rows:
-        added = len(row.annotation) + row_bytes(row.row)
-        if chunk and (len(chunk) == MAX_ROWS or size + added > MAX_BYTES):
-            yield tuple(chunk)
-            chunk, size = [], 0
-        chunk.append(row)
-        size += added
-    if chunk:
-        yield tuple(chunk)

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from stream_engine.provenance.annotation import Support
+from stream_engine.provenance.parts import MAX_ROWS
 from stream_engine.provenance.tokens import MAX_TOKEN, SEQUENCE_BITS, origin_of, sequence_of
 from stream_engine.provenance.varint import VarintReader, write_varint
 from streamsql.data.types import Row, Value
@@ -29,9 +30,8 @@ from streamsql.errors import WireError
 PACKED = "+"
 """Ends the name of a port that carries packed groups."""
 
-MAX_ROWS = 5_000
 MAX_TOKENS = 400_000
-"""Most rows of a group, and most tokens of all its supports together."""
+"""Most tokens of all supports of a group together; it has `MAX_ROWS` rows at most."""
 
 _MAX_INFLATED = 8_000_000
 _MAX_SUPPORTS = 2_000

@@ -66,7 +66,16 @@ EVENT_COLUMNS = Schema.of(
 it is at that (0 where arrival says nothing), whether it is a withdrawal, and its event time."""
 
 
-class Scan(msgspec.Struct, frozen=True, tag="scan"):
+class _Leaf(msgspec.Struct, frozen=True):
+    """An operator without inputs."""
+
+    @property
+    def inputs(self) -> tuple[()]:
+        """Nothing: a leaf."""
+        return ()
+
+
+class Scan(_Leaf, frozen=True, tag="scan"):
     """The current contents of a source or table.
 
     A keyed stream keeps the newest row per key (an older one that arrives late is ignored); a row
@@ -114,13 +123,8 @@ class Scan(msgspec.Struct, frozen=True, tag="scan"):
         logged = self.part in (ScanPart.LATE, ScanPart.EVENTS)
         return logged or (bag and self.part == ScanPart.ROWS)
 
-    @property
-    def inputs(self) -> tuple[()]:
-        """Nothing: a leaf."""
-        return ()
 
-
-class RemoteSource(msgspec.Struct, frozen=True, tag="remote"):
+class RemoteSource(_Leaf, frozen=True, tag="remote"):
     """What another fragment sends here."""
 
     fragment: str
@@ -131,13 +135,8 @@ class RemoteSource(msgspec.Struct, frozen=True, tag="remote"):
         """The other fragment's output columns."""
         return self.columns
 
-    @property
-    def inputs(self) -> tuple[()]:
-        """Nothing: a leaf."""
-        return ()
 
-
-class RecursiveReference(msgspec.Struct, frozen=True, tag="recursive"):
+class RecursiveReference(_Leaf, frozen=True, tag="recursive"):
     """The relation that the enclosing fixpoint defines."""
 
     name: str
@@ -148,13 +147,8 @@ class RecursiveReference(msgspec.Struct, frozen=True, tag="recursive"):
         """The recursive relation's columns."""
         return self.columns
 
-    @property
-    def inputs(self) -> tuple[()]:
-        """Nothing: a leaf."""
-        return ()
 
-
-class Values(msgspec.Struct, frozen=True, tag="values"):
+class Values(_Leaf, frozen=True, tag="values"):
     """Constant rows."""
 
     rows: tuple[tuple[bool | int | float | str | None, ...], ...]
@@ -165,10 +159,17 @@ class Values(msgspec.Struct, frozen=True, tag="values"):
         """The rows' columns."""
         return self.columns
 
-    @property
-    def inputs(self) -> tuple[()]:
-        """Nothing: a leaf."""
-        return ()
+
+def check_window(kind: WindowKind, size: int | None, slide: int | None, within: int | None) -> None:
+    """Refuse sizes of a CQL window that make no sense.
+
+    Raises:
+        InternalError: A size is missing or not positive, or the kind has none.
+    """
+    require(within is None or (within > 0 and kind == WindowKind.ROWS), "range")
+    sized = kind in (WindowKind.RANGE, WindowKind.ROWS)
+    require(sized == (size is not None and size > 0), "window size")
+    require(slide is None or slide > 0, "window slide")
 
 
 class Window(msgspec.Struct, frozen=True, tag="window"):
@@ -192,10 +193,7 @@ class Window(msgspec.Struct, frozen=True, tag="window"):
 
     def __post_init__(self) -> None:
         """Refuse sizes that make no sense."""
-        require(self.range is None or (self.range > 0 and self.kind == WindowKind.ROWS), "range")
-        sized = self.kind in (WindowKind.RANGE, WindowKind.ROWS)
-        require(sized == (self.size is not None and self.size > 0), "window size")
-        require(self.slide is None or self.slide > 0, "window slide")
+        check_window(self.kind, self.size, self.slide, self.range)
 
     @property
     def schema(self) -> Schema:

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from stream_engine.recursion.outbox import MAX_BYTES
-from stream_engine.recursion.packing import MAX_ROWS
+from stream_engine.provenance.parts import MAX_BYTES, MAX_ROWS
 from streamsql.data.types import Row
 from streamsql.wire.channels import row_bytes
 

@@ -1,6 +1,6 @@
 """Windows over a column with the time, and windows over a stream that a query gives."""
 
-from streamsql.algebra.leaves import WindowKind, require
+from streamsql.algebra.leaves import WindowKind, check_window, require
 from streamsql.algebra.operators.nodes import Unary
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType
@@ -87,7 +87,4 @@ class StreamWindow(Unary, frozen=True, tag="stream_window"):
         """Refuse sizes that make no sense."""
         width = len(self.input.schema)
         require(all(0 <= p < width for p in (self.time, *self.partition)), "window columns")
-        require(self.range is None or (self.range > 0 and self.kind == WindowKind.ROWS), "range")
-        sized = self.kind in (WindowKind.RANGE, WindowKind.ROWS)
-        require(sized == (self.size is not None and self.size > 0), "window size")
-        require(self.slide is None or self.slide > 0, "window slide")
+        check_window(self.kind, self.size, self.slide, self.range)
