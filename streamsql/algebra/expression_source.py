@@ -15,6 +15,7 @@ from streamsql.algebra.expressions import (
     columns_of,
     map_columns,
 )
+from streamsql.algebra.scalar_time import FIXED
 from streamsql.data.types import DataType
 
 _ARITHMETIC = {"+", "-", "*"}
@@ -223,6 +224,12 @@ class ExpressionSource:
                 f"{total} if {_LOWEST} <= ({total} := {operation}) < {_HIGHEST}"
                 f" else {exact}({total})"
             )
+        elif (divisor := _positive(name, arguments)) is not None:
+            result = _divided(name, values[0], self.bind("constant", divisor))
+        elif (unit := _truncation(name, arguments)) is not None:
+            start, size = self.temporary(), self.bind("constant", unit)
+            begin = f"({start} := {values[1]} // {size} * {size})"
+            result = f"{start} if {begin} >= {_LOWEST} else None"
         elif name == "NOT":
             result = f"not {values[0]}"
         else:
@@ -239,6 +246,32 @@ class ExpressionSource:
         narrow = map_columns(expression, lambda c: Column(new_place[c.position], c.name, c.dtype))
         name = self.bind("closure", self._functions.closure(narrow))
         return f"{name}({tuple_source([self._place(p) for p in read])})"
+
+
+def _positive(name: str, arguments: tuple[Expression, ...]) -> int | None:
+    """Return the divisor of a division of integers by a constant greater than 0, else None."""
+    match arguments:
+        case (first, Literal(value=int(divisor), dtype=DataType.INTEGER)) if (
+            name in ("/", "%") and first.dtype == DataType.INTEGER and divisor > 0
+        ):
+            return divisor
+        case _:
+            return None
+
+
+def _divided(operator: str, value: str, divisor: str) -> str:
+    """Return the source of a quotient or rest; SQL's go towards 0, Python's downwards."""
+    python = "//" if operator == "/" else "%"
+    return f"{value} {python} {divisor} if {value} >= 0 else -(-{value} {python} {divisor})"
+
+
+def _truncation(name: str, arguments: tuple[Expression, ...]) -> int | None:
+    """Return the microseconds between two starts of what DATE_TRUNC cuts at, if they are equal."""
+    match arguments:
+        case (Literal(value=str(part)), _) if name == "DATE_TRUNC":
+            return FIXED.get(part)
+        case _:
+            return None
 
 
 def _flat(expression: Expression, name: str) -> list[Expression]:

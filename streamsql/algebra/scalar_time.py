@@ -82,7 +82,7 @@ def _extract_interval(part: str, micros: int) -> float:
     return found if micros >= 0 else -found
 
 
-_FIXED = {
+FIXED = {
     "MICROSECONDS": 1,
     "MILLISECONDS": 1_000,
     "SECOND": MICROSECONDS,
@@ -90,19 +90,20 @@ _FIXED = {
     "HOUR": _HOUR,
     "DAY": _DAY,
 }
+"""Microseconds of the parts that are all equally long."""
 _YEARS: dict[str, Callable[[int], int]] = {
     "YEAR": lambda year: year,
     "DECADE": lambda year: year // 10 * 10,
     "CENTURY": lambda year: (year - 1) // 100 * 100 + 1,
     "MILLENNIUM": lambda year: (year - 1) // 1000 * 1000 + 1,
 }
-TRUNCATIONS = (*_FIXED, "WEEK", "MONTH", "QUARTER", *_YEARS)
+TRUNCATIONS = (*FIXED, "WEEK", "MONTH", "QUARTER", *_YEARS)
 """What DATE_TRUNC cuts at."""
 
 
 def _truncate(part: str, micros: int) -> int:
     """Return the beginning of the hour, week, … that a time lies in."""
-    size = _FIXED.get(part)
+    size = FIXED.get(part)
     if size is not None:
         return micros // size * size
     if part == "WEEK":

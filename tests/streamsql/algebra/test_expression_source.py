@@ -194,3 +194,32 @@ def test_coalesce_of_many() -> None:
 def test_an_unknown_function_is_said() -> None:
     with pytest.raises(InternalError, match="no scalar function 'NO SUCH'"):
         compile_expression(Call("NO SUCH", (A,), INTEGER))
+
+
+@pytest.mark.parametrize("name", ["/", "%"])
+@given(
+    st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-9, 9)),
+    st.sampled_from([-3, 0, 1, 2, 3, 7, 123, 2**62]),
+)
+def test_division_by_a_constant_is_division(name: str, dividend: int | None, divisor: int) -> None:
+    first, second = Column(0, "a", INTEGER), Column(1, "b", INTEGER)
+    constant = compile_row((Call(name, (first, Literal(divisor, INTEGER)), INTEGER),))
+    doubled = Call("+", (first, first), INTEGER)
+    nested = compile_row((Call(name, (doubled, Literal(divisor, INTEGER)), INTEGER),))
+    general = compile_row((Call(name, (first, second), INTEGER),))
+    above = compile_row((Call(name, (doubled, second), INTEGER),))
+    assert constant((dividend,)) == general((dividend, divisor))
+    assert nested((dividend,)) == above((dividend, divisor))
+
+
+@given(
+    st.sampled_from(["MICROSECONDS", "SECOND", "HOUR", "DAY", "WEEK", "MONTH"]),
+    st.one_of(
+        st.none(), st.sampled_from([-(2**63), 2**63 - 1, -1, 0]), st.integers(-(2**50), 2**50)
+    ),
+)
+def test_truncation_to_a_constant_part_is_truncation(part: str, micros: int | None) -> None:
+    time, text = Column(0, "t", DataType.TIMESTAMP), Column(1, "p", DataType.TEXT)
+    constant = Call("DATE_TRUNC", (Literal(part, DataType.TEXT), time), DataType.TIMESTAMP)
+    general = Call("DATE_TRUNC", (text, time), DataType.TIMESTAMP)
+    assert compile_row((constant,))((micros,)) == compile_row((general,))((micros, part))
