@@ -1,6 +1,7 @@
 """Starts the engine in the background, and again when it is lost."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -40,41 +41,68 @@ class EngineStarter:
         self._pause = _FIRST_PAUSE
         self._retry: asyncio.TimerHandle | None = None
         self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._made: StaticExecutor | None = None  # under the lock: whom `stop` is to end
         self.executor: StaticExecutor | None = None
         self.problem: FederationError | None = None
         self.detail = "starting"
 
     def start(self) -> None:
         """Start the engine; returns at once."""
+        if self._stopped.is_set():
+            return
         loop = asyncio.get_running_loop()
         threading.Thread(
             target=self._run, args=(loop,), name="static-engine-start", daemon=True
         ).start()
 
     def restart(self, reason: str) -> None:
-        """Replace an engine that is gone."""
+        """Replace an engine that is gone.
+
+        The next one starts when this one has ended: PySpark knows one JVM per process, and ending
+        an old session would take the new one's away.
+        """
         lost, self.executor = self.executor, None
+        with self._lock:
+            self._made = None
         self.detail = f"{reason}; starting it again"
-        if lost is not None:
-            threading.Thread(target=lost.stop, name="static-engine-stop", daemon=True).start()
-        self._later()
+        if lost is None:
+            self._later()
+        else:
+            threading.Thread(
+                target=self._end,
+                args=(asyncio.get_running_loop(), lost),
+                name="static-engine-stop",
+                daemon=True,
+            ).start()
         self._changed()
 
     def stop(self) -> None:
-        """End the engine; blocking."""
-        self._stopped.set()
-        if self.executor is not None:
-            self.executor.stop()
+        """End the engine, also one that was made just now; blocking."""
+        with self._lock:
+            self._stopped.set()
+            made, self._made = self._made, None
+        if made is not None:
+            made.stop()
 
     def _later(self) -> None:
         loop = asyncio.get_running_loop()
         self._retry = loop.call_later(self._pause, self.start)
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
 
+    def _end(self, loop: asyncio.AbstractEventLoop, lost: StaticExecutor) -> None:
+        try:
+            lost.stop()
+        finally:
+            if not self._stopped.is_set():
+                with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                    loop.call_soon_threadsafe(self._later)
+
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         def tell(action: Callable[..., None], *arguments: object) -> None:
             if not self._stopped.is_set():
-                loop.call_soon_threadsafe(action, *arguments)
+                with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                    loop.call_soon_threadsafe(action, *arguments)
 
         try:
             executor = self._make(lambda text: tell(self._progress, text))
@@ -84,7 +112,10 @@ class EngineStarter:
             log.exception("the engine did not start")
             tell(self._failed, InternalError(f"the engine did not start: {error}"))
         else:
-            if self._stopped.is_set():
+            with self._lock:
+                stopped = self._stopped.is_set()
+                self._made = None if stopped else executor
+            if stopped:
                 executor.stop()
             tell(self._started, executor)
 

@@ -9,6 +9,7 @@ from messaging import Message, open_client
 from tests.end_to_end.federation import PATIENCE
 
 ROOT = "pando/v1/demo/#"
+MARK = "eavesdropper/mark"
 PENDING = 50
 
 
@@ -42,16 +43,23 @@ def record(url: str, seconds: float, kinds: set[tuple[str, str]]) -> list[Messag
     return asyncio.run(listen())
 
 
-def retained(url: str, seconds: float = 1.0) -> list[list[str]]:
-    """Return the topics of what a broker keeps for whoever comes, as levels below the site."""
+def retained(url: str) -> list[list[str]]:
+    """Return the topics of what a broker keeps for whoever comes, as levels below the site.
+
+    A broker sends what it keeps before anything that is published later: a message of our own
+    marks the end.
+    """
 
     async def listen() -> list[Message]:
         client = open_client(url, "eavesdropper")
         heard: list[Message] = []
         client.on_messages(heard.extend)
         await client.connect()
-        await client.subscribe(ROOT)
-        await asyncio.sleep(seconds)
+        await client.subscribe(ROOT, MARK)
+        client.publish(MARK, b"")
+        async with asyncio.timeout(PATIENCE):
+            while all(message.topic != MARK for message in heard):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
         await client.close()
         return heard
 

@@ -119,5 +119,5 @@ def test_people_are_told_what_happens(tmp_path: Path) -> None:
         assert up.http.get("/api/displays").json() == up.http.get("/api/alarms").json() == []
         left = {query["id"] for query in up.http.get("/api/queries").json()}
         assert {query["origin"] for query in up.http.get("/api/queries").json()} == {"map"}
-        fragments = {parts[1] for parts in retained(broker_of(up.data)) if parts[0] == "q"}
-        assert fragments <= left
+        broker = broker_of(up.data)
+        up.until(lambda: {parts[1] for parts in retained(broker) if parts[0] == "q"} <= left)

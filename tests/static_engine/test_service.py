@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -526,6 +527,32 @@ def test_a_lost_engine_is_started_again(tmp_path: Path, monkeypatch: pytest.Monk
 
     run(tmp_path, deployed, make, bridge_rows=0)
     assert len(made) == 2
+
+
+def test_a_lost_engine_has_ended_before_the_next_one_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("static_engine.starting._FIRST_PAUSE", 0.01)
+    events: list[str] = []
+
+    class Dying(LocalExecutor):
+        def evaluate(self, plan: Plan) -> Delta:
+            if events.count("made") == 1:
+                raise EngineLostError("Spark has ended")
+            return super().evaluate(plan)
+
+        def stop(self) -> None:
+            if events.count("made") == 1:
+                time.sleep(0.5)
+                events.append("ended")
+            super().stop()
+
+    def make(store: TableStore, _progress: Callable[[str], None]) -> StaticExecutor:
+        events.append("made")
+        return Dying(store)
+
+    run(tmp_path, deployed, make, bridge_rows=0)
+    assert events == ["made", "ended", "made"]
 
 
 def test_a_query_that_always_kills_the_engine_is_given_up(
