@@ -1,14 +1,22 @@
 """Windows by time and by count, with late rows, early rows and rows taken back."""
 
 import random
+from collections import Counter
+from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.operators.rows_window import RowsWindow
 from stream_engine.operators.window import RangeWindow, SteppedWindow, current_second, sliding
 from stream_engine.state.source_relation import TimedDelta
+from streamsql.data.delta import Delta, accumulate
 
+Timed = Callable[[], RangeWindow | SteppedWindow]
+"""Makes a window."""
+Holds = Callable[[int, int], bool]
+"""Says whether a row of an event time is in the window at a time."""
 A, B, C = ("a",), ("b",), ("c",)
 
 
@@ -126,3 +134,52 @@ def test_rows_window_follows_a_sorted_list(size: int, choice: random.Random) -> 
             shown[(row[0],)] = shown.get((row[0],), 0) + weight
         last = [row for _, row in sorted(rows)[-size:]]
         assert {row: w for row, w in shown.items() if w} == {r: last.count(r) for r in last}
+
+
+def _grid(size: int, slide: int) -> tuple[Timed, Holds]:
+    """Return a window by time on a grid, and which event times it holds."""
+
+    def holds(ts: int, now: int) -> bool:
+        edge = now // slide * slide
+        return edge - size < ts <= edge
+
+    return (lambda: SteppedWindow(sliding(size, slide))), holds
+
+
+def _plain(size: int, _slide: int) -> tuple[Timed, Holds]:
+    return (lambda: RangeWindow(size)), lambda ts, now: ts > now - size
+
+
+@pytest.mark.parametrize("kind", [_grid, _plain])
+@given(st.integers(1, 5), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_windows_by_time_hold_what_lies_between_their_edges(
+    kind: Callable[[int, int], tuple[Timed, Holds]], size: int, slide: int, choice: random.Random
+) -> None:
+    """At every moment, whatever comes late, early or at an edge; another one goes on from it."""
+    make, holds = kind(size, slide)
+    window, now = make(), 10
+    window.advance(now)
+    rows: list[tuple[int, tuple[str]]] = []
+    shown: Delta = {}
+    for _ in range(30):
+        wakeup = window.next_wakeup()
+        match choice.randrange(5):
+            case 0 | 1:
+                rows.append((now + choice.randint(-7, 7), (choice.choice("ab"),)))
+                accumulate(shown, window.apply_timed({rows[-1]: 1}))
+            case 2 if rows:
+                gone = rows.pop(choice.randrange(len(rows)))
+                accumulate(shown, window.apply_timed({gone: -1}))
+            case 3:
+                taken, window = window, make()
+                window.fill(now, taken.contents())
+                assert window.next_wakeup() == wakeup
+            case _:
+                later = now + choice.randint(0, 3)
+                while wakeup is not None and wakeup <= later and now < later:
+                    assert wakeup > now
+                    accumulate(shown, window.advance(wakeup))
+                    now, wakeup = wakeup, window.next_wakeup()
+                now = later
+                accumulate(shown, window.advance(now))
+        assert shown == Counter(row for ts, row in rows if holds(ts, now))
