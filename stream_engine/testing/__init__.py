@@ -24,7 +24,7 @@ from stream_engine.testing.plans import (
     projections,
     windows,
 )
-from stream_engine.testing.running import LocalRun, accumulated, alone, evaluated_over
+from stream_engine.testing.running import LocalRun, RemoteRun, accumulated, alone, evaluated_over
 
 __all__ = [
     "COLUMNS",
@@ -32,6 +32,7 @@ __all__ = [
     "SOURCES",
     "LocalRun",
     "Moment",
+    "RemoteRun",
     "accumulated",
     "alone",
     "bundles",

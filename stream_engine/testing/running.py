@@ -57,6 +57,41 @@ class LocalRun:
         return evaluate(self.plan, self.database, now)
 
 
+class RemoteRun:
+    """A circuit over `RemoteSource` leaves, with its inputs and output added up."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.circuit: Circuit = compile_plan(plan, alone)
+        self.inputs: dict[str, Delta] = {name: {} for name in self.circuit.remotes}
+        self.output: Delta = self.circuit.step({}, {}, 0)
+
+    def step(self, **changes: Delta) -> Delta:
+        """Step with the changes of the inputs; return that of the output.
+
+        Raises:
+            AssertionError: It holds a weight of 0, or an input was altered.
+        """
+        for name, change in changes.items():
+            accumulate(self.inputs.setdefault(name, {}), change)
+        copies = {name: dict(change) for name, change in changes.items()}
+        changed = self.circuit.step({}, changes, 0)
+        if changes != copies:
+            raise AssertionError(f"the circuit has altered its inputs {copies}")
+        if 0 in changed.values():
+            raise AssertionError(f"a change of nothing: {changed}")
+        accumulate(self.output, changed)
+        return changed
+
+    def state(self) -> int:
+        """Return how many rows all operators remember."""
+        return sum(entry.state_rows for entry in self.circuit.statistics())
+
+    def expected(self) -> Delta:
+        """Return the reference answer over the inputs."""
+        return evaluated_over(self.plan, self.inputs)
+
+
 def accumulated(sequence: Iterable[Delta]) -> Delta:
     """Return the sum of deltas."""
     total: Delta = {}

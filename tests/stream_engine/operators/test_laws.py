@@ -7,14 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.circuit.compiler import compile_plan
 from stream_engine.testing import (
     COLUMNS,
+    RemoteRun,
     accumulated,
-    alone,
     delta_sequences,
     deltas,
-    evaluated_over,
     joins,
     predicates,
     projections,
@@ -29,7 +27,7 @@ from streamsql.algebra.operators import (
     RemoteSource,
     UnionAll,
 )
-from streamsql.data.delta import Delta, accumulate, negated
+from streamsql.data.delta import Delta, negated
 
 LEFT, RIGHT = RemoteSource("left", COLUMNS), RemoteSource("right", COLUMNS)
 
@@ -61,37 +59,17 @@ def operators(draw: st.DrawFn) -> Plan:
             return UnionAll((LEFT, draw(st.sampled_from((LEFT, RIGHT)))))
 
 
-class Run:
-    """A circuit over remote inputs with its integrated inputs and output."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.circuit = compile_plan(plan, alone)
-        self.inputs: dict[str, Delta] = {"left": {}, "right": {}}
-        self.output = self.circuit.step({}, {}, 0)
-
-    def step(self, left: Delta, right: Delta) -> Delta:
-        accumulate(self.inputs["left"], left)
-        accumulate(self.inputs["right"], right)
-        change = self.circuit.step({}, {"left": left, "right": right}, 0)
-        assert 0 not in change.values()
-        accumulate(self.output, change)
-        return self.output
-
-    def expected(self) -> Delta:
-        return evaluated_over(self.plan, self.inputs)
-
-
 @given(operators(), delta_sequences(), delta_sequences())
 def test_incremental_equals_from_scratch(
     plan: Plan, lefts: list[Delta], rights: list[Delta]
 ) -> None:
-    run = Run(plan)
+    run = RemoteRun(plan)
     assert run.output == run.expected()
     for number in range(max(len(lefts), len(rights))):
         left = lefts[number] if number < len(lefts) else {}
         right = rights[number] if number < len(rights) else {}
-        assert run.step(left, right) == run.expected()
+        run.step(left=left, right=right)
+        assert run.output == run.expected()
 
 
 @given(operators(), delta_sequences(), delta_sequences(), st.randoms(use_true_random=False))
@@ -99,15 +77,15 @@ def test_any_batching_and_interleaving(
     plan: Plan, lefts: list[Delta], rights: list[Delta], choice: random.Random
 ) -> None:
     """Row by row, left and right in turns, gives what one batch gives."""
-    at_once, singly = Run(plan), Run(plan)
-    at_once.step(accumulated(lefts), accumulated(rights))
+    at_once, singly = RemoteRun(plan), RemoteRun(plan)
+    at_once.step(left=accumulated(lefts), right=accumulated(rights))
     pending: list[list[tuple[str, Delta]]] = [
         [(side, {row: weight}) for delta in sequence for row, weight in delta.items()]
         for side, sequence in (("left", lefts), ("right", rights))
     ]
     while any(pending):
         side, change = choice.choice([queue for queue in pending if queue]).pop(0)
-        singly.step(change if side == "left" else {}, change if side == "right" else {})
+        singly.step(**{side: change})
     assert singly.output == at_once.output
 
 
@@ -116,10 +94,10 @@ def test_taking_everything_back_leaves_nothing_behind(
     plan: Plan, lefts: list[Delta], rights: list[Delta]
 ) -> None:
     """The output is that of empty inputs again, and the state of the operators is too."""
-    run, empty = Run(plan), Run(plan)
+    run, empty = RemoteRun(plan), RemoteRun(plan)
     for left, right in zip(lefts, rights, strict=False):
-        run.step(left, right)
-    run.step(negated(run.inputs["left"]), negated(run.inputs["right"]))
+        run.step(left=left, right=right)
+    run.step(**{side: negated(rows) for side, rows in run.inputs.items()})
     assert run.output == empty.output
     states = [entry.state_rows for entry in run.circuit.statistics()]
     assert states == [entry.state_rows for entry in empty.circuit.statistics()]
@@ -139,27 +117,27 @@ def test_linear_operators_have_no_memory(
     """f(a + b) = f(a) + f(b), with deltas of any weights."""
     plan = data.draw(plans_of())
     first, second = data.draw(deltas()), data.draw(deltas())
-    apart, together = Run(plan), Run(plan)
+    apart, together = RemoteRun(plan), RemoteRun(plan)
     apart.circuit.step({}, {"left": first}, 0)
     separate = apart.circuit.step({}, {"left": second}, 0)
     assert together.circuit.step({}, {"left": second}, 0) == separate
     both = accumulated([first, second])
-    once = Run(plan).circuit.step({}, {"left": both}, 0)
+    once = RemoteRun(plan).circuit.step({}, {"left": both}, 0)
     assert once == accumulated(
-        [Run(plan).circuit.step({}, {"left": d}, 0) for d in (first, second)]
+        [RemoteRun(plan).circuit.step({}, {"left": d}, 0) for d in (first, second)]
     )
 
 
 @given(delta_sequences())
 def test_distinct_is_idempotent(sequence: list[Delta]) -> None:
-    once, twice = Run(Distinct(LEFT)), Run(Distinct(Distinct(LEFT)))
+    once, twice = RemoteRun(Distinct(LEFT)), RemoteRun(Distinct(Distinct(LEFT)))
     for delta in sequence:
-        assert once.step(delta, {}) == twice.step(delta, {})
+        assert once.step(left=delta) == twice.step(left=delta)
 
 
 @given(operators(), delta_sequences())
 def test_inputs_are_never_changed(plan: Plan, sequence: list[Delta]) -> None:
-    run = Run(plan)
+    run = RemoteRun(plan)
     for delta in sequence:
         copy = dict(delta)
         run.circuit.step({}, {"left": delta, "right": delta}, 0)

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators import session_window
 from stream_engine.operators.hop_window import HopWindowOperator
 from stream_engine.operators.session_window import SessionWindowOperator
 from stream_engine.operators.set_operation import SetOperationOperator
 from stream_engine.operators.top_n import TopNOperator
-from stream_engine.testing import accumulated, alone, evaluated_over
+from stream_engine.testing import RemoteRun, accumulated, evaluated_over
 from streamsql.algebra.operators import (
     Distinct,
     HopWindow,
@@ -86,42 +85,20 @@ EVERY = pytest.mark.parametrize(
 )
 
 
-class Run:
-    """A circuit with its integrated inputs and output."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.circuit = compile_plan(plan, alone)
-        self.inputs: dict[str, Delta] = {"left": {}, "right": {}}
-        self.output = self.circuit.step({}, {}, 0)
-
-    def step(self, left: Delta, right: Delta) -> None:
-        accumulate(self.inputs["left"], left)
-        accumulate(self.inputs["right"], right)
-        copies = dict(left), dict(right)
-        change = self.circuit.step({}, {"left": left, "right": right}, 0)
-        assert (left, right) == copies
-        assert 0 not in change.values()
-        accumulate(self.output, change)
-
-    def state(self) -> int:
-        return sum(entry.state_rows for entry in self.circuit.statistics())
-
-
 @EVERY
 @given(data=st.data(), lefts=relations_in_steps(rows), rights=relations_in_steps(rows))
 def test_incremental_equals_from_scratch(
     plans: st.SearchStrategy[Plan], data: st.DataObject, lefts: list[Delta], rights: list[Delta]
 ) -> None:
     plan = data.draw(plans)
-    run = Run(plan)
+    run = RemoteRun(plan)
     for number in range(max(len(lefts), len(rights))):
         run.step(
-            lefts[number] if number < len(lefts) else {},
-            rights[number] if number < len(rights) else {},
+            left=lefts[number] if number < len(lefts) else {},
+            right=rights[number] if number < len(rights) else {},
         )
         assert run.output == evaluated_over(plan, run.inputs)
-    run.step(negated(run.inputs["left"]), negated(run.inputs["right"]))
+    run.step(**{side: negated(rows) for side, rows in run.inputs.items()})
     assert run.output == {}
     assert run.state() == 0
 
@@ -143,15 +120,15 @@ def test_batching_and_order_do_not_matter(
 ) -> None:
     """Row by row in any order: what goes may go before it came."""
     plan = data.draw(plans)
-    together, apart = Run(plan), Run(plan)
-    together.step(accumulated(lefts), accumulated(rights))
+    together, apart = RemoteRun(plan), RemoteRun(plan)
+    together.step(left=accumulated(lefts), right=accumulated(rights))
     singly: list[tuple[Delta, Delta]] = [
         ({row: w}, {}) for delta in lefts for row, w in delta.items()
     ]
     singly += [({}, {row: w}) for delta in rights for row, w in delta.items()]
     choice.shuffle(singly)
     for left, right in singly:
-        apart.step(left, right)
+        apart.step(left=left, right=right)
     assert apart.output == together.output == evaluated_over(plan, together.inputs)
     assert apart.state() == together.state()
 

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.circuit.session_groups import session_groups
 from stream_engine.operators.accumulator import Changes
 from stream_engine.operators.accumulators import Sum
 from stream_engine.operators.session_groups import SessionGroupsOperator
 from stream_engine.state import sorted_list
-from stream_engine.testing import alone, evaluated_over
+from stream_engine.testing import RemoteRun, evaluated_over
 from stream_engine.testing.aggregates import aggregate_calls
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
@@ -28,7 +27,7 @@ from streamsql.algebra.operators import (
     SessionWindow,
 )
 from streamsql.algebra.operators import AggregateFunction as F
-from streamsql.data.delta import Delta, accumulate, negated
+from streamsql.data.delta import Delta, negated
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
 from tests.stream_engine.operators.changing_relations import relations_in_steps
@@ -114,38 +113,19 @@ def _over(call: AggregateCall, names: tuple[str, ...]) -> AggregateCall:
     )
 
 
-class Run:
-    """A circuit with its integrated input and output."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.circuit = compile_plan(plan, alone)
-        self.relation: Delta = {}
-        self.output = self.circuit.step({}, {}, 0)
-
-    def step(self, delta: Delta) -> Delta:
-        accumulate(self.relation, delta)
-        change = self.circuit.step({}, {"s": delta}, 0)
-        assert 0 not in change.values()
-        accumulate(self.output, change)
-        return change
-
-    def state(self) -> int:
-        return sum(entry.state_rows for entry in self.circuit.statistics())
-
-
 @settings(max_examples=settings().max_examples * 2)
 @given(groupings(), relations_in_steps(rows, vanish=True))
 def test_incremental_equals_from_scratch(plan: Aggregate, steps: list[Delta]) -> None:
     assert session_groups(plan) is not None
-    together, apart = Run(plan), Run(plan)
+    together, apart = RemoteRun(plan), RemoteRun(plan)
     for delta in steps:
-        together.step(delta)
-        expected = evaluated_over(plan, {"s": together.relation})
+        together.step(s=delta)
+        expected = evaluated_over(plan, together.inputs)
         assert together.output == expected
         for row, weight in delta.items():
-            apart.step({row: weight})
+            apart.step(s={row: weight})
         assert apart.output == expected
-    together.step(negated(together.relation))
+    together.step(s=negated(together.inputs["s"]))
     assert together.output == {}
     assert together.state() == 0
 
@@ -179,10 +159,10 @@ def test_sessions_of_many_times(
     calls: tuple[AggregateCall, ...], gap: int, steps: list[Delta]
 ) -> None:
     plan = Aggregate(SessionWindow(SOURCE, 2, gap, (0,)), (0, 5, 6), calls)
-    run = Run(plan)
+    run = RemoteRun(plan)
     for delta in steps:
-        run.step(delta)
-        assert run.output == evaluated_over(plan, {"s": run.relation})
+        run.step(s=delta)
+        assert run.output == evaluated_over(plan, run.inputs)
 
 
 GROUPED = SessionWindow(SOURCE, 2, 5, (0,))
@@ -218,14 +198,14 @@ GROUPED = SessionWindow(SOURCE, 2, 5, (0,))
 )
 def test_other_groupings_stay_above_the_window(plan: Aggregate, why: str) -> None:
     assert session_groups(plan) is None, why
-    run = Run(plan)
-    run.step({("a", 0.5, 3, True, 1): 1, ("b", 0.5, 3, True, 1): 1, ("a", 0.5, 6, True, 1): 2})
-    run.step({("a", 0.5, 3, True, 1): -1})
-    assert run.output == evaluated_over(plan, {"s": run.relation})
+    run = RemoteRun(plan)
+    run.step(s={("a", 0.5, 3, True, 1): 1, ("b", 0.5, 3, True, 1): 1, ("a", 0.5, 6, True, 1): 2})
+    run.step(s={("a", 0.5, 3, True, 1): -1})
+    assert run.output == evaluated_over(plan, run.inputs)
 
 
-def counting(*calls: AggregateCall) -> Run:
-    return Run(Aggregate(GROUPED, (0, 5, 6), calls))
+def counting(*calls: AggregateCall) -> RemoteRun:
+    return RemoteRun(Aggregate(GROUPED, (0, 5, 6), calls))
 
 
 def row(time: int, number: int = 1) -> Row:
@@ -234,11 +214,11 @@ def row(time: int, number: int = 1) -> Row:
 
 def test_a_session_that_grows_shows_one_row() -> None:
     run = counting(COUNT)
-    run.step({row(time): 1 for time in range(0, 4_000, 4)})
+    run.step(s={row(time): 1 for time in range(0, 4_000, 4)})
     assert run.output == {("a", 0, 4_001, 1_000): 1}
-    assert run.step({row(4_000): 1}) == {("a", 0, 4_001, 1_000): -1, ("a", 0, 4_005, 1_001): 1}
-    assert run.step({row(2_001): 1}) == {("a", 0, 4_005, 1_001): -1, ("a", 0, 4_005, 1_002): 1}
-    assert run.step({row(2_001): -1, row(4_000): -1, row(0): -1}) == {
+    assert run.step(s={row(4_000): 1}) == {("a", 0, 4_001, 1_000): -1, ("a", 0, 4_005, 1_001): 1}
+    assert run.step(s={row(2_001): 1}) == {("a", 0, 4_005, 1_001): -1, ("a", 0, 4_005, 1_002): 1}
+    assert run.step(s={row(2_001): -1, row(4_000): -1, row(0): -1}) == {
         ("a", 0, 4_005, 1_002): -1,
         ("a", 4, 4_001, 999): 1,
     }
@@ -246,10 +226,10 @@ def test_a_session_that_grows_shows_one_row() -> None:
 
 def test_a_row_between_two_sessions_merges_them_and_its_going_splits_them() -> None:
     run = counting(COUNT, TOTAL)
-    run.step({row(1): 1, row(8): 1})
+    run.step(s={row(1): 1, row(8): 1})
     merged: Delta = {("a", 1, 6, 1, 1): -1, ("a", 8, 13, 1, 1): -1, ("a", 1, 13, 3, 3): 1}
-    assert run.step({row(4): 1}) == merged
-    assert run.step({row(4): -1}) == negated(merged)
+    assert run.step(s={row(4): 1}) == merged
+    assert run.step(s={row(4): -1}) == negated(merged)
 
 
 @pytest.mark.parametrize("lower_is_larger", [True, False])
@@ -257,7 +237,7 @@ def test_only_the_smaller_part_moves(*, lower_is_larger: bool) -> None:
     """A session of 1,000 times loses a tail of 3, and gets it back."""
     run = counting(AggregateCall(F.SUM, (N,), "total", distinct=True), TOTAL)
     sign = 1 if lower_is_larger else -1
-    run.step({row(sign * 4 * n, n): 1 for n in range(1_000)})
+    run.step(s={row(sign * 4 * n, n): 1 for n in range(1_000)})
     taken = 0
     update = Sum.update
 
@@ -268,16 +248,16 @@ def test_only_the_smaller_part_moves(*, lower_is_larger: bool) -> None:
 
     with patch.object(Sum, "update", counted):
         gone = row(sign * 4 * 996, 996)
-        run.step({gone: -1})
+        run.step(s={gone: -1})
         assert len(run.output) == 2
-        run.step({gone: 1})
+        run.step(s={gone: 1})
         assert len(run.output) == 1
     assert taken < 40
 
 
 def test_slots_that_are_sums_merge_without_their_rows() -> None:
     run = counting(COUNT, TOTAL, AggregateCall(F.VAR_POP, (X,), "v"))
-    run.step({("a", float(t), t, None, 1): 1 for t in (*range(0, 400, 4), *range(404, 800, 4))})
+    run.step(s={("a", float(t), t, None, 1): 1 for t in (*range(0, 400, 4), *range(404, 800, 4))})
     update = Sum.update
 
     def of_one(self: Sum, slot: tuple[int, int, int], changes: Changes) -> tuple[int, int, int]:
@@ -285,7 +265,7 @@ def test_slots_that_are_sums_merge_without_their_rows() -> None:
         return update(self, slot, changes)
 
     with patch.object(Sum, "update", of_one):
-        run.step({("a", None, 400, None, None): 1})
+        run.step(s={("a", None, 400, None, None): 1})
     ((shown, _weight),) = run.output.items()
     assert shown[:5] == ("a", 0, 801, 200, 199)
 
