@@ -245,6 +245,7 @@ def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
         ('{"data_dir": "d"}', "missing required field `broker`"),
         ('{"broker": "mqtt://h", "data_dir": "d", "memmory": "1g"}', "known: broker, data_dir"),
         ('{"broker": "mqtt://h", "data_dir": "d", "site": "a/b"}', "site 'a/b' is not an id"),
+        ('{"broker": "mqtt://h", "data_dir": "d", "changed_sources": ["xls"]}', "names 'xls'"),
         ('{"broker": "http://h", "data_dir": "data"}', "expected mqtt://"),
     ],
 )

@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deploy.session import LocalSession, Result
@@ -88,6 +91,31 @@ def test_a_table_is_loaded_from_its_file_and_can_be_changed(
     session.run("INSERT INTO machines VALUES ('m3', 'arm', 3), ('m1', 'arm', 1)")
     session.run("DELETE FROM machines WHERE level = 2")
     assert last(session, "SELECT mid, cpu FROM machines").rows == (("m1", "arm"), ("m3", "arm"))
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet", "sql"])
+def test_a_table_of_any_kind_is_changed_for_the_script_only(
+    session: LocalSession, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"t.{kind}"
+    where = f"path = '{path}'"
+    match kind:
+        case "json":
+            path.write_text('{"k": "a", "v": 1}\n')
+        case "parquet":
+            pq.write_table(pa.table({"k": ["a"], "v": [1]}), path)
+        case _:
+            where = f"url = 'sqlite:///{path}', table = 't'"
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                database.execute("CREATE TABLE t (k TEXT, v INTEGER DEFAULT 7)")
+                database.execute("INSERT INTO t VALUES ('a', 1)")
+                database.commit()
+    before = path.read_bytes()
+    session.run(f"CREATE TABLE t (k TEXT, v INTEGER) WITH (source = '{kind}', {where})")
+    session.run("INSERT INTO t (k) VALUES ('b'), ('c')")
+    session.run("DELETE FROM t WHERE k IN ('a', 'c')")
+    assert last(session, "SELECT k, v FROM t").rows == (("b", None),)
+    assert path.read_bytes() == before
 
 
 def test_a_relative_path_starts_in_the_working_directory(

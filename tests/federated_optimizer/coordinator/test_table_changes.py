@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from federated_optimizer.coordinator import table_changes
+from static_engine.changing.requests import ChangeRequests
 from static_engine.local_executor import LocalExecutor
 from static_engine.service import StaticEngine
 from static_engine.settings import StaticSettings
@@ -51,6 +52,11 @@ def ask(database: Path, *statements: str) -> None:
         for statement in statements:
             connection.execute(statement)
         connection.commit()
+
+
+def count(folder: Path) -> int:
+    with contextlib.closing(sqlite3.connect(folder / "desks.db")) as connection:
+        return int(connection.execute("SELECT COUNT(*) FROM desks").fetchone()[0])
 
 
 async def begin(federation: Any, options: str = "source = 'csv', path = 'desks.csv'") -> Any:
@@ -286,6 +292,37 @@ def test_an_engine_that_goes_away_before_it_answers_is_not_waited_for(harness: A
         with pytest.raises(DeploymentError, match="went away before it answered") as refusal:
             await asked
         assert refusal.value.code == "no_answer"
+
+    harness.run(scenario)
+
+
+def test_an_engine_that_is_killed_between_commit_and_answer_has_done_it_once(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation, KINDS["sqlite"])
+        requests: list[bytes] = []
+        peer = federation.broker.client("peer")
+        peer.on_messages(lambda burst: requests.extend(message.payload for message in burst))
+        await peer.connect()
+        await peer.subscribe(federation.topics.command("static", "change"))
+        with monkeypatch.context() as patch:
+            patch.setattr(ChangeRequests, "_answer", lambda *_: federation.broker.cut("static"))
+            async with static_engine(federation):
+                store(federation.folder, "sqlite")
+                await is_there(harness, coordinator)
+                asked = asyncio.create_task(
+                    coordinator.execute("INSERT INTO desks VALUES ('d4', 'r2', 4)")
+                )
+                await harness.until(lambda: count(federation.folder) == 3)
+        async with static_engine(federation, epoch=2):
+            with pytest.raises(DeploymentError, match="is not known") as refusal:
+                await asked
+            assert refusal.value.code == "no_answer"
+            peer.publish(federation.topics.command("static", "change"), requests[0])
+            await coordinator.execute("DELETE FROM desks WHERE desk = 'd1'")
+            assert count(federation.folder) == 2
+        await peer.close()
 
     harness.run(scenario)
 

@@ -11,9 +11,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from static_engine.changing.tables import change_table
 from static_engine.sources.errors import TableError
+from static_engine.sources.location import Locations
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.table_options import TABLE_OPTIONS
 from streamsql.data.types import Row
 from tests.static_engine.changing.changes import change_of, insert, rows_of, run, table
 
@@ -63,6 +66,20 @@ KINDS = {
     ),
     "sqlite without types": _sqlite("e, f, a, k, b, c, d)"),
 }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_that_may_not_be_changed_is_not(kind: str, tmp_path: Path) -> None:
+    definition = table(COLUMNS, KINDS[kind](tmp_path))
+    change = change_of(definition, "INSERT INTO desks (k) VALUES (1)")
+    source = kind if kind in TABLE_OPTIONS else "sql"
+    others = tuple(name for name in TABLE_OPTIONS if name != source)
+    with pytest.raises(TableError, match=f"read from {source}, which may not") as refusal:
+        change_table(change, Locations(tmp_path, changed=others))
+    assert refusal.value.code == "not_writable"
+    assert rows_of(tmp_path, definition) == []
+    assert change_table(change, Locations(tmp_path, changed=(source,))) == 1
+
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 ROW = st.tuples(
