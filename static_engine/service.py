@@ -203,14 +203,6 @@ class StaticEngine:
 
     def _report(self) -> None:
         """Publish state, problems and counts where they changed."""
-        problems = {name: self._problem_of(query) for name, query in self._queries.items()}
-        self._reporter.problems(problems)
-        self._reporter.flows(
-            {
-                name: query.flow(busy=self._reporter.evaluating or self._has_due(query))
-                for name, query in self._queries.items()
-            }
-        )
         self._reporter.state(
             detail=self._detail(),
             ready=self._starter.executor is not None,
@@ -222,6 +214,15 @@ class StaticEngine:
                 "batches_sent": self._sender.batches_sent,
                 "function_failures": INSTALLED.failed,
             },
+        )
+        # After the state: what a former life has complained about is forgotten with that.
+        problems = {name: self._problem_of(query) for name, query in self._queries.items()}
+        self._reporter.problems(problems)
+        self._reporter.flows(
+            {
+                name: query.flow(busy=self._reporter.evaluating or self._has_due(query))
+                for name, query in self._queries.items()
+            }
         )
 
     def _detail(self) -> str:

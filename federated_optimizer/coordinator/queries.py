@@ -234,10 +234,18 @@ class Queries:
             query.problems.pop(site, None)
         self.refresh(query)
 
-    def site_restarted(self, site: str) -> None:
-        """Forget what a site's former life has complained about; the new one tries again."""
+    def site_restarted(self, site: str, started: int = 0) -> None:
+        """Forget what a site's former life has complained about; the new one tries again.
+
+        Args:
+            site: Its id.
+            started: When the new life began, by its clock, or 0: what it has complained about
+                before its state was heard stays.
+        """
         for query in self.all():
-            if query.problems.pop(site, None) is not None:
+            problem = query.problems.get(site)
+            if problem is not None and not 0 < started <= problem.ts:
+                del query.problems[site]
                 self._deployment.clear_problem(query.id, site)
 
     def refresh(self, query: RunningQuery) -> None:

@@ -153,7 +153,7 @@ class Receiver:
         at = elapsed() if retained else None
         if self._membership.hear_state(site, state, self._clock(), retained_at=at):
             if -1 < before < state.epoch:
-                self._queries.site_restarted(site)
+                self._queries.site_restarted(site, state.started)
             self._on_sites()
 
     def _tell_time(self, site: str, question: Command) -> None:

@@ -11,7 +11,7 @@ from messaging import QueueFull
 from messaging.in_memory import Faults
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import QueryProblem
+from streamsql.wire.messages import QueryProblem, SiteState
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
 
@@ -214,5 +214,35 @@ def test_a_gateway_that_fell_while_the_broker_was_away_goes_offline(
             coordinator.command("gw-2", "ping", {})
         await federation.site("gw-2", epoch=2)
         await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+
+    harness.run(scenario)
+
+
+def test_what_a_new_life_complains_about_before_its_state_is_heard_stays(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, ROOMS)
+        client = federation.sites["gw-1"].client
+        topic = federation.topics.error(query, "gw-1")
+
+        def complain(words: str, ts: int) -> None:
+            problem = QueryProblem("unsupported", words, "", ts, "gw-1")
+            client.publish(topic, encode_json(problem), retain=True)
+
+        def state(epoch: int, started: int) -> None:
+            told = SiteState(True, epoch, started, started=started)
+            client.publish(federation.topics.state("gw-1"), encode_json(told), retain=True)
+
+        complain("of the first life", 100)
+        await harness.until_status(coordinator, query, QueryStatus.FAILED)
+        complain("of the second life", 201)
+        state(2, started=200)
+        await harness.until(lambda: coordinator._membership.epoch("gw-1") == 2)
+        await federation.broker.settle()
+        assert coordinator.query(query).error == "gw-1: of the second life"
+        assert federation.broker.retained[topic].payload
+        state(3, started=300)
+        await harness.until(lambda: coordinator.query(query).error == "")
+        await harness.until(lambda: topic not in federation.broker.retained)
 
     harness.run(scenario)
