@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stream_engine.operators.accumulator import Changes
-from stream_engine.operators.accumulators import accumulator_for
+from stream_engine.operators.aggregate_slots import slots_of
 from stream_engine.operators.arguments import row_of
 from stream_engine.operators.counted_groups import CountedGroups
 from stream_engine.operators.small_groups import SmallGroups, Spilled
@@ -19,7 +19,7 @@ class _Group:
 
     Attributes:
         weight: Rows in the group.
-        slots: One per aggregate.
+        slots: What its aggregates are found from.
         output: The row the group has in the output, or None.
     """
 
@@ -43,7 +43,7 @@ class AggregateOperator:
 
     State: few rows or a few numbers a group, and for MIN, MAX, ARG_* and DISTINCT each distinct
     value.
-    Work: O(1) a changed row and aggregate (O(log values) where values are ordered) plus one output
+    Work: O(1) a changed row and slot (O(log values) where values are ordered) plus one output
     row per touched group.
 
         input   {(a, 1): 1, (a, 2): 1}    {(a, 1): -1}                 SUM by first column
@@ -53,15 +53,11 @@ class AggregateOperator:
     def __init__(self, group: tuple[int, ...], aggregates: tuple[AggregateCall, ...]) -> None:
         self._key_of = picker(group)
         self._scalar = not group
-        self._arguments_of = row_of(tuple(a for call in aggregates for a in call.arguments))
-        accumulators = []
-        position = 0
-        for call in aggregates:
-            accumulators.append(accumulator_for(call, position))
-            position += len(call.arguments)
-        self._accumulators = accumulators
-        self._updates = [accumulator.update for accumulator in accumulators]
-        self._results = [accumulator.result for accumulator in accumulators]
+        slots = slots_of(aggregates)
+        self._arguments_of = row_of(slots.arguments)
+        self._accumulators = slots.accumulators
+        self._updates = [accumulator.update for accumulator in slots.accumulators]
+        self._results = slots.results
         self._groups: dict[Row, _Group] = {}
         self._counted = CountedGroups.of(group, aggregates)
         self._small = SmallGroups.of(group, aggregates) if self._counted is None else None
@@ -98,7 +94,7 @@ class AggregateOperator:
     def _change_groups(self, delta: Delta, spilled: dict[Row, Spilled], result: Delta) -> None:
         """Bring the slots of groups up to date; add their old and new rows to the output."""
         groups, scalar, updates, results = self._groups, self._scalar, self._updates, self._results
-        only = results[0] if len(results) == 1 else None
+        only = results[0][0] if len(results) == 1 else None
         for key, changes in self._by_group(delta).items():
             group = groups.get(key)
             if group is None:
@@ -119,7 +115,7 @@ class AggregateOperator:
                 if only is not None:
                     new = (*key, only(slots[0]))
                 else:
-                    new = key + tuple([of(slot) for of, slot in zip(results, slots, strict=True)])
+                    new = key + tuple([of(slots[slot]) for of, slot in results])
             if new != old:
                 group.output = new
                 if key in spilled:
@@ -159,8 +155,7 @@ class AggregateOperator:
         return touched
 
     def _row(self, key: Row, group: _Group) -> Row:
-        pairs = zip(self._accumulators, group.slots, strict=True)
-        return key + tuple([accumulator.result(slot) for accumulator, slot in pairs])
+        return key + tuple([of(group.slots[slot]) for of, slot in self._results])
 
     def _new_group(self) -> _Group:
         return _Group([accumulator.empty() for accumulator in self._accumulators])

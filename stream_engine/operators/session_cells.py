@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stream_engine.operators.accumulator import Changes, MergingAccumulator
-from stream_engine.operators.accumulators import accumulator_for
+from stream_engine.operators.aggregate_slots import slots_of
 from stream_engine.operators.arguments import row_of
 from stream_engine.state.columns import picker
 from streamsql.algebra.expressions import Expression
@@ -45,7 +45,7 @@ class Cell:
 
     Attributes:
         weight: Rows in it.
-        slots: One per aggregate.
+        slots: What its aggregates are found from.
         output: The row it has in the output, or None.
     """
 
@@ -98,24 +98,19 @@ class SessionAggregates:
     """
 
     def __init__(self, spec: SessionGroups) -> None:
-        arguments = [argument for call in spec.aggregates for argument in call.arguments]
-        parts = (*spec.inner, *arguments, *spec.predicates)
+        slots = slots_of(spec.aggregates, len(spec.inner))
+        parts = (*spec.inner, *slots.arguments, *spec.predicates)
         self.item_of = row_of(parts)
         self._cell_of = picker(tuple(range(len(spec.inner)))) if spec.inner else None
         self._tested = len(parts) - len(spec.predicates) if spec.predicates else None
         self._pick = picker(spec.output)
-        position = len(spec.inner)
-        accumulators = []
-        for call in spec.aggregates:
-            accumulators.append(accumulator_for(call, position))
-            position += len(call.arguments)
         counted = all(call.function == AggregateFunction.COUNT_ALL for call in spec.aggregates)
         # The weight of a cell is its count: nothing else need be kept.
-        self._counts = len(accumulators) if counted else None
-        self._accumulators = [] if counted else accumulators
+        self._counts = len(spec.aggregates) if counted else None
+        self._accumulators = [] if counted else slots.accumulators
         self._empties = [accumulator.empty for accumulator in self._accumulators]
         self._updates = [accumulator.update for accumulator in self._accumulators]
-        self._results = [accumulator.result for accumulator in self._accumulators]
+        self._results = slots.results
         self._merging = [a for a in self._accumulators if isinstance(a, MergingAccumulator)]
         self.merges = len(self._merging) == len(self._accumulators)
 
@@ -186,8 +181,8 @@ class SessionAggregates:
             if self._counts is not None:
                 new += (weight,) * self._counts
             elif cell.slots is not None:
-                pairs = zip(self._results, cell.slots, strict=True)
-                new += tuple([of(slot) for of, slot in pairs])
+                slots = cell.slots
+                new += tuple([of(slots[slot]) for of, slot in self._results])
         if new != old:
             cell.output = new
             if old is not None:
