@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamsql.binder.functions import SIGNATURES
+from streamsql.completion_following import following
 
 MAX_SHOWN = 400
 _WORD = re.compile(r"'(?:[^']|'')*'?|--[^\n]*|\"[^\"]*\"?|\w+|[^\w\s]")
@@ -132,9 +133,12 @@ def complete(
         functions: Functions of the user, as they are called.
         displays: Names of the displays.
     """
-    begun = re.search(r"\w*$", text[:offset])
+    begun = re.search(r"\w*\Z", text[:offset])
     prefix = begun[0] if begun is not None else ""
     before = _words(text[: offset - len(prefix)])
+    if before and _is_open(before[-1], text[:offset]):
+        return ()
+    before = [word for word in before if not word.startswith("--")]
     if ";" in before:
         before = before[len(before) - before[::-1].index(";") :]
     if [word.upper() for word in before[-2:]] == ["OUTPUT", "TO"]:
@@ -155,8 +159,6 @@ def _candidates(
     relations: Mapping[str, Sequence[str]],
     functions: Iterable[str],
 ) -> Iterator[Completion]:
-    if before and (before[-1].startswith(("'", "--"))):
-        return
     if len(before) > 1 and before[-1] == ".":
         name = aliases.get(before[-2].lower(), before[-2].lower())
         yield from (Completion(c, "column", name) for c in relations.get(name, ()))
@@ -164,6 +166,10 @@ def _candidates(
     if before.count("[") > before.count("]"):
         yield from (Completion(word, "window") for word in _WINDOW.split(","))
         yield from _columns(aliases, relations)
+        return
+    alone = following(before)
+    if alone is not None:
+        yield from (Completion(word, "keyword") for word in alone.split(",") if word)
         return
     clause = next((w.upper() for w in reversed(before) if w.upper() in _KEYWORDS), "")
     last = before[-1].upper() if before else ""
@@ -217,3 +223,10 @@ def _aliases(words: list[str], relations: Mapping[str, Sequence[str]]) -> dict[s
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text)
+
+
+def _is_open(word: str, text: str) -> bool:
+    """Whether a text ends within its last word, a comment or a quoted text."""
+    if word.startswith("--"):
+        return text.endswith(word) or "\n" not in text[text.rindex(word) :]
+    return word.startswith("'") and re.fullmatch(r"'(?:[^']|'')*'", word) is None

@@ -8,6 +8,7 @@ import pytest
 from streamsql.binder.functions import SIGNATURES
 from streamsql.completion import Completion, complete
 
+_UPSERT = "ENVELOPE UPSERT (KEY ("
 LANGUAGE = Path(__file__).parents[2] / "docs" / "streamsql.md"
 RELATIONS = {"seat": ("mid", "rid", "weight", "ts"), "machines": ("mid", "host"), "hot": ("rid",)}
 
@@ -44,6 +45,12 @@ CASES = [
     ("SUBSCRIBE TO hot env|", "ENVELOPE UPSERT (KEY (", "keyword"),
     ("SUBSCRIBE TO |", "hot", "relation"),
     ("SHOW VIEWS; sel|", "SELECT", "keyword"),
+    ("-- first\n|", "SELECT", "keyword"),
+    ("SELECT CASE WHEN mid = 'a' | FROM seat", "THEN", "keyword"),
+    ("SELECT mid FROM seat WHERE mid = 'a' gr|", "GROUP BY", "keyword"),
+    ("SUBSCRIBE TO (SELECT mid FROM seat w|", "WHERE", "keyword"),
+    ("SELECT SUM(weight) OVER (PARTITION BY | FROM seat", "mid", "column"),
+    ("ALTER SITE gw-1 SET (slice_ms = 5, |", "scheduler =", "keyword"),
 ]
 
 
@@ -62,6 +69,33 @@ def test_what_does_not_fit_is_not_offered() -> None:
     assert {c.label for c in _at("SELECT m.| FROM machines m")} == {"mid", "host"}
     assert not [c for c in _at("SELECT * FROM seat WHERE |") if c.kind == "aggregate"]
     assert _at("SELECT 'it|") == ()
+
+
+@pytest.mark.parametrize(
+    ("marked", "labels"),
+    [
+        ("CREATE al|", {"ALARM"}),
+        ("CREATE DISPLAY lobby |", {"WITH ("}),
+        ("CREATE ALARM hot |", {"AS"}),
+        ("ALTER |", {"SITE"}),
+        ("ALTER SITE gw-1 |", {"SET ("}),
+        ("ALTER SITE gw-1 SET (s|", {"scheduler =", "slice_ms =", "sharing ="}),
+        ("SUBSCRIBE TO hot |", {"WITH (SNAPSHOT = false)", "WITH (PROGRESS)", _UPSERT}),
+        ("SUBSCRIBE TO (SELECT mid FROM seat) e|", {_UPSERT}),
+        ("SUBSCRIBE TO hot WITH (|", {"SNAPSHOT = false", "PROGRESS"}),
+        ("SELECT mid FROM seat GROUP |", {"BY"}),
+        ("SELECT mid FROM seat GROUP BY mid EMIT |", {"ON WINDOW CLOSE"}),
+        ("SELECT SUM(w) OVER (p|", {"PARTITION BY"}),
+        ("SELECT MODE() WITHIN |", {"GROUP (ORDER BY"}),
+        ("SELECT COUNT(*) FILTER (|", {"WHERE"}),
+        ("EXPLAIN (f|", {"FORMAT TEXT", "FORMAT JSON", "FORMAT DOT"}),
+        ("ISTREAM(|", {"SELECT", "WITH"}),
+        ("WITH RECURSIVE |", set()),
+        ("SELECT 1 -- a remark |", set()),
+    ],
+)
+def test_where_little_fits_only_that_is_offered(marked: str, labels: set[str]) -> None:
+    assert {c.label for c in _at(marked)} == labels
 
 
 def test_functions_come_with_their_signature() -> None:
