@@ -5,12 +5,14 @@ and version; its hash is ours. Nothing of it is run.
 """
 
 import contextlib
+import gzip
 import hashlib
 import os
 import shutil
 import signal
 import subprocess
 import tarfile
+import zlib
 from pathlib import Path
 
 PACKAGE = "alasql@0.1.10"
@@ -47,6 +49,19 @@ def fetched(folder: Path, seconds: float = SECONDS) -> list[Path]:
     return unpacked(archive, folder)
 
 
+def _is_whole(archive: Path) -> bool:
+    """Whether a file is more than the beginning of one that gzip has written."""
+    try:
+        with gzip.open(archive) as file:
+            while file.read(1 << 20):
+                pass
+    except EOFError:
+        return False
+    except (gzip.BadGzipFile, zlib.error):  # it is of another kind
+        return True
+    return archive.stat().st_size > 0
+
+
 def _ended(command: list[str], folder: Path, seconds: float) -> int | None:
     """Run a command; return its exit status, or None when it had to be killed with its children.
 
@@ -71,9 +86,16 @@ def _ended(command: list[str], folder: Path, seconds: float) -> int | None:
 
 
 def unpacked(archive: Path, folder: Path, sha256: str = SHA256) -> list[Path]:
-    """Unpack the `.test` files of an archive with this hash, and nothing else of it."""
+    """Unpack the `.test` files of an archive with this hash, and nothing else of it.
+
+    Raises:
+        NotReachedError: Only its beginning is there.
+        ValueError: It is whole, but something else.
+    """
     found = hashlib.sha256(archive.read_bytes()).hexdigest()
     if found != sha256:
+        if not _is_whole(archive):
+            raise NotReachedError(f"{archive.name} was cut on its way")
         raise ValueError(f"{archive.name} has the hash {found}, not {sha256}")
     files = []
     with tarfile.open(archive) as tar:

@@ -68,6 +68,19 @@ def test_another_archive_is_refused(tmp_path: Path) -> None:
         unpacked(archive, tmp_path)
 
 
+def test_an_archive_that_was_cut_on_its_way_was_not_fetched(tmp_path: Path) -> None:
+    archive = _archive(tmp_path, (FOLDER + "a.test", b"halt\n" * 1000))
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    whole = archive.read_bytes()
+    for length in (0, 5, len(whole) // 2, len(whole) - 1):
+        archive.write_bytes(whole[:length])
+        with pytest.raises(NotReachedError, match="was cut"):
+            unpacked(archive, tmp_path, digest)
+    archive.write_bytes(b"<html>busy</html>")
+    with pytest.raises(ValueError, match="has the hash"):
+        unpacked(archive, tmp_path, digest)
+
+
 def test_only_test_files_are_unpacked(tmp_path: Path) -> None:
     archive = _archive(
         tmp_path,
