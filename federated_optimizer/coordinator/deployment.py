@@ -1,5 +1,7 @@
 """Publish fragments as retained messages, so that a site finds its work whenever it starts."""
 
+from collections.abc import Iterable
+
 from federated_optimizer.coordinator.flows import sites_of
 from messaging import MessageClient
 from streamsql.catalog.definitions import SourceDefinition
@@ -55,6 +57,13 @@ class Deployment:
     def settings(self, site: str, settings: SiteSettings) -> None:
         """Tell a site how to work."""
         self._retain(self._topics.settings(site), encode_json(settings))
+
+    def remove_gateway(self, site: str, links: Iterable[tuple[str, str]]) -> None:
+        """Empty all that is retained of a gateway; its state last, by which others know it."""
+        for source, target in links:
+            self._retain(self._topics.link(site, source, target), b"")
+        self._retain(self._topics.birth(site), b"")
+        self._retain(self._topics.state(site), b"")
 
     def clear_problem(self, query: str, site: str) -> None:
         """Remove a retained problem."""

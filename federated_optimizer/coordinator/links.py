@@ -24,6 +24,10 @@ class LinkTable:
         """Take out a link that is gone."""
         self._links.pop((gateway, source, target), None)
 
+    def owned_by(self, gateway: str) -> list[tuple[str, str]]:
+        """Return source and target of a gateway's links."""
+        return [(source, target) for owner, source, target in self._links if owner == gateway]
+
     def homes(self) -> Homes:
         """Return at which gateway every end of links lives: the first that has links from it."""
         links = dict(self._links)

@@ -367,6 +367,15 @@ class CoordinatorApi(Protocol):
         """
         ...
 
+    async def remove_gateway(self, site: str) -> None:
+        """Remove a gateway that will not come back: nobody plans with it or waits for it.
+
+        Raises:
+            KeyError: There is no such site.
+            BindingError: It is no gateway, or it is online.
+        """
+        ...
+
     def definitions(self) -> tuple[Definition, ...]:
         """Return all sources, tables and views."""
         ...

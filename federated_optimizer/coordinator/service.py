@@ -37,6 +37,7 @@ from federated_optimizer.coordinator.planner import Planner
 from federated_optimizer.coordinator.presence import Presence
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.receiver import Receiver
+from federated_optimizer.coordinator.removal import remove_gateway
 from federated_optimizer.coordinator.repairs import Repairs
 from federated_optimizer.coordinator.replanning import Replanning
 from federated_optimizer.coordinator.running import RunningQuery
@@ -306,6 +307,12 @@ class Coordinator:
         async with self._lock:
             self._presence.check_in_charge()
             return await self._site_settings.change(site, changes)
+
+    async def remove_gateway(self, site: str) -> None:
+        """Remove a gateway that will not come back."""
+        async with self._lock:
+            self._presence.check_in_charge()
+            remove_gateway(site, self._membership, self._links, self._deployment)
 
     def definitions(self) -> tuple[Definition, ...]:
         """Return all sources, tables and views."""

@@ -236,6 +236,23 @@ def test_a_gateway_reads_what_is_meant_for_it_and_nothing_else(port: int) -> Non
 
 
 @pytest.mark.parametrize(
+    ("topic", "allowed"),
+    [
+        ("gw/gateway-a/state", True),
+        ("gw/gateway-a/birth", True),
+        ("gw/gateway-a/link/mote-1/mote-2", True),
+        ("gw/gateway-a/obs/temperature", False),
+        ("q/q1/out/gateway-a", False),
+    ],
+)
+def test_the_coordinator_may_empty_what_is_retained_of_a_gateway(
+    port: int, topic: str, *, allowed: bool
+) -> None:
+    with Client(port, "coordinator") as coordinator:
+        assert coordinator.publish(f"{ROOT}/{topic}") is allowed
+
+
+@pytest.mark.parametrize(
     ("reader", "topic", "allowed"),
     [
         ("gateway-b", "gw/gateway-a/state", True),

@@ -247,6 +247,15 @@ class FakeCoordinator:
         self.set_at[site] = changed(self.site_settings(site), changes)
         return self.set_at[site]
 
+    async def remove_gateway(self, site: str) -> None:
+        """Remove a gateway that is offline."""
+        info = next((info for info in self.site_infos if info.site == site), None)
+        if info is None:
+            raise KeyError(site)
+        if info.online:
+            raise BindingError(f"gateway {site} is online", hint="stop it first")
+        self.site_infos = tuple(other for other in self.site_infos if other is not info)
+
     def definitions(self) -> tuple[Definition, ...]:
         """List definitions."""
         return tuple(self.catalog)

@@ -1,4 +1,4 @@
-"""REST: how engine sites work, read and changed while they run."""
+"""REST: how engine sites work, read and changed while they run; gateways that are removed."""
 
 from typing import Any
 
@@ -36,6 +36,18 @@ async def change_site(
         raise _unknown(site) from None
     except BindingError as error:
         return problem(422, error.code, error.message, error.hint)
+
+
+@router.delete("/sites/{site}", response_model=None)
+async def remove_gateway(site: str, coordinator: Coordinator) -> dict[str, Any] | JSONResponse:
+    """Remove a gateway that will not come back; one that is online is refused."""
+    try:
+        await coordinator.remove_gateway(site)
+    except KeyError:
+        raise _unknown(site) from None
+    except BindingError as error:
+        return problem(422, error.code, error.message, error.hint)
+    return {"site": site}
 
 
 def settings_object(settings: SiteSettings) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -275,6 +276,20 @@ def gateway_show(gateway: str, form: ListFormat = "table", console: Address = No
         _print_facts({k: v for k, v in found.items() if k != "wrappers"})
         columns = ("kind", "streams", "readings", "errors", "last_error", "note")
         print_list(found["wrappers"], columns, form)
+
+
+@gateway_app.command("remove")
+def gateway_remove(gateway: str, form: ListFormat = "table", console: Address = None) -> None:
+    """Remove a gateway that will not come back; nobody plans with it or waits for it any more.
+
+    If it starts again, it is a new gateway.
+    """
+    with connected(console) as client:
+        removed = client.delete(f"/api/sites/{quote(gateway, safe='')}")
+        if check_format(form, _LISTS) == "json":
+            print_json(removed)
+        else:
+            typer.echo(f"gateway {removed['site']} removed")
 
 
 @site_app.command("settings")

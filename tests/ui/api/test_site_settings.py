@@ -49,6 +49,16 @@ def test_what_makes_no_sense_is_refused_in_plain_words(
     assert client.get("/api/sites/gw-1/settings").json() == DEFAULTS
 
 
+def test_a_gateway_that_is_offline_is_removed(client: Any, coordinator: Any) -> None:
+    refused = client.delete("/api/sites/gw-2")
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"] == "gateway gw-2 is online"
+    coordinator.set_site("gw-2", "stale")
+    assert client.delete("/api/sites/gw-2").json() == {"site": "gw-2"}
+    assert "gw-2" not in {site["site"] for site in client.get("/api/sites").json()}
+    assert client.delete("/api/sites/gw-2").status_code == 404
+
+
 def test_a_site_that_is_not_there_is_not_found(client: Any) -> None:
     for answer in (
         client.get("/api/sites/gw-9/settings"),
@@ -80,3 +90,16 @@ def test_the_command_line_shows_and_changes_settings(console: Any) -> None:
     assert "there is no scheduler 'lottery'" in refused.stderr
     assert pando("gw-1", "--sharing", "maybe").exit_code == 2
     assert "'gw-9'" in pando("gw-9").stderr
+
+
+def test_the_command_line_removes_a_gateway(console: Any, coordinator: Any) -> None:
+    def remove() -> Result:
+        arguments = ["gateway", "remove", "gw-3", "--console", console.address]
+        return CliRunner().invoke(app, arguments)
+
+    refused = remove()
+    assert refused.exit_code == 2
+    assert "gateway gw-3 is online" in refused.stderr
+    coordinator.set_site("gw-3", "stale")
+    assert remove().stdout == "gateway gw-3 removed\n"
+    assert "gw-3" not in {info.site for info in coordinator.sites()}
