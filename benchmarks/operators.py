@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
+from benchmarks._figures import print_tables
 from benchmarks._operators.groups_orders_windows import against_duckdb
 from benchmarks._operators.joins import joins_against_duckdb
 from stream_engine.circuit.compiler import compile_plan
@@ -277,12 +278,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps(result, indent=2))
         return 0
-    for title, table in result.items():
-        print(f"\n{title}")
-        for name, figures in table.items():
-            print(f"  {name}")
-            for label, figure in figures.items():
-                print(f"    {label:<32} {figure:12.3f}")
+    print_tables(result, digits=3)
     return 0
 
 

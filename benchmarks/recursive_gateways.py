@@ -40,11 +40,11 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks._recursive.workloads import closure
 from deploy.fleet import Fleet, Link, ResultWatch, broker_bytes
 from gateway.broker.launch import Preference
 from gateway.broker.testing import BrokerProcess
 from stream_engine.simulation.topologies import transit_stub
-from streamsql.data.types import Row
 
 CHOICES = {
     "flood": "way = 'flood'",
@@ -102,24 +102,6 @@ class Outcome:
     insert: Phase = field(default_factory=Phase)
     faults: list[Fault] = field(default_factory=list)
     memory: dict[str, int] = field(default_factory=dict)
-
-
-def closure(links: set[Link]) -> set[Row]:
-    """Return what is reachable, by search from every node."""
-    onward: dict[str, set[str]] = {}
-    for source, target, _ in links:
-        onward.setdefault(source, set()).add(target)
-    found: set[Row] = set()
-    for start, first in onward.items():
-        seen: set[str] = set()
-        todo = list(first)
-        while todo:
-            node = todo.pop()
-            if node not in seen:
-                seen.add(node)
-                todo.extend(onward.get(node, ()))
-        found |= {(start, node) for node in seen}
-    return found
 
 
 def visible_deletions(links: set[Link], count: int, seed: int) -> list[Link]:

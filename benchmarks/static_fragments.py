@@ -27,6 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks._figures import print_tables
 from static_engine.executor import StaticExecutor
 from static_engine.local_executor import LocalExecutor
 from static_engine.session import RunningSpark, SessionSettings, start_session
@@ -240,12 +241,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps({"benchmark": "static_fragments", **result}, indent=2))
         return 0
-    for title, table in result.items():
-        print(f"\n{title}")
-        for row, figures in table.items():
-            print(f"  {row}")
-            for label, figure in figures.items():
-                print(f"    {label:<32} {figure:12.2f}")
+    print_tables(result, digits=2)
     return 0
 
 

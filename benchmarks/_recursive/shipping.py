@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks._recursive.targets import Outcome
-from benchmarks._recursive.workloads import LinkTrace, w1
+from benchmarks._recursive.workloads import LinkTrace, closure, w1
 from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.testing import Ensemble, reachable
@@ -72,26 +72,9 @@ def shipped(
             ensemble.run()
         found[f"{phase}_bytes"] = ensemble.bytes_sent - bytes_before
     left = set(trace.links) - set(gone)
-    if ensemble.rows() != _closure(left):
+    if ensemble.rows() != closure(left):
         raise AssertionError(f"wrong view with {options}")
     return found
-
-
-def _closure(links: set[tuple[str, str, int]]) -> set[Row]:
-    after: dict[str, list[str]] = {}
-    for source, target, _ in links:
-        after.setdefault(source, []).append(target)
-    rows: set[Row] = set()
-    for start, targets in after.items():
-        seen: set[str] = set()
-        todo = list(targets)
-        while todo:
-            node = todo.pop()
-            if node not in seen:
-                seen.add(node)
-                todo.extend(after.get(node, ()))
-        rows.update((start, node) for node in seen)
-    return rows
 
 
 def run_shipping(*, quick: bool) -> tuple[dict[str, Any], list[Outcome]]:

@@ -4,9 +4,12 @@ A trace is data, so that every engine, ours or not, works on exactly the same ch
 """
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from stream_engine.simulation.topologies import transit_stub
+from streamsql.data.types import Row
 
 Link = tuple[str, str, int]
 """Source, target, cost."""
@@ -175,3 +178,21 @@ def _corridors(points: int, chooser: random.Random) -> list[tuple[int, int, int]
         if point + floor < points and x % 25 == 0 and y % 10 == 0:
             edges.append((point, point + floor, 15))
     return edges
+
+
+def closure(links: Iterable[tuple[str, str, Any]]) -> set[Row]:
+    """Return what is reachable along links, by search from every node."""
+    onward: dict[str, set[str]] = {}
+    for source, target, _cost in links:
+        onward.setdefault(source, set()).add(target)
+    found: set[Row] = set()
+    for start, first in onward.items():
+        seen: set[str] = set()
+        todo = list(first)
+        while todo:
+            node = todo.pop()
+            if node not in seen:
+                seen.add(node)
+                todo.extend(onward.get(node, ()))
+        found |= {(start, node) for node in seen}
+    return found
