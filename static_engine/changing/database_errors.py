@@ -57,7 +57,8 @@ _HINTS = (
     (("42501",), "GRANT SELECT, INSERT, DELETE on the table to the user of the address"),
     (("25006", "SQLITE_READONLY"), "let it be written, or change it where that is allowed"),
     (("SQLITE_CANTOPEN",), "the static engine's user has to write the file and its folder"),
-    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03", "57014"), "somebody else is changing it; try again"),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"), "somebody else is changing it; try again"),
+    (("57014",), "it took too long: ask for less at a time, or change it in the database"),
     (_AGAIN, "somebody else is changing the same rows; try again"),
     (("53", "SQLITE_FULL"), "check the free space of the database"),
     (("22", "42804"), "give a value that its column there can hold"),
@@ -67,7 +68,8 @@ _HINTS = (
 
 
 def _state(error: DBAPIError) -> str:
-    return str(getattr(error.orig, "sqlstate", None) or "")
+    said = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
+    return str(said or "")
 
 
 def _sqlite_name(error: DBAPIError) -> str:

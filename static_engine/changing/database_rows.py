@@ -4,7 +4,17 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, inspect, literal_column, select, text
+from sqlalchemy import (
+    ColumnClause,
+    and_,
+    bindparam,
+    delete,
+    func,
+    inspect,
+    literal_column,
+    select,
+    text,
+)
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, TableClause, column, quoted_name
 
@@ -41,7 +51,7 @@ class FoundRows:
         target: TableClause,
         *,
         names: Sequence[str],
-        declared: Sequence[ColumnElement[Any]],
+        declared: Sequence[ColumnClause[Any]],
         where: str,
     ) -> None:
         self._definition, self._connection, self._where = definition, connection, where
@@ -53,6 +63,19 @@ class FoundRows:
         with self._connection.execute(query, execution_options=_STREAMING) as found:
             for row in found:
                 yield tuple(row)
+
+    def is_unique(self, chosen: Sequence[int]) -> bool:
+        """Whether the database itself keeps some declared columns unique.
+
+        In SQLite it is never counted on: a column there may hold 1 and '1', which are one value.
+        """
+        if self._connection.dialect.name == "sqlite":
+            return False
+        inspector, name, schema = inspect(self._connection), self._target.name, self._target.schema
+        wanted = {str(self._declared[place].name) for place in chosen}
+        unique = [inspector.get_pk_constraint(name, schema)["constrained_columns"]]
+        unique += [one["column_names"] for one in inspector.get_unique_constraints(name, schema)]
+        return any(columns and wanted.issuperset(columns) for columns in unique)
 
     def delete_all(self) -> int:
         """Take all rows away; return how many there were."""

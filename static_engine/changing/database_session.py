@@ -20,7 +20,7 @@ LOCK_SECONDS = 5
 STATEMENT_SECONDS = 12
 """Less than the coordinator waits for an answer (`coordinator.table_changes`)."""
 _TRIES = 3
-_ASKED = 8
+_ASK_SECONDS = 8.0
 _ASK_PAUSE = 0.5
 
 T = TypeVar("T")
@@ -96,7 +96,8 @@ def _find_out(engine: Engine, number: int | None, where: str, lost: DBAPIError) 
     Raises:
         TableError: It was not, or nobody knows.
     """
-    for _ in range(_ASKED if number is not None else 0):
+    end = time.monotonic() + _ASK_SECONDS
+    while number is not None:
         try:
             with engine.connect() as connection:
                 asked = text("SELECT txid_status(:number)")
@@ -107,7 +108,7 @@ def _find_out(engine: Engine, number: int | None, where: str, lost: DBAPIError) 
             return
         if status == "aborted":
             raise failed(f"{where} went away before it was done; nothing has changed", "try again")
-        if status is None:
+        if status is None or time.monotonic() > end:
             break
         time.sleep(_ASK_PAUSE)
     raise TableError(

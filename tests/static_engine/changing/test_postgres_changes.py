@@ -108,6 +108,9 @@ def test_values_of_every_type(server: str) -> None:
         ("desk text PRIMARY KEY, room text, n int", "VALUES ('d7', 'r', 1), ('d1', 'r', 1)",
          "duplicate_key"),
         ("desk text, room text, n int", "VALUES ('d7', 'r', 1), ('d1', 'r', 1)", "duplicate_key"),
+        ("desk text, room text, n int, UNIQUE (desk, room)", "VALUES ('d1', 's', 1)",
+         "duplicate_key"),
+        ("desk text, room text, n int, UNIQUE (desk)", "VALUES ('d1', 's', 1)", "duplicate_key"),
         ("desk text, room text, n int", "(room) VALUES ('r')", "duplicate_key"),
         ("desk text, room text NOT NULL, n int", "(desk) VALUES ('r')", "constraint_violated"),
         ("desk text, room text, n int CHECK (n < 5)", "VALUES ('d7', 'r', 7)",
@@ -257,7 +260,7 @@ def test_what_nobody_can_tell_is_said_to_be_unknown(
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     definition = begin(server, "desk text, room text, n int")
-    monkeypatch.setattr(database_session, "_ASK_PAUSE", 0.0)
+    monkeypatch.setattr(database_session, "_ASK_SECONDS", 0.0)
     real = database_session._engine
     engines = []
 

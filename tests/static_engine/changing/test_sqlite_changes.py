@@ -232,6 +232,16 @@ def test_what_is_no_table_is_not_changed(tmp_path: Path) -> None:
         run(tmp_path, missing, "DELETE FROM desks")
 
 
+def test_other_databases_are_only_read(tmp_path: Path) -> None:
+    definition = table(DESKS, "source = 'sql', url = 'mysql://u:secret@h/d', table = 'desks'")
+    change = TableChange("c1", 1, definition, (("d1", "r", 1),))
+    with pytest.raises(TableError, match="database of kind mysql") as refusal:
+        change_table(change, Locations(tmp_path, dialects=("mysql",)))
+    assert refusal.value.code == "not_writable"
+    with pytest.raises(TableError, match="are not allowed"):
+        change_table(change, Locations(tmp_path))
+
+
 def test_what_may_not_be_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     definition = begin(tmp_path)
     file = tmp_path / "desks.db"
