@@ -108,6 +108,9 @@ def test_a_site_that_announces_itself_again_is_not_removed(epoch: int) -> None:
     members.of.check(1_000)
     assert (members.lost, members.gone) == ([], [])
     assert members.of.known() == {"a"}
+    members.hear(2_000, online=False, epoch=epoch)  # and later it dies, which is something else
+    members.of.check(2_000 + GRACE)
+    assert (members.lost, members.gone) == ([("a", epoch)], [])
 
 
 def test_what_is_only_retained_must_be_confirmed() -> None:
@@ -116,6 +119,17 @@ def test_what_is_only_retained_must_be_confirmed() -> None:
     members.hear(0, online=True, retained=True)
     members.hear(0, online=True, retained=True, site="b")
     members.hear(1, online=True, site="b")
+    members.of.check(CONFIRM_MICROSECONDS)
+    members.of.check(CONFIRM_MICROSECONDS + GRACE)
+    assert members.lost == [("a", 1)]
+
+
+def test_what_is_retained_and_comes_again_confirms_nothing() -> None:
+    """It comes with every subscription; the doubt is as old as the first."""
+    members = Members()
+    members.hear(0, online=True, retained=True)
+    members.hear(CONFIRM_MICROSECONDS - 1, online=True, retained=True)
+    assert members.of.next_deadline() == CONFIRM_MICROSECONDS
     members.of.check(CONFIRM_MICROSECONDS)
     members.of.check(CONFIRM_MICROSECONDS + GRACE)
     assert members.lost == [("a", 1)]
