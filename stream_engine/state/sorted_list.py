@@ -37,13 +37,17 @@ class SortedList(Generic[T]):
         """Insert an item after its equals."""
         self._length += 1
         blocks, lasts = self._blocks, self._lasts
-        if not blocks:
+        count = len(blocks)
+        if count == 1:
+            position = 0
+        elif count:
+            position = bisect_right(lasts, item)
+            if position == count:
+                position -= 1
+        else:
             blocks.append([item])
             lasts.append(item)
             return
-        position = len(blocks) - 1
-        if position:
-            position = min(bisect_right(lasts, item), position)
         block = blocks[position]
         insort(block, item)
         lasts[position] = block[-1]
