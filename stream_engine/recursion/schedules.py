@@ -8,7 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.testing import TEXT, Ensemble, project
+from stream_engine.recursion.testing import (
+    TEXT,
+    Ensemble,
+    bridged,
+    cheapest_path,
+    doubling,
+    doubling_cheapest,
+    odd_and_even,
+    project,
+    reachable,
+    region,
+    two_ways,
+)
 from streamsql.algebra.expressions import Call, Column
 from streamsql.algebra.operators import (
     Filter,
@@ -123,3 +135,18 @@ def run_schedule(
         ensemble.step(site)
     ensemble.run()
     return ensemble, set(evaluate(node, database(live), 0))
+
+
+EXAMPLES: list[tuple[Fixpoint, Sequence[BaseRow]]] = [
+    (reachable(), LINKS),
+    (cheapest_path(), LINKS),
+    (cheapest_path(via=True), LINKS),
+    (two_ways(), LINKS),
+    (region(1.5), SENSORS),
+    (same_generation(), FAMILY),
+    (doubling(), LINKS),
+    (doubling_cheapest(), LINKS),
+    (bridged(), LINKS),
+    (odd_and_even(), LINKS),
+]
+"""A view of every shape, with the base rows to change it by."""

@@ -11,22 +11,13 @@ from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.program import program_of
 from stream_engine.recursion.replicated import ReplicatedFixpoint
 from stream_engine.recursion.schedules import (
-    FAMILY,
-    LINKS,
-    SENSORS,
+    EXAMPLES,
     BaseRow,
     database,
-    same_generation,
 )
 from stream_engine.recursion.testing import (
-    bridged,
     cheapest_path,
-    doubling,
-    doubling_cheapest,
-    odd_and_even,
     reachable,
-    region,
-    two_ways,
 )
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta, accumulate, difference
@@ -35,18 +26,6 @@ from streamsql.errors import RecursionLimitError
 from streamsql.reference import evaluate
 
 THIRD = settings(max_examples=max(settings().max_examples // 3, 1))
-VIEWS: list[tuple[Fixpoint, Sequence[BaseRow]]] = [
-    (reachable(), LINKS),
-    (cheapest_path(), LINKS),
-    (cheapest_path(via=True), LINKS),
-    (two_ways(), LINKS),
-    (region(1.5), SENSORS),
-    (same_generation(), FAMILY),
-    (doubling(), LINKS),
-    (doubling_cheapest(), LINKS),
-    (bridged(), LINKS),
-    (odd_and_even(), LINKS),
-]
 LINK = ("a", "b")
 
 
@@ -54,7 +33,7 @@ def engine(node: Fixpoint, options: RecursionOptions | None = None) -> DredEngin
     return DredEngine(program_of(node), options or RecursionOptions())
 
 
-@pytest.mark.parametrize(("node", "pool"), VIEWS, ids=lambda value: getattr(value, "name", ""))
+@pytest.mark.parametrize(("node", "pool"), EXAMPLES, ids=lambda value: getattr(value, "name", ""))
 @THIRD
 @given(data=st.data())
 def test_any_changes(node: Fixpoint, pool: Sequence[BaseRow], data: st.DataObject) -> None:

@@ -11,24 +11,17 @@ from stream_engine.recursion.dred.operator import DredOperator
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.program import program_of
 from stream_engine.recursion.schedules import (
-    FAMILY,
+    EXAMPLES,
     LINKS,
-    SENSORS,
     BaseRow,
     Schedule,
     run_schedule,
-    same_generation,
 )
 from stream_engine.recursion.testing import (
     Ensemble,
-    bridged,
     cheapest_path,
     doubling,
-    doubling_cheapest,
-    odd_and_even,
     reachable,
-    region,
-    two_ways,
 )
 from streamsql.algebra.operators import AggregateSelection, Best, Fixpoint
 from streamsql.data.types import Row
@@ -47,19 +40,7 @@ CHEAPEST_INTO = Fixpoint(
 )
 """Grouped by the end of a path, while its beginning is what joins."""
 
-VIEWS: list[tuple[Fixpoint, Sequence[BaseRow]]] = [
-    (reachable(), LINKS),
-    (cheapest_path(), LINKS),
-    (cheapest_path(via=True), LINKS),
-    (two_ways(), LINKS),
-    (region(1.5), SENSORS),
-    (same_generation(), FAMILY),
-    (CHEAPEST_INTO, LINKS),
-    (doubling(), LINKS),
-    (doubling_cheapest(), LINKS),
-    (bridged(), LINKS),
-    (odd_and_even(), LINKS),
-]
+VIEWS = [*EXAMPLES, (CHEAPEST_INTO, LINKS)]
 
 
 def check(
@@ -201,20 +182,6 @@ def test_a_message_that_comes_again_changes_nothing() -> None:
     assert ensemble.rows() == rows
     assert len(rows) == 9
     assert [o.counters.waves for o in operators(ensemble)] == waves
-
-
-def test_the_same_row_from_two_sites_stays_until_both_withdraw() -> None:
-    ensemble = Ensemble(reachable(), SITES, DRED)
-    row = ("a", "b", 1)
-    for site in ("s0", "s3"):
-        ensemble.apply(site, 0, {row: 1})
-        ensemble.step(site)
-    ensemble.run()
-    for site, expected in (("s0", {("a", "b")}), ("s3", set())):
-        ensemble.apply(site, 0, {row: -1})
-        ensemble.step(site)
-        ensemble.run()
-        assert ensemble.rows() == expected
 
 
 def test_a_view_beyond_its_limit_is_stopped() -> None:

@@ -10,26 +10,19 @@ from hypothesis import strategies as st
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.program import program_of
 from stream_engine.recursion.schedules import (
-    FAMILY,
+    EXAMPLES,
     LINKS,
-    SENSORS,
     BaseRow,
     Schedule,
     run_schedule,
-    same_generation,
 )
 from stream_engine.recursion.set_execution import SetOperator
 from stream_engine.recursion.testing import (
     LINK,
     Ensemble,
-    bridged,
     cheapest_path,
     doubling,
-    doubling_cheapest,
-    odd_and_even,
     reachable,
-    region,
-    two_ways,
 )
 from stream_engine.simulation.bundles import everywhere
 from stream_engine.simulation.network import Faults, Network
@@ -42,18 +35,6 @@ from streamsql.wire.messages import AnnotatedRow
 
 SITES = ("s0", "s1", "s2", "s3")
 SET = RecursionOptions(strategy="set")
-VIEWS: list[tuple[Fixpoint, Sequence[BaseRow]]] = [
-    (reachable(), LINKS),
-    (cheapest_path(), LINKS),
-    (cheapest_path(via=True), LINKS),
-    (two_ways(), LINKS),
-    (region(1.5), SENSORS),
-    (same_generation(), FAMILY),
-    (doubling(), LINKS),
-    (doubling_cheapest(), LINKS),
-    (bridged(), LINKS),
-    (odd_and_even(), LINKS),
-]
 
 
 def check(
@@ -66,7 +47,7 @@ def check(
         assert ensemble.views[site] == dict.fromkeys(operator.state_rows(), 1)
 
 
-@given(seed=st.integers(0, 10**6), view=st.sampled_from(VIEWS), sites=st.integers(1, 4))
+@given(seed=st.integers(0, 10**6), view=st.sampled_from(EXAMPLES), sites=st.integers(1, 4))
 def test_any_interleaving(seed: int, view: tuple[Fixpoint, Sequence[BaseRow]], sites: int) -> None:
     check(*view, SET, seed, sites)
 

@@ -144,8 +144,9 @@ def test_theta_join_with_replicated_leaves(options: RecursionOptions) -> None:
         assert ensemble.rows() == set(evaluate(node, database(live), 0))
 
 
-def test_the_same_row_from_two_sites_stays_until_both_withdraw() -> None:
-    ensemble = Ensemble(reachable(), SITES)
+@pytest.mark.parametrize("strategy", ["auto", "dred"])
+def test_the_same_row_from_two_sites_stays_until_both_withdraw(strategy: str) -> None:
+    ensemble = Ensemble(reachable(), SITES, RecursionOptions(strategy=strategy))
     row = ("a", "b", 1)
     for site in ("s0", "s3"):
         ensemble.apply(site, 0, {row: 1})
