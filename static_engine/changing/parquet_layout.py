@@ -67,7 +67,7 @@ def _options(model: pq.ParquetFile) -> dict[str, Any]:
     metadata = model.metadata
     codecs: dict[str, str] = {}
     dictionaries: set[str] = set()
-    old_times = indexed = decimals = False
+    old_times = indexed = decimals = old_lists = False
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for place in range(group.num_columns):
@@ -80,6 +80,7 @@ def _options(model: pq.ParquetFile) -> dict[str, Any]:
     for place in range(len(model.schema)):
         column = model.schema.column(place)
         old_times |= column.physical_type == "INT96"
+        old_lists |= ".list.item" in column.path
         decimals |= "Decimal" in str(column.logical_type) and column.physical_type.startswith("INT")
     return {
         "version": metadata.format_version,
@@ -88,5 +89,6 @@ def _options(model: pq.ParquetFile) -> dict[str, Any]:
         "use_deprecated_int96_timestamps": old_times,
         "store_decimal_as_integer": decimals,
         "write_page_index": indexed,
+        "use_compliant_nested_type": not old_lists,
         "store_schema": _ARROW_SCHEMA in (metadata.metadata or {}),
     }

@@ -152,6 +152,40 @@ def test_days_and_old_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        {"version": "1.0"},
+        {"data_page_version": "2.0", "write_page_index": True, "compression": "brotli"},
+        {"use_dictionary": False, "column_encoding": {"n": "DELTA_BINARY_PACKED"}},
+        {"use_compliant_nested_type": False},
+        {"store_schema": False},
+        {"sorting_columns": [pq.SortingColumn(0)]},
+    ],
+)
+def test_files_of_other_programs(tmp_path: Path, options: dict[str, Any]) -> None:
+    file = tmp_path / "desks.parquet"
+    found = pa.table(
+        {
+            "n": pa.array([1, 2], pa.int32()),
+            "s": pa.array([{"a": 1, "b": [1]}, None]),
+            "l": pa.array([[1], None]),
+            "m": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int8())),
+            "a.b": pa.array([b"a" * 16, None], pa.binary(16)),
+            "t": pa.array([1, 2], pa.time32("ms")),
+        }
+    )
+    pq.write_table(found, file, **options)
+    before = metadata_of(file)
+    definition = table("n INTEGER", ONE)
+    assert insert(tmp_path, definition, (3,)) == 1
+    assert run(tmp_path, definition, "DELETE FROM desks WHERE n = 2") == 1
+    assert metadata_of(file).schema.equals(before.schema)
+    assert metadata_of(file).format_version == before.format_version
+    empty = dict.fromkeys(found.column_names)
+    assert pq.read_table(file).to_pylist() == [*found.to_pylist()[:1], {**empty, "n": 3}]
+
+
+@pytest.mark.parametrize(
     ("kind", "value", "said"),
     [
         (pa.int8(), 300, "not in range"),
