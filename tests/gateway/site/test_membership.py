@@ -76,6 +76,19 @@ def test_repeated_wills_do_not_prolong_the_grace_time() -> None:
     assert members.lost == [("a", 1)]
 
 
+def test_a_site_that_comes_back_in_the_same_life_is_not_lost_any_more() -> None:
+    """Its network was away for longer than the grace time, and may be again."""
+    members = Members()
+    members.hear(0, online=False)
+    members.of.check(GRACE)
+    assert members.of.lost() == (("a", 1),)
+    members.hear(50, online=True)
+    assert members.of.lost() == ()
+    members.hear(60, online=False)
+    members.of.check(60 + GRACE)
+    assert members.lost == [("a", 1), ("a", 1)]
+
+
 def test_a_removed_site_is_lost_after_the_grace_time() -> None:
     members = Members()
     members.hear(0, online=True)
