@@ -437,6 +437,7 @@ def test_identical_plans_are_evaluated_once(tmp_path: Path) -> None:
             return super().evaluate(plan)
 
     async def scenario(w: World) -> None:
+        await w.until(lambda: w.state().ready)  # until then another one evaluates
         w.tables(ROOMS)
         for number in range(5):
             w.deploy(bundle(f"q{number}"))
@@ -603,10 +604,14 @@ def test_bad_payloads_are_set_aside(tmp_path: Path) -> None:
 def test_refresh_reads_again_on_command(tmp_path: Path) -> None:
     async def scenario(w: World) -> None:
         await deployed(w)
-        file = w.folder / "rooms.csv"
-        before = file.stat()
-        file.write_text(FIRST.replace("r1,2", "r1,9"))
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+        def rewrite() -> None:
+            file = w.folder / "rooms.csv"
+            before = file.stat()
+            file.write_text(FIRST.replace("r1,2", "r1,9"))
+            os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+        await w.engine._in_worker(rewrite)  # which looks at the file before or after, not meanwhile
         await asyncio.sleep(0.4)
         assert w.rows() == {("r1", 2): 1, ("r2", 4): 2}
         w.command("refresh", Command(arguments={"table": "rooms"}))
@@ -678,8 +683,9 @@ def test_the_service_rests_while_the_broker_is_away(tmp_path: Path) -> None:
 
         w.engine._turn = counted  # type: ignore[method-assign]
         w.engine._reporter._state_at = float("-inf")
+        began = time.monotonic()
         await asyncio.sleep(0.5)
-        assert len(turns) <= 3
+        assert len(turns) <= 3 + (time.monotonic() - began) / 1.0
         w.broker.start()
         w.write("room,seats\nr1,3\n")
         await w.until(lambda: w.rows() == {("r1", 3): 1})

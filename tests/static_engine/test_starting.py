@@ -24,14 +24,15 @@ class Engine:
         self.ended += 1
 
 
-def starting() -> list[threading.Thread]:
-    return [t for t in threading.enumerate() if t.name == "static-engine-start"]
+def starting() -> set[threading.Thread]:
+    return {t for t in threading.enumerate() if t.name == "static-engine-start"}
 
 
 class World:
     """A starter whose engine is there when a test lets it."""
 
     def __init__(self) -> None:
+        self._of_others = starting()
         self.engine = Engine()
         self.may_be_made = threading.Event()
         self.starter = EngineStarter(self._make, lambda: None)
@@ -43,10 +44,14 @@ class World:
     def begin(self) -> None:
         self.starter.start()
 
+    @property
+    def threads(self) -> set[threading.Thread]:
+        return starting() - self._of_others
+
     def make(self) -> None:
         """Let it be there; the loop has not heard of it when this returns."""
         self.may_be_made.set()
-        for thread in starting():
+        for thread in self.threads:
             thread.join(60)
 
 
@@ -80,7 +85,7 @@ def test_after_the_end_nothing_starts_any_more() -> None:
         world = World()
         world.starter.stop()
         world.begin()
-        assert starting() == []
+        assert not world.threads
 
     asyncio.run(run())
 
