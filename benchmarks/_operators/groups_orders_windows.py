@@ -73,6 +73,7 @@ OTHER = RemoteSource("other", Schema.of(("k", DataType.INTEGER)))
 SCAN = Scan("s", SourceKind.STREAM, COLUMNS, ttl=10**15)
 K, X, B = (Column(i, COLUMNS.names[i], COLUMNS.dtypes[i]) for i in (1, 2, 4))
 KEYS = Project(S, (K,), ("k",))
+_COUNT_AND_SUM = (AggregateCall(F.COUNT_ALL, (), "n"), AggregateCall(F.SUM, (X,), "total"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,12 @@ CASES: dict[str, Case] = {
         " (PARTITION BY k ORDER BY ts) AS n FROM (SELECT *, CASE WHEN ts - lag(ts) OVER"
         f" (PARTITION BY k ORDER BY ts) < {GAP} THEN 0 ELSE 1 END AS opens FROM s))"
         " WINDOW w AS (PARTITION BY k, n)",
+    ),
+    "groups by session": Case(
+        Aggregate(SessionWindow(S, 3, GAP, (1,)), (1, 5, 6), _COUNT_AND_SUM),
+        f"SELECT k, min(ts), max(ts) + {GAP}, count(*), sum(x) FROM (SELECT *, sum(opens) OVER"
+        " (PARTITION BY k ORDER BY ts) AS n FROM (SELECT *, CASE WHEN ts - lag(ts) OVER"
+        f" (PARTITION BY k ORDER BY ts) < {GAP} THEN 0 ELSE 1 END AS opens FROM s)) GROUP BY k, n",
     ),
     "window range": Case(
         Window(SCAN, WindowKind.RANGE, size=1), "SELECT * FROM s WHERE id > {n} - {n}"

@@ -124,6 +124,9 @@ class SessionAggregates:
             result: Gets the changes of the output.
         """
         items, session.pending = session.pending or [], None
+        if not session.size:  # it has ended, or is part of another one
+            self._withdraw(session, result)
+            return
         keys = (*key, session.start, session.last + gap)
         tested, cell_of = self._tested, self._cell_of
         if tested is not None:
@@ -135,6 +138,13 @@ class SessionAggregates:
         else:
             self._settle_cells(session, items, keys, result)
         session.moved = False
+
+    def _withdraw(self, session: Session, result: Delta) -> None:
+        """Withdraw what a session showed."""
+        for cell in (session, *(session.cells or {}).values()):
+            if cell.output is not None:
+                add(result, cell.output, -1)
+                cell.output = None
 
     def _settle_cells(self, session: Session, items: Changes, keys: Row, result: Delta) -> None:
         cell_of = self._cell_of
@@ -212,31 +222,27 @@ class SessionAggregates:
         for row in shown:
             add(result, row, sign)
 
-    def absorb(self, kept: Session, gone: Session, result: Delta) -> None:
+    def absorb(self, kept: Session, gone: Session) -> None:
         """Merge the cells of a session that has become part of another one.
 
-        What it showed is withdrawn; the other session has to be shown with its new bounds. The
-        slots are merged if `merges`, otherwise the items are still to be put into the other one.
+        The other session has to be shown with its new bounds. The slots are merged if `merges`,
+        otherwise the items are still to be put into the other one.
 
         Args:
             kept: Stays.
-            gone: Is not used again.
-            result: Gets the changes of the output.
+            gone: Is settled once more, which withdraws what it showed.
         """
+        if not self.merges:
+            return
         if self._cell_of is None:
-            self._absorb(kept, gone, result)
+            self._absorb(kept, gone)
             return
         if kept.cells is None:
             kept.cells = {}
         for inner, cell in (gone.cells or {}).items():
-            self._absorb(kept.cells.setdefault(inner, Cell()), cell, result)
+            self._absorb(kept.cells.setdefault(inner, Cell()), cell)
 
-    def _absorb(self, kept: Cell, gone: Cell, result: Delta) -> None:
-        if gone.output is not None:
-            add(result, gone.output, -1)
-            gone.output = None
-        if not self.merges:
-            return
+    def _absorb(self, kept: Cell, gone: Cell) -> None:
         kept.weight += gone.weight
         if kept.slots is None:
             kept.slots = gone.slots

@@ -100,6 +100,10 @@ class SessionPartition:
         """Take in times, in order, that have items now."""
         self._times.extend(times)
 
+    def forget_time(self, time: int) -> None:
+        """Drop a time that has no items any more."""
+        self._times.discard(time)
+
     def neighbours(self, time: int) -> tuple[int | None, int | None]:
         """Drop a time; return those before and after it."""
         times = self._times
@@ -298,25 +302,26 @@ class SessionBatch:
             self._flush()
             more = list(partition.items_at(partition.times_of(gone)))
         pending += more
-        aggregates.absorb(kept, gone, self._result)
+        aggregates.absorb(kept, gone)
         partition.forget(left)
         partition.forget(right)
         kept.start, kept.last = left.start, right.last
         kept.size += gone.size
         partition.remember(kept)
-        gone.size, gone.moved, gone.pending = 0, False, []
-        gone.cells, gone.weight, gone.slots = None, 0, None
+        gone.size, gone.pending = 0, []
         return kept
 
     def _vanished(self, time: int, session: Session) -> None:
         """Let a time go that has no items any more."""
         self._flush()
         partition = self._partition
-        below, above = partition.neighbours(time)
         session.size -= 1
         if not session.size:
+            partition.forget_time(time)
             partition.forget(session)
-        elif time == session.start and above is not None:
+            return
+        below, above = partition.neighbours(time)
+        if time == session.start and above is not None:
             partition.forget(session)
             session.start = above
             session.moved = True
