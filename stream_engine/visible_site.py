@@ -49,6 +49,10 @@ class VisibleSite:
         """Running queries with their versions."""
         return {name: query.bundle.version for name, query in self._queries.items()}
 
+    def runs(self, query: str) -> bool:
+        """Whether a query runs here; O(1), as opposed to a look into `queries`."""
+        return query in self._queries
+
     def senders(self) -> set[tuple[str, str]]:
         """Return (query, sending site) of every incoming channel."""
         return {(name, site) for name, q in self._queries.items() for site in q.senders}

@@ -118,7 +118,7 @@ class SiteInbox:
                 self.batches += 1
                 batch = decode_packed(payload, DeltaBatch)
                 host.engine.receive(query, sender, batch)
-                if query in host.engine.queries:
+                if host.engine.runs(query):
                     rows = len(batch.deltas) + len(batch.annotated)
                     host.traffic.received(query, sender, rows, len(payload))
             case ["gw", other, "obs", SYS_STREAM.name] if host.lanes is not None:
