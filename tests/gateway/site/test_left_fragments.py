@@ -36,6 +36,19 @@ def test_marks_of_earlier_connections_and_of_others_do_not_count() -> None:
     assert left.stopped(["q"], 1e9) == []
 
 
+def test_what_an_earlier_connection_saw_is_not_retained_any_more() -> None:
+    left = LeftFragments()
+    left.reconnected()
+    left.remembered()
+    left.saw("stopped while we were away again")
+    mark = left.reconnected()
+    left.remembered()
+    left.marked(mark, 0.0)
+    assert left.stopped(["stopped while we were away again"], PATIENCE) == [
+        "stopped while we were away again"
+    ]
+
+
 def test_a_broker_without_memory_says_nothing_about_queries() -> None:
     left = LeftFragments()
     first = left.reconnected()
