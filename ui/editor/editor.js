@@ -21,6 +21,8 @@ const StreamSQL = SQLDialect.define({
     " full semi anti asof natural using qualify over row_number filter within nulls first last offset" +
     " emit close window tumble hop session late function aggregate returns functions why what row" +
     " confidence" +
+    " alarm display output to severity for alter site set refresh at cost weights grouping sets cube rollup" +
+    " envelope upsert preceding following current ignore respect" +
     " minute minutes hour hours day days",
   types: "boolean integer double text timestamp interval bigint float varchar",
   builtin: "count sum avg min max arg_min arg_max stddev variance median quantile_cont percentile_cont" +

@@ -9,7 +9,7 @@ export async function request(method, path, body) {
   try {
     response = await fetch(path, options);
   } catch {
-    throw { message: "The console does not answer.", hint: "Is `pando up` still running?" };
+    throw { message: "The console does not answer.", hint: "Is `pando up` still running?", lost: true };
   }
   const value = await response.json().catch(() => ({}));
   if (!response.ok) throw value.error || { message: `The console answered ${response.status}.`, hint: "" };

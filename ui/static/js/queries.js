@@ -7,6 +7,7 @@ import { WhyPanel } from "./why.js";
 const byId = (id) => document.getElementById(id);
 const examples = JSON.parse(byId("example-texts").textContent);
 const MAX_CHANGES = 500;
+const RETRY_MS = 2000;
 
 let selected = null; // id of the query shown
 let source = null; // its EventSource
@@ -33,6 +34,7 @@ const editor = mount(byId("editor"), {
 function problem(error, warning = false) {
   const box = byId("problem");
   box.hidden = !error;
+  box.dataset.lost = Boolean(error?.lost);
   if (!error) return;
   box.className = warning ? "problem warning" : "problem";
   const place = error.line ? make("div", { class: "place" }, `line ${error.line}, column ${error.column}`, error.text ? `: ${error.text}` : "") : null;
@@ -107,12 +109,14 @@ async function explain() {
 }
 
 async function list() {
+  const before = selected;
   let queries;
   try {
     queries = (await get("/api/queries")).filter((q) => q.origin === "user" || q.id === selected);
   } catch {
     return;
   }
+  if (byId("problem").dataset.lost === "true") problem(null); // it answers again
   const focused = byId("queries").contains(document.activeElement) ? document.activeElement.dataset.query : null;
   const items = queries.reverse().map((q) =>
     make("li", {}, make("button", { type: "button", "data-query": q.id, "aria-current": q.id === selected ? "true" : null, onclick: () => choose(q.id), title: q.text },
@@ -123,6 +127,7 @@ async function list() {
   if (focused) byId("queries").querySelector(`[data-query="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   const current = queries.find((q) => q.id === selected);
   if (current) facts(current);
+  else if (before && before === selected) ended();
 }
 
 function facts(query) {
@@ -172,7 +177,10 @@ async function select(wanted, panel) {
   try {
     query = await get(`/api/queries/${encodeURIComponent(wanted)}`);
   } catch (error) {
-    if (mine === ticket) problem(error);
+    if (mine !== ticket) return;
+    problem(error);
+    byId("none").hidden = false;
+    byId("none").textContent = "Run a query, or choose one that runs, to see its rows appear and disappear live.";
     return list();
   }
   if (mine !== ticket) return;
@@ -198,6 +206,11 @@ async function select(wanted, panel) {
     const state = JSON.parse(event.data);
     if (state.status === "stopped") ended();
     else if (state.columns) facts(state);
+  });
+  const own = source;
+  // A console that is starting may refuse; the browser itself tries again only if nobody answers.
+  own.addEventListener("error", () => {
+    if (own.readyState === EventSource.CLOSED && mine === ticket) setTimeout(() => mine === ticket && select(id), RETRY_MS);
   });
   await list();
 }

@@ -5,6 +5,7 @@ import { make } from "../api.js";
 const SMALL = { most: 5, each: 3, columns: 4 };
 const WIDTH = 190;
 const GAP = 10; // pixels between the building and a box, and between boxes
+const MOST_BESIDE = 0.55; // of the height that boxes may take from the building
 const CONTROLS = 48; // pixels that the zoom buttons take of the upper right corner
 
 export class Displays {
@@ -74,9 +75,10 @@ export class Displays {
     const edge = { top: map.latLngToContainerPoint(bounds.getNorthWest()).y, bottom: map.latLngToContainerPoint(bounds.getSouthEast()).y };
     const { x: width, y: height } = map.getSize();
     const beside = { top: [], bottom: [] };
+    for (const { box } of shown) box.classList.remove("folded");
+    if (!this.plan.moved && this.makeRoom(shown, bounds.getCenter().lat, height)) return;
     for (const known of shown) {
       known.point = map.latLngToContainerPoint(known.at);
-      known.box.classList.remove("folded");
       const needed = known.box.offsetHeight + 2 * GAP;
       const fits = { top: edge.top >= needed, bottom: height - edge.bottom >= needed };
       const nearer = known.point.y - edge.top <= edge.bottom - known.point.y ? ["top", "bottom"] : ["bottom", "top"];
@@ -90,6 +92,23 @@ export class Displays {
       const y = side === "top" ? edge.top - GAP : edge.bottom + GAP;
       beside[side].forEach((known, index) => this.hang(known, from[index] + WIDTH / 2, y, side));
     }
+  }
+
+  /** Move the building so that boxes have room beside it; returns whether it moves, for then all is placed again. */
+  makeRoom(shown, middle, height) {
+    const wanted = { top: 0, bottom: 0 };
+    for (const { at, box } of shown) {
+      const side = at[0] >= middle ? "top" : "bottom";
+      wanted[side] = Math.max(wanted[side], box.offsetHeight + 2 * GAP);
+    }
+    const { beside } = this.plan;
+    const grown = { top: Math.max(beside.top, wanted.top), bottom: Math.max(beside.bottom, wanted.bottom) };
+    const much = grown.top + grown.bottom > MOST_BESIDE * height;
+    if (much || (grown.top === beside.top && grown.bottom === beside.bottom)) return false;
+    this.plan.beside = grown;
+    this.plan.fit();
+    this.later();
+    return true;
   }
 
   hang({ box, marker, line, spot, at }, x, y, side) {

@@ -12,11 +12,13 @@ export class Plan {
     this.groups = new Map(); // level -> Map(name -> LayerGroup)
     this.hidden = new Set();
     this.level = null;
+    this.beside = { top: 0, bottom: 0 }; // pixels above and below the building that others want
     this.map.setMinZoom(-3);
     this.map.setMaxZoom(7);
     this.map.options.zoomSnap = 0.1;
     this.map.doubleClickZoom.disable();
-    L.control.zoom({ position: "topright" }).addTo(this.map);
+    const zoom = L.control.zoom({ position: "topright" }).addTo(this.map);
+    zoom.getContainer().addEventListener("click", () => (this.moved = true));
     // The nodes of a trace are placed by who hears whom, not by metres.
     if (site.spaces.size) L.control.scale({ imperial: false, position: "bottomright" }).addTo(this.map);
     new ResizeObserver(() => {
@@ -41,7 +43,8 @@ export class Plan {
   }
 
   fit() {
-    this.map.fitBounds(this.site.bounds, { padding: [14, 14], animate: false });
+    const { top, bottom } = this.beside;
+    this.map.fitBounds(this.site.bounds, { paddingTopLeft: [14, 14 + top], paddingBottomRight: [14, 14 + bottom], animate: false });
     this.scaleDesks();
   }
 
