@@ -148,7 +148,8 @@ def test_a_slow_site_is_named_with_what_to_do() -> None:
     slow = SlowSite("gw-2", 600, 1_767_225_600_000_000)
     there = slow_sentence(slow, offline=False)
     assert there.startswith(
-        "windows wait for gw-2, whose readings are 10 min behind those of others (slow since 2026-01-01"
+        "windows wait for gw-2, whose readings are 10 min behind those of others "
+        "(slow since 2026-01-01"
     )
     assert "idle" in there
     assert "SHOW GATEWAYS" in there
