@@ -1,7 +1,7 @@
 """Selection."""
 
 from streamsql.algebra.expressions import Expression
-from streamsql.algebra.scalar import compile_predicate
+from streamsql.algebra.scalar import compile_filter
 from streamsql.data.delta import Delta
 
 
@@ -15,7 +15,7 @@ class FilterOperator:
     """
 
     def __init__(self, predicate: Expression) -> None:
-        self._holds = compile_predicate(predicate)
+        self._kept = compile_filter(predicate)
 
     def initial(self) -> Delta:
         """Return nothing."""
@@ -23,8 +23,7 @@ class FilterOperator:
 
     def apply(self, _port: int, delta: Delta) -> Delta:
         """Return the part of the change that passes."""
-        holds = self._holds
-        return {row: weight for row, weight in delta.items() if holds(row)}
+        return self._kept(delta)
 
     def state_rows(self) -> int:
         """Return 0."""

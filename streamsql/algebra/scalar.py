@@ -22,6 +22,7 @@ from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS, in_range, total
 from streamsql.algebra.scalar_text import TEXT_FUNCTIONS
 from streamsql.algebra.scalar_time import TIME_FUNCTIONS
 from streamsql.algebra.user_functions import INSTALLED, is_called_on_null, is_user_function
+from streamsql.data.delta import Delta
 from streamsql.data.types import DataType, Row, Value, coerce, text_of
 from streamsql.errors import InternalError
 
@@ -30,6 +31,7 @@ __all__ = [
     "Compiled",
     "cast",
     "compile_expression",
+    "compile_filter",
     "compile_predicate",
     "compile_row",
     "expression_source",
@@ -57,6 +59,18 @@ def compile_predicate(expression: Expression) -> Callable[[Row], bool]:
     return _compiled(source, source.predicate(expression))
 
 
+def compile_filter(expression: Expression) -> Callable[[Delta], Delta]:
+    """Return a function that keeps the rows of a change for which a predicate is TRUE.
+
+    The predicate stands inside the loop: a call for every row would cost as much as many predicates
+    do.
+    """
+    source = expression_source(_place)
+    kept = source.predicate(expression)
+    text = f"{{row: weight for row, weight in delta.items() if {kept}}}"
+    return _compiled(source, text, "delta")
+
+
 def compile_row(expressions: tuple[Expression, ...]) -> Callable[[Row], Row]:
     """Return a function from input row to the row of all the expressions."""
     source = expression_source(_place)
@@ -72,15 +86,16 @@ def _place(position: int) -> str:
     return f"row[{position}]"
 
 
-def _compiled(source: ExpressionSource, text: str) -> Compiled:
-    function: Compiled = eval(_code(text), dict(source.names))  # noqa: S307  (no text from outside)
+def _compiled(source: ExpressionSource, text: str, parameter: str = "row") -> Callable[[Any], Any]:
+    code = _code(parameter, text)
+    function: Callable[[Any], Any] = eval(code, dict(source.names))  # noqa: S307  (our own text)
     return function
 
 
 @lru_cache(maxsize=4_096)
-def _code(text: str) -> CodeType:
-    """Return the code of a function of a row; the same text is compiled once."""
-    return compile(f"lambda row: {text}", "<expression>", "eval")
+def _code(parameter: str, text: str) -> CodeType:
+    """Return the code of a function of a row or a change; the same text is compiled once."""
+    return compile(f"lambda {parameter}: {text}", "<expression>", "eval")
 
 
 def key_of(positions: tuple[int, ...]) -> Callable[[Row], Row]:

@@ -11,6 +11,7 @@ from streamsql.algebra.scalar import (
     FUNCTIONS,
     cast,
     compile_expression,
+    compile_filter,
     compile_predicate,
     compile_row,
     expression_source,
@@ -223,3 +224,12 @@ def test_truncation_to_a_constant_part_is_truncation(part: str, micros: int | No
     constant = Call("DATE_TRUNC", (Literal(part, DataType.TEXT), time), DataType.TIMESTAMP)
     general = Call("DATE_TRUNC", (text, time), DataType.TIMESTAMP)
     assert compile_row((constant,))((micros,)) == compile_row((general,))((micros, part))
+
+
+@given(PREDICATES, st.dictionaries(ROWS, st.sampled_from([-2, -1, 1, 3]), max_size=6))
+def test_a_filter_keeps_what_its_predicate_holds_for(
+    predicate: Expression, delta: dict[Row, int]
+) -> None:
+    holds = compile_predicate(predicate)
+    kept = {row: weight for row, weight in delta.items() if holds(row)}
+    assert compile_filter(predicate)(delta) == kept
