@@ -437,7 +437,7 @@ class Console:
 
     def _answers(self) -> bool:
         try:
-            return httpx.get(f"{self.address}/api/health", trust_env=False).is_success
+            return httpx.get(f"{self.address}/api/health", trust_env=False, timeout=60).is_success
         except httpx.HTTPError:
             return False
 

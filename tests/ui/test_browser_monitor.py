@@ -18,7 +18,9 @@ class Watched:
     def __init__(self, console: Any, page: Any, sites: tuple[str, ...]) -> None:
         self.console, self.page = console, page
         body = {"text": TEXT}
-        answer = httpx.post(f"{console.address}/api/statements", json=body, trust_env=False)
+        answer = httpx.post(
+            f"{console.address}/api/statements", json=body, trust_env=False, timeout=60
+        )
         self.query = str(answer.json()[0]["query"]["id"])
         self.plan = ReportedPlan(self.query, sites)
         console.coordinator.answers = self.plan.answer
@@ -248,9 +250,9 @@ def test_what_is_missing_is_said_in_words(
     expect(said).to_be_hidden()
     # A query of the page that ends, as when the console starts anew, is started again.
     first = watched.sessions()[0].id
-    httpx.delete(f"{console.address}/api/queries/{first}", trust_env=False)
+    httpx.delete(f"{console.address}/api/queries/{first}", trust_env=False, timeout=60)
     wait_for(lambda: len(watched.sessions()) == 2 and watched.sessions()[1].id != first)
-    httpx.delete(f"{console.address}/api/queries/{watched.query}", trust_env=False)
+    httpx.delete(f"{console.address}/api/queries/{watched.query}", trust_env=False, timeout=60)
     expect(said).to_contain_text(f"{watched.query} was stopped")
 
 

@@ -16,7 +16,7 @@ from gateway.broker import ports
 from ui.__main__ import _listen
 from ui.settings import ConsoleSettings
 
-SECONDS = 60
+SECONDS = 100
 
 
 class Process:
@@ -89,12 +89,14 @@ def test_it_answers_without_a_broker_and_stops_with_streams_open(
 
     def answers() -> bool:
         try:
-            return httpx.get(f"{address}/api/health", trust_env=False).is_success
+            return httpx.get(f"{address}/api/health", trust_env=False, timeout=60).is_success
         except httpx.HTTPError:
             return False
 
     wait_for(answers, "the console answers")
-    sources = httpx.get(f"{address}/api/definitions?kind=source", trust_env=False).json()
+    sources = httpx.get(
+        f"{address}/api/definitions?kind=source", trust_env=False, timeout=60
+    ).json()
     assert [source["name"] for source in sources] == ["seat", "sys_stream", "sys_operators"]
     stream = events(f"{address}/api/map/events")
     stream.wait("sites")

@@ -13,7 +13,7 @@ TEXT = "SELECT mid, weightLevel FROM SeatSensor"
 
 def start(console: Any) -> str:
     body = {"text": TEXT}
-    answer = httpx.post(f"{console.address}/api/statements", json=body, trust_env=False)
+    answer = httpx.post(f"{console.address}/api/statements", json=body, trust_env=False, timeout=60)
     return str(answer.json()[0]["query"]["id"])
 
 
@@ -52,7 +52,7 @@ def test_status_changes_arrive_and_a_stopped_query_ends_the_stream(
     stream.wait("snapshot")
     console.do(lambda: console.coordinator.set_status(query, QueryStatus.DEGRADED, "", "gw-1"))
     assert stream.wait("status", lambda s: s["status"] == "degraded")["waiting_for"] == ["gw-1"]
-    httpx.delete(f"{console.address}/api/queries/{query}", trust_env=False)
+    httpx.delete(f"{console.address}/api/queries/{query}", trust_env=False, timeout=60)
     stream.wait("status", lambda s: s["status"] == "stopped")
     stream.close()
     assert stream.ended
@@ -79,7 +79,7 @@ def test_readers_that_leave_are_forgotten(console: Any) -> None:
     query = start(console)
     running = console.coordinator.running[query]
     address = f"{console.address}/api/queries/{query}/changes"
-    with httpx.stream("GET", address, trust_env=False) as response:
+    with httpx.stream("GET", address, trust_env=False, timeout=60) as response:
         lines = response.iter_lines()
         next(lines)
         assert len(running.readers) == 1

@@ -13,12 +13,12 @@ TEXTS = ("SELECT mid, weightLevel FROM SeatSensor", "SELECT rid, status FROM Roo
 
 def start(console: Any, text: str) -> str:
     body = {"text": text, "origin": "session"}
-    answer = httpx.post(f"{console.address}/api/statements", json=body, trust_env=False)
+    answer = httpx.post(f"{console.address}/api/statements", json=body, trust_env=False, timeout=60)
     return str(answer.json()[0]["query"]["id"])
 
 
 def stop(console: Any, query: str) -> None:
-    httpx.delete(f"{console.address}/api/queries/{query}", trust_env=False)
+    httpx.delete(f"{console.address}/api/queries/{query}", trust_env=False, timeout=60)
 
 
 def test_every_event_says_whose_it_is(console: Any, events: Any) -> None:

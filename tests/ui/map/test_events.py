@@ -58,7 +58,7 @@ def test_a_stopped_layer_is_emptied_and_comes_back(console: Any, events: Any) ->
     console.push("map-lights", (1, ("L101", "open")))
     stream = events(f"{console.address}/api/map/events")
     stream.wait("layer", of("lights", snapshot=True))
-    httpx.delete(f"{console.address}/api/queries/map-lights", trust_env=False)
+    httpx.delete(f"{console.address}/api/queries/map-lights", trust_env=False, timeout=60)
     stream.wait("layer", lambda v: v["layer"] == "lights" and v["snapshot"] and not v["changes"])
     console.push("map-lights", (1, ("L102", "open")))
     stream.wait(
@@ -101,7 +101,7 @@ def test_a_layer_that_stops_with_changes_waiting_is_emptied_too(rows: int) -> No
         layers: Any = LayerQueries(Stopping(rows), [Layer("lights", "SELECT 1")])  # type: ignore[arg-type]
         stream = MapEvents(layers._coordinator, layers)
         follower = asyncio.create_task(stream._follow(layers.layers[0]))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             changes, gone = [await stream._waiting.get() for _ in range(2)]
         follower.cancel()
         assert changes.count(b'"diff":1') == rows

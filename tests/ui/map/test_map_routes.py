@@ -31,7 +31,7 @@ def test_the_plan_is_drawn_by_folium_and_needs_no_other_host(
 
 
 def test_a_trace_has_paths_instead_of_directions(trace_console: Any) -> None:
-    page = httpx.get(trace_console.address, trust_env=False).text
+    page = httpx.get(trace_console.address, trust_env=False, timeout=60).text
     assert 'id="path-form"' in page
     assert 'id="route-form"' not in page
     # Nodes are in the order people count in.
@@ -72,9 +72,9 @@ def test_wrong_wishes_are_refused(
 
 def test_paths_between_nodes(trace_console: Any) -> None:
     address = f"{trace_console.address}/api/path"
-    found = httpx.get(address, params={"from": "0", "to": "10"}, trust_env=False).json()
+    found = httpx.get(address, params={"from": "0", "to": "10"}, trust_env=False, timeout=60).json()
     assert [c["name"] for c in found["columns"]] == ["cost", "path"]
-    refused = httpx.get(address, params={"from": "0", "to": "99"}, trust_env=False)
+    refused = httpx.get(address, params={"from": "0", "to": "99"}, trust_env=False, timeout=60)
     assert (refused.status_code, "99" in refused.text) == (409, True)
 
 
@@ -126,10 +126,10 @@ def test_nothing_is_simulated_at_a_gateway_that_is_away(
 def test_a_console_without_a_map_says_so(coordinator: Any, tmp_path: Path, serve: Any) -> None:
     console = serve(coordinator, ConsoleSettings(broker="", data_dir=str(tmp_path)))
     for path in ("/map/plan.js", "/api/site.geojson"):
-        answer = httpx.get(f"{console.address}{path}", trust_env=False)
+        answer = httpx.get(f"{console.address}{path}", trust_env=False, timeout=60)
         assert answer.is_client_error
         assert "no map" in answer.json()["error"]["message"]
-    assert httpx.get(console.address, trust_env=False).is_success
+    assert httpx.get(console.address, trust_env=False, timeout=60).is_success
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"features": 3, "pando": {}}'])
