@@ -8,6 +8,7 @@ from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.exchange.forgetting import Forgetting
+from stream_engine.exchange.hearing import Hearing
 from stream_engine.exchange.inbox import Arrivals, Inbox, oldest, split_port
 from stream_engine.exchange.links import Links, longest_idle, producers_first
 from stream_engine.exchange.outbox import RESULT, Outbox
@@ -92,12 +93,6 @@ class InstalledQuery:
             recursions=self._recursions,
             streams=streams,
         )
-        self._closing = [
-            node.closing
-            for circuit in self._circuits.values()
-            for node in circuit.nodes
-            if isinstance(node, ClosingNode)
-        ]
         self.runs_through = not may_wait(bundle, site, self._circuits.values())
         self._work: QueryWork | None = None
         self._fresh = True
@@ -112,21 +107,8 @@ class InstalledQuery:
         operators = [node.operator for node in nodes if isinstance(node, OperatorNode)]
         self.forgetting = Forgetting(bundle, operators, self._inbox, self._outbox)
         self._slow = SlowSites(bundle, self._inbox)
-        self._holds = False
-        self._hold()
-
-    def _hold(self) -> None:
-        """Let no window close before every sender has been heard, given up, or waited for."""
-        self._holds = bool(self._closing) and not self._inbox.is_complete
-        if self._holds:
-            for closing in self._closing:
-                closing.hold.begin(longest_idle(self.bundle))
-
-    def _release_if_complete(self) -> None:
-        if self._holds and self._inbox.is_complete:
-            for closing in self._closing:
-                closing.hold.end()
-        self._holds = self._holds and not self._inbox.is_complete
+        holds = [node.closing.hold for node in nodes if isinstance(node, ClosingNode)]
+        self._hearing = Hearing(holds, self._inbox, longest_idle(bundle))
 
     def receive(self, sender: str, batch: DeltaBatch) -> Reception:
         """Take a batch in; it is worked on in the next step.
@@ -175,14 +157,14 @@ class InstalledQuery:
         if self._fresh or self._recursive_news:
             return True
         work = self._work
-        if (work is not None and work.batches) or (self._holds and self._inbox.is_complete):
+        if (work is not None and work.batches) or self._hearing.ends_now:
             return True
         return not (self._inbox.is_empty and self._outbox.is_empty)
 
     @property
     def is_at_rest(self) -> bool:
         """Whether everything that came in has at least reached the queues between operators."""
-        if self._fresh or self._recursive_news or (self._holds and self._inbox.is_complete):
+        if self._fresh or self._recursive_news or self._hearing.ends_now:
             return False
         return self._inbox.is_empty and self._outbox.is_empty
 
@@ -199,7 +181,7 @@ class InstalledQuery:
         Raises:
             RecursionLimitError: A recursion grew past its limit.
         """
-        if self._fresh or self._holds:
+        if self._fresh or self._hearing.is_on:
             sources = self._begin(sources)
         self._recursive_news = False
         arrived = self._inbox.take()
@@ -221,7 +203,7 @@ class InstalledQuery:
         For queries that need not run through (`runs_through`). `flush` has to follow.
         """
         self._starting = self._starting or self._fresh
-        if self._fresh or self._holds:
+        if self._fresh or self._hearing.is_on:
             sources = self._begin(sources)
         self.queues(site_work).admit(
             sources.deltas,
@@ -267,8 +249,7 @@ class InstalledQuery:
 
     def _begin(self, sources: SourceChanges) -> SourceChanges:
         """Return the changes of the sources, or all there is if this is the first step."""
-        if self._holds:
-            self._release_if_complete()
+        self._hearing.look()
         if not self._fresh:
             return sources
         self._fresh = False
@@ -320,7 +301,7 @@ class InstalledQuery:
     def begin_again(self) -> None:
         """Hear everybody again: what senders have sent since the last snapshot is not known."""
         self._inbox.believe_in_all()
-        self._hold()
+        self._hearing.begin()
 
     @property
     def repeated(self) -> frozenset[str]:
