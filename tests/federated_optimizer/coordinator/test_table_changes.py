@@ -319,6 +319,7 @@ def test_an_engine_that_is_killed_between_commit_and_answer_has_done_it_once(
             with pytest.raises(DeploymentError, match="is not known") as refusal:
                 await asked
             assert refusal.value.code == "no_answer"
+            await is_there(harness, coordinator)
             peer.publish(federation.topics.command("static", "change"), requests[0])
             await coordinator.execute("DELETE FROM desks WHERE desk = 'd1'")
             assert count(federation.folder) == 2
