@@ -177,6 +177,27 @@ def test_a_full_disk_damages_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found(tmp_path) == Loaded(b"new", [])
 
 
+def test_a_life_that_could_not_begin_a_journal_is_missing_in_the_former_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(tmp_path).append(b"one")
+
+    def full(file: object, content: bytes) -> None:
+        if len(content) > 1:  # changing a byte takes no room
+            raise OSError(28, "No space left on device")
+        file.write(content)  # type: ignore[attr-defined]
+
+    second = files(tmp_path)
+    second.load()
+    with monkeypatch.context() as patch:
+        patch.setattr(state_files, "_write", full)
+        assert second.next_journal() is None
+    second.append(b"what nobody will find")
+    loaded = found(tmp_path)
+    assert loaded.records == [b"one"]
+    assert "was cut" in loaded.cut
+
+
 def test_a_snapshot_beyond_its_bound_leaves_the_old_one(tmp_path: Path) -> None:
     made = begun(tmp_path, 1000)
     take(made, b"state")

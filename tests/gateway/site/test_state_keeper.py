@@ -262,3 +262,43 @@ def test_senders_are_told_what_was_known_when_the_snapshot_on_disk_was_taken(
         assert told == ([[Forget("q", "gw", 1, 101, {})]] if arrives else [])
 
     asyncio.run(scenario())
+
+
+def test_a_state_that_could_not_be_written_is_written_later_though_nothing_has_happened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path, seconds=10.0)
+        world.install()
+        with monkeypatch.context() as patch:
+            patch.setattr(world.keeper.files, "save", lambda *_taken: False)
+            world.live()
+            await world.written()
+        assert not world.snapshot.exists()
+        world.now += 60
+        world.keeper.stepped(connected=True)
+        await world.written()
+        assert world.snapshot.exists()
+
+    asyncio.run(scenario())
+
+
+def test_a_journal_that_is_half_full_is_ended_by_an_early_snapshot(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path, max_bytes=10_000, seconds=5_000)
+        world.install()
+        world.live()
+        await world.written()
+        first = world.snapshot.stat().st_mtime_ns
+        for _ in range(1_000):
+            if world.keeper.files.wants_snapshot:
+                break
+            assert world.keeper._writing is None  # long before it is due
+            world.site.ingest("log", [SourceEvent(("a",), int(world.now * SECOND))] * 20)
+            world.live()
+        world.live(seconds=100)
+        await world.written()
+        assert world.snapshot.stat().st_mtime_ns > first
+        assert not world.keeper.files.wants_snapshot
+
+    asyncio.run(scenario())

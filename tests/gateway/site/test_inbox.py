@@ -1,0 +1,32 @@
+"""Observations that come by one lane do not judge those that come by the other."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gateway.site.inbox import Host, SiteInbox
+from messaging import Message
+from streamsql.data.events import SourceEvent
+from streamsql.wire.topics import Topics
+
+TOPICS = Topics("demo")
+EVENT = SourceEvent(("a",), 5)
+
+
+@pytest.mark.parametrize(
+    ("topic", "origin"),
+    [
+        (TOPICS.observation("gw-1", "seat"), "gw-1"),
+        (TOPICS.history("gw-1", "seat"), "gw-1/hist"),
+    ],
+)
+def test_each_lane_of_a_gateway_has_a_watermark_of_its_own(topic: str, origin: str) -> None:
+    """What was kept while the broker was away is older than what is sent now, and not late."""
+    taken: list[tuple[Any, ...]] = []
+    engine = SimpleNamespace(site="base", take_in=lambda *given: taken.append(given))
+    host = SimpleNamespace(engine=engine, topics=TOPICS, lanes=object(), dead_letters=None)
+    inbox = SiteInbox(cast("Host", host), on_command=None, on_own_state=None, on_own_link=None)
+    inbox._observations = cast("Any", SimpleNamespace(read=lambda *_given: ([EVENT], "pack 1")))
+    inbox.take(Message(topic, b""))
+    assert taken == [({"seat": [EVENT]}, ("pack", "pack 1"), origin)]
