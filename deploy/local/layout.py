@@ -103,4 +103,7 @@ def running_directory() -> Path:
             return Path(json.loads(path.read_text(encoding="utf-8"))["data"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
-    raise DeploymentError("no federation runs here", hint="start one with `pando up`")
+    raise DeploymentError(
+        "no federation runs here",
+        hint="start one with `pando up`, or name its directory with --data",
+    )
