@@ -132,7 +132,7 @@ def test_the_running_directory_is_the_one_here_else_the_last_started(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with pytest.raises(DeploymentError, match="no federation runs here\nhint: .* --data"):
+    with pytest.raises(DeploymentError, match=r"no federation runs here\nhint: .* --data"):
         running_directory()
     last_console_file().parent.mkdir(parents=True)
     last_console_file().write_text(json.dumps({"data": "/elsewhere"}))
