@@ -19,7 +19,7 @@ from types import TracebackType
 from gateway.broker.launch import Preference, broker_command
 from gateway.broker.ports import free_port
 
-PATIENCE = 40.0
+PATIENCE = 60.0
 """Seconds that a broker may take for anything on a machine which does much else."""
 
 
