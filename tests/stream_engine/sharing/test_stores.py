@@ -6,6 +6,7 @@ from stream_engine.operators.rows_window import RowsWindow
 from stream_engine.sharing import rows_store, versions
 from stream_engine.sharing.index_store import IndexStore, IndexStub
 from stream_engine.sharing.rows_store import RowsStore
+from stream_engine.sharing.time_store import TimeStore, TimeStub, stretch_of
 from stream_engine.site import SiteEngine
 from stream_engine.snapshot.recorded_site import RecordedSite
 from stream_engine.state.indexed_relation import IndexedRelation
@@ -315,3 +316,18 @@ def test_a_killed_site_comes_back_with_what_each_query_had_and_shares_again(shar
             feed(each, "s2", now, 1)
             each.step(now * SECOND)
     assert _answers(back, 60 * SECOND) == _answers(site, 60 * SECOND)
+
+
+@pytest.mark.parametrize(
+    "window",
+    [Window(S1, WindowKind.NOW), Window(S1, WindowKind.RANGE, SECOND, slide=SECOND)],
+    ids=["now", "slide"],
+)
+def test_a_jump_over_a_whole_stay_shows_a_shared_row_never(window: Window) -> None:
+    """It has not entered when time jumps, and has left behind the jump."""
+    store = TimeStore(0)
+    stub = TimeStub(store, stretch_of(window), 0)
+    assert stub.apply_timed({(2_500_000, (1, 1)): 1, (9_500_000, (2, 2)): 1}) == {}
+    later = stub.advance(10 * SECOND)
+    assert later == ({} if window.kind == WindowKind.NOW else {(2, 2): 1})
+    assert stub.advance(20 * SECOND) == dict.fromkeys(later, -1)
