@@ -311,6 +311,14 @@ class CoordinatorApi(Protocol):
         """
         ...
 
+    def keep(self, query_id: str) -> QueryInfo:
+        """Return a query that somebody is about to read; a session query waits for them anew.
+
+        Raises:
+            KeyError: There is none.
+        """
+        ...
+
     def explain(self, query_id: str) -> StatementResult:
         """Return the fragments of a running query as text and data, with live row counts."""
         ...

@@ -291,6 +291,11 @@ class Queries:
 
         return query.result.subscribe(closed, snapshot=snapshot, progress=progress)
 
+    def keep(self, query: RunningQuery) -> None:
+        """Wait for a reader as long as if the query had just been started."""
+        if query.unread_since is not None:
+            query.unread_since, query.ever_read = elapsed(), False
+
     def abandoned(self) -> list[RunningQuery]:
         """Return the session queries that nobody reads any more."""
         now = elapsed()

@@ -257,6 +257,12 @@ class Coordinator:
         """Return a query by id or name."""
         return self._queries.info(self._find(query_id))
 
+    def keep(self, query_id: str) -> QueryInfo:
+        """Return a query that somebody is about to read; a session query waits for them anew."""
+        query = self._find(query_id)
+        self._queries.keep(query)
+        return self._queries.info(query)
+
     def explain(self, query_id: str) -> StatementResult:
         """Return the fragments of a running query with live counts."""
         return explain_running(self._find(query_id))

@@ -173,6 +173,10 @@ class FakeCoordinator:
         """Find a query."""
         return self._find(query_id).info
 
+    def keep(self, query_id: str) -> QueryInfo:
+        """Find a query; here they stay anyway."""
+        return self.query(query_id)
+
     def explain(self, query_id: str) -> StatementResult:
         """Explain a query."""
         info = self.query(query_id)

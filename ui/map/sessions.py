@@ -40,7 +40,7 @@ class SessionQueries:
         if known is None:
             return None
         try:
-            query = self._coordinator.query(known)
+            query = self._coordinator.keep(known)
         except KeyError:
             del self._ids[text]
             return None

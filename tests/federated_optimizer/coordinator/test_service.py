@@ -1,5 +1,6 @@
 """The coordinator as a whole: restarts, takeover, session queries, statements, bad payloads."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -128,6 +129,25 @@ def test_a_session_query_nobody_ever_reads_goes_too(harness: Any) -> None:
         coordinator = await federation.coordinator(define_schema=True, unread=0.3)
         await harness.start_query(coordinator, ROOMS, origin="session")
         await harness.until(lambda: not coordinator.queries())
+
+    harness.run(scenario)
+
+
+def test_a_session_query_that_was_left_is_kept_for_who_is_about_to_read_it(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        coordinator = await federation.coordinator(
+            define_schema=True, session_grace=0.4, unread=60.0
+        )
+        query = await harness.start_query(coordinator, ROOMS, origin="session")
+        await coordinator.subscribe(query).close()
+        assert coordinator.keep(query).id == query
+        await asyncio.sleep(1.0)  # more than the grace
+        reader = coordinator.subscribe(query)
+        await reader.close()
+        await harness.until(lambda: not coordinator.queries())
+        with pytest.raises(KeyError):
+            coordinator.keep(query)
 
     harness.run(scenario)
 
