@@ -17,6 +17,9 @@ from streamsql.catalog.definitions import SourceDefinition
 
 _SETTLE_SECONDS = 0.2
 _RETRY_SECONDS = 30.0
+_RETRY_FACTOR = 10
+"""A reading that fails after a long time is tried again after this many times that long."""
+_SLOW_SECONDS = 5.0
 _UNUSED_SECONDS = 600.0
 
 
@@ -63,6 +66,7 @@ class TableWatch:
         self._clock = clock
         self._pause = pause
         self._tables: dict[str, _Watched] = {}
+        self._slow = False  # whether this poll has waited in vain for a server
 
     def define(self, definitions: tuple[SourceDefinition, ...]) -> None:
         """Watch exactly these tables; those that are new or different count as unread."""
@@ -123,6 +127,7 @@ class TableWatch:
         """
         before = self.problems()
         changed = False
+        self._slow = False
         for name, watched in list(self._tables.items()):
             changed |= self._look(watched, used=name in used)
         for name in self._store.names - self._tables.keys():
@@ -145,6 +150,10 @@ class TableWatch:
             if not watched.in_use and seen is None:
                 watched.due = float("-inf")  # nobody looked at the server meanwhile
             watched.in_use, watched.used = True, self._clock()
+            if seen is None and self._slow:
+                # One that does not answer is enough: others have their turn between two of them.
+                watched.unsettled = True
+                return False
             return self._is_due(watched, seen) and self._read(watched, options, seen)
         watched.in_use = False
         if not watched.attempted:
@@ -178,6 +187,7 @@ class TableWatch:
         watched.attempted, watched.tried = True, seen
         # Who asks while it is read wants what it holds from then on: it is read once more.
         due, watched.due = watched.due, float("inf")
+        began = self._clock()
         try:
             changed = self._store.load(watched.definition)
         except TableChangedError:
@@ -188,7 +198,10 @@ class TableWatch:
             unknown = f"table {watched.definition.name}: {type(error).__name__}: {error}"
             watched.problem = error if isinstance(error, TableError) else TableError(unknown)
             # A server or a file may be repaired without a trace that we could see.
-            watched.due = min(watched.due, self._clock() + _RETRY_SECONDS)
+            took = self._clock() - began
+            self._slow |= seen is None and took > _SLOW_SECONDS
+            pause = max(_RETRY_SECONDS, _RETRY_FACTOR * took)
+            watched.due = min(watched.due, self._clock() + pause)
             return False
         watched.problem = None
         interval = options.refresh if options.refresh is not None else float("inf")

@@ -14,19 +14,29 @@ from sqlalchemy import (
     literal_column,
     select,
     text,
+    types,
 )
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, TableClause, column, quoted_name
+from sqlalchemy.types import TypeEngine
 
 from static_engine.changing.refusals import failed, not_writable
 from static_engine.sources.conversion import batch_of_values
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.types import Row
+from streamsql.data.types import DataType, Row
 
 MAX_CHOSEN = 500_000
 """Rows that one DELETE takes by a condition."""
 _STREAMING = {"yield_per": 20_000}
 _CHUNK = 1_000
+_SAME: dict[DataType, tuple[type[TypeEngine[Any]], ...]] = {
+    DataType.BOOLEAN: (types.Boolean,),
+    DataType.INTEGER: (types.Integer,),
+    DataType.TEXT: (types.String, types.Uuid),
+    DataType.DOUBLE: (types.Float,),
+    DataType.TIMESTAMP: (types.DateTime, types.Date),
+}
+"""Types of which values that differ in the database differ in the declared type, too."""
 _ROWID_NAMES = ("rowid", "_rowid_", "oid")
 
 Identity = tuple[Any, ...]
@@ -64,12 +74,27 @@ class FoundRows:
             for row in found:
                 yield tuple(row)
 
-    def is_unique(self, chosen: Sequence[int]) -> bool:
+    def is_unique(self, chosen: Sequence[int], kinds: Sequence[TypeEngine[Any]]) -> bool:
         """Whether the database itself keeps some declared columns unique.
 
         In SQLite it is never counted on: a column there may hold 1 and '1', which are one value.
+        Nor where another type is declared: '2' and '02' differ there and are one INTEGER here.
+
+        Args:
+            chosen: Their positions in the declaration.
+            kinds: The types in the database of all that are declared.
         """
         if self._connection.dialect.name == "sqlite":
+            return False
+        dtypes = self._definition.schema.dtypes
+        if not all(isinstance(kinds[place], _SAME.get(dtypes[place], ())) for place in chosen):
+            return False
+        # A constraint does not hold for the rows of inheriting tables, which a SELECT finds.
+        heirs = text(
+            "SELECT EXISTS (SELECT 1 FROM pg_inherits JOIN pg_class ON oid = inhparent "
+            "WHERE relname = :name AND relkind = 'r')"
+        )
+        if self._connection.execute(heirs, {"name": str(self._target.name)}).scalar_one():
             return False
         inspector, name, schema = inspect(self._connection), self._target.name, self._target.schema
         wanted = {str(self._declared[place].name) for place in chosen}

@@ -12,13 +12,16 @@ from sqlalchemy.pool import NullPool
 from static_engine.changing.database_errors import is_final, is_retried, refusal_of
 from static_engine.changing.refusals import failed
 from static_engine.changing.whole_file import check_may_write
+from static_engine.sources.database import prepare_session
 from static_engine.sources.errors import TableError
 from static_engine.sources.location import sqlite_file
+from static_engine.sources.time_limit import TimeLimit
 
 CONNECT_SECONDS = 5
 LOCK_SECONDS = 5
-STATEMENT_SECONDS = 12
-"""Less than the coordinator waits for an answer (`coordinator.table_changes`)."""
+CHANGE_SECONDS = 12
+"""All tries together: with `_ASK_SECONDS` no more than the coordinator waits for an answer
+(`coordinator.table_changes`)."""
 _TRIES = 3
 _ASK_SECONDS = 8.0
 _ASK_PAUSE = 0.5
@@ -41,14 +44,18 @@ def in_transaction(url: URL, where: str, work: Callable[[Connection], T]) -> T:
         TableError: It failed, and nothing has changed; only with code `no_answer` that is not
             known.
     """
+    limit = TimeLimit(CHANGE_SECONDS)
     try:
         engine = _engine(url, where)
+        limit.watch(engine)
     except (NoSuchModuleError, ImportError) as error:
         raise failed(f"{where}: no driver for {url.drivername}", str(error)) from error
     for attempt in range(1, _TRIES + 1):
         try:
-            return _once(engine, where, work)
+            return _once(engine, where, work, limit)
         except DBAPIError as error:
+            if limit.is_over:
+                raise _too_slow(where) from error
             if attempt == _TRIES or not is_retried(error):
                 raise refusal_of(error, where) from error
         except SQLAlchemyError as error:
@@ -58,17 +65,19 @@ def in_transaction(url: URL, where: str, work: Callable[[Connection], T]) -> T:
     raise AssertionError("the last try returns or raises")
 
 
-def _once(engine: Engine, where: str, work: Callable[[Connection], T]) -> T:
+def _once(engine: Engine, where: str, work: Callable[[Connection], T], limit: TimeLimit) -> T:
     number: int | None = None
     with engine.connect() as connection:
         transaction = connection.begin()
         try:
+            prepare_session(connection)
             if engine.dialect.name == "postgresql":
                 connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
-                connection.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_SECONDS}s'"))
+                connection.execute(text(f"SET LOCAL statement_timeout = '{CHANGE_SECONDS}s'"))
             result = work(connection)
             if engine.dialect.name == "postgresql":
                 number = connection.execute(text("SELECT txid_current()")).scalar_one()
+            _check_time(limit, where)
         except BaseException:
             _roll_back(transaction)
             raise
@@ -78,8 +87,26 @@ def _once(engine: Engine, where: str, work: Callable[[Connection], T]) -> T:
             _roll_back(transaction)
             if is_final(error):
                 raise
+            limit.give(_ASK_SECONDS)
             _find_out(engine, number, where, error)
     return result
+
+
+def _check_time(limit: TimeLimit, where: str) -> None:
+    """Check that nobody has been told yet that what came of a change is not known.
+
+    Raises:
+        TableError: It may be so.
+    """
+    if limit.is_over:
+        raise _too_slow(where)
+
+
+def _too_slow(where: str) -> TableError:
+    return failed(
+        f"{where} was not done within {CHANGE_SECONDS} s; nothing has changed",
+        "ask for less at a time, change it there, or look what holds it up",
+    )
 
 
 def _roll_back(transaction: Any) -> None:

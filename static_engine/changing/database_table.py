@@ -149,7 +149,7 @@ class _Target:
         added = keys_of(self._definition, written)
         check_keys(self._definition, (), added)
         wanted, seen = set(added), set[Key]()
-        if not wanted or self._found.is_unique(self._definition.key):
+        if not wanted or self._found.is_unique(self._definition.key, self._kinds):
             return
         with closing(self._keys()) as keys:
             for key in keys:

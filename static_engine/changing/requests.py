@@ -1,6 +1,7 @@
 """INSERT and DELETE as they come from the coordinator: each done once, and answered."""
 
 import logging
+import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 
@@ -14,6 +15,9 @@ log = logging.getLogger(__name__)
 
 MAX_WAITING = 100
 _MAX_ANSWERS = 1_000
+BEGIN_SECONDS = 15.0
+"""A change that has waited for longer is not begun: whoever asked hears before it is done that it
+is not known what came of it (`coordinator.table_changes`), and may well ask again."""
 
 Change = Callable[[TableChange], int]
 InWorker = Callable[[Callable[[], None]], Awaitable[None]]
@@ -29,14 +33,23 @@ class ChangeRequests:
         topics: Of the federation.
         site: Our id.
         epoch: Of our life. Requests to a former one are left alone: it may have done them.
+        clock: Seconds, monotonic.
     """
 
-    def __init__(self, client: MessageClient, topics: Topics, site: str, epoch: int) -> None:
+    def __init__(
+        self,
+        client: MessageClient,
+        topics: Topics,
+        site: str,
+        epoch: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
         self._client = client
         self._topics = topics
         self._site = site
         self._epoch = epoch
-        self._waiting: deque[TableChange] = deque()
+        self._waiting: deque[tuple[TableChange, float]] = deque()
         self._answers: OrderedDict[str, TableChanged] = OrderedDict()
 
     def take(self, change: TableChange) -> None:
@@ -57,16 +70,23 @@ class ChangeRequests:
                 code="change_failed",
             )
             self._answer(_refusal(change, busy))
-        elif all(waiting.id != change.id for waiting in self._waiting):
-            self._waiting.append(change)
+        elif all(waiting.id != change.id for waiting, _ in self._waiting):
+            self._waiting.append((change, self._clock()))
 
     async def work(self, change: Change, in_worker: InWorker) -> list[str]:
-        """Do what waits, one after the other; return the names of the tables that (may) changed."""
+        """Do what waits, one after the other; return the names of the tables that (may) changed.
+
+        What comes meanwhile waits for the next turn: queries see the tables in between.
+        """
         changed = []
-        while self._waiting:
-            request = self._waiting[0]
+        for _ in range(len(self._waiting)):
+            request, since = self._waiting[0]
             answers: list[TableChanged] = []
-            await in_worker(lambda r=request, a=answers: a.append(_done(change, r)))  # type: ignore[misc]
+            waited = self._clock() - since
+            if waited > BEGIN_SECONDS:
+                answers.append(_refusal(request, _too_late(request, waited)))
+            else:
+                await in_worker(lambda r=request, a=answers: a.append(_done(change, r)))  # type: ignore[misc]
             self._waiting.popleft()
             (answer,) = answers
             if answer.rows or answer.code == "no_answer":
@@ -87,6 +107,15 @@ class ChangeRequests:
             )
         except QueueFull:
             log.warning("too many messages wait for the broker; an answer is not sent")
+
+
+def _too_late(request: TableChange, waited: float) -> DeploymentError:
+    return DeploymentError(
+        f"the static engine was busy for {waited:.0f} s; table {request.definition.name} has not "
+        "changed",
+        hint="try again",
+        code="change_failed",
+    )
 
 
 def _done(change: Change, request: TableChange) -> TableChanged:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import Select, column, create_engine, inspect, select, table
+from sqlalchemy import Select, column, create_engine, func, inspect, select, table
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.interfaces import ReflectedColumn
 from sqlalchemy.exc import NoSuchModuleError, NoSuchTableError, SQLAlchemyError
@@ -14,10 +14,14 @@ from sqlalchemy.sql import quoted_name
 from static_engine.sources.columns import match_columns
 from static_engine.sources.conversion import batch_of_values
 from static_engine.sources.errors import TableError, TableMissingError
+from static_engine.sources.location import sqlite_file
+from static_engine.sources.time_limit import TimeLimit
 from streamsql.catalog.definitions import SourceDefinition
 
 _BATCH_ROWS = 20_000
 _CONNECT_SECONDS = 10
+IDLE_SECONDS = 60.0
+"""A database that has sent nothing for so long is given up: nothing else is read meanwhile."""
 _SHOWN = 20
 
 
@@ -33,16 +37,26 @@ def read_database(definition: SourceDefinition, url: URL, name: str) -> Iterator
         TableMissingError: The database has no such table.
         TableError: It does not answer, lacks a column, or holds a value of another type.
     """
-    where = f"table {definition.name}: database {url.render_as_string(hide_password=True)}"
+    where = f"table {definition.name}: database {shown(url)}"
+    limit = TimeLimit(IDLE_SECONDS)
     try:
         engine = create_engine(url, poolclass=NullPool, connect_args=_connect_args(url))
+        limit.watch(engine)
         with engine.connect() as connection:
-            yield from _rows(definition, connection, name, where)
+            for batch in _rows(definition, connection, name, where):
+                limit.extend()
+                yield batch
+                limit.extend()
     except (NoSuchModuleError, ImportError) as error:
         raise TableError(
             f"{where}: no driver for {url.drivername}", hint='pip install "pando[postgres]"'
         ) from error
     except SQLAlchemyError as error:
+        if limit.is_over:
+            raise TableError(
+                f"{where} has not answered for {limit.seconds:g} s",
+                hint="look there for locks and long queries; it is tried again from time to time",
+            ) from error
         reason = str(getattr(error, "orig", None) or error).strip().splitlines() or [""]
         raise TableError(f"{where} does not answer: {reason[0][:300]}") from error
 
@@ -50,6 +64,7 @@ def read_database(definition: SourceDefinition, url: URL, name: str) -> Iterator
 def _rows(
     definition: SourceDefinition, connection: Connection, name: str, where: str
 ) -> Iterator[pa.RecordBatch]:
+    prepare_session(connection)
     schema, _, plain_name = name.rpartition(".")
     found = [str(c["name"]) for c in columns_of(connection, plain_name, schema or None, where)]
     chosen = [found[p] for p in match_columns(definition, found, name)]
@@ -61,6 +76,13 @@ def _rows(
     for rows in streaming.execute(query).partitions():
         yield batch_of_values(definition, rows, row, f"table {definition.name}: {name}")
         row += len(rows)
+
+
+def prepare_session(connection: Connection) -> None:
+    """Have times written as the driver reads them, whatever server, user or database prefer."""
+    if connection.dialect.name == "postgresql":
+        chosen = (("datestyle", "ISO"), ("intervalstyle", "postgres"), ("timezone", "UTC"))
+        connection.execute(select(*(func.set_config(name, value, True) for name, value in chosen)))
 
 
 def columns_of(
@@ -86,6 +108,13 @@ def columns_of(
         raise TableMissingError(
             f"{where} has no table or view {name!r:.80}", hint=f"it has {shown}"
         ) from None
+
+
+def shown(url: URL) -> str:
+    """Return an address for messages: what follows a question mark may be a password, too."""
+    if url.get_backend_name() == "sqlite":
+        return sqlite_file(url).name
+    return url.set(query={}).render_as_string(hide_password=True)
 
 
 def _connect_args(url: URL) -> dict[str, object]:

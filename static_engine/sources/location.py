@@ -106,6 +106,11 @@ def database_url(url: str, locations: Locations) -> URL:
             "the option url is not a database address",
             hint="sqlite:///file.db or postgresql+psycopg://user:password@host/database",
         ) from None
+    if "@" in (parsed.host or ""):  # the rest of a password, which messages would show
+        raise TableError(
+            "the option url has more than one @",
+            hint="in a user name or password write @ as %40, : as %3A and / as %2F",
+        )
     dialect = parsed.get_backend_name()
     if dialect not in locations.dialects:
         raise TableError(

@@ -265,3 +265,43 @@ def test_the_local_executor(tmp_path: Path, store: TableStore) -> None:
     store.load(definition())
     with pytest.raises(EvaluationError, match="4 rows, at most 3"):
         executor.evaluate(scan)
+
+
+def test_a_server_that_does_not_answer_leaves_others_their_turn(
+    store: TableStore, clock: Clock, watch: TableWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every reading of it waits a minute, during which nothing else is done."""
+    options = (("source", "sql"), ("url", "postgresql://h/d"), ("table", "t"))
+    watch.define(
+        tuple(
+            SourceDefinition(name, SourceKind.TABLE, SCHEMA, options=options)
+            for name in ("t", "u", "v")
+        )
+    )
+    tried: list[str] = []
+
+    def load(wanted: SourceDefinition) -> bool:
+        tried.append(wanted.name)
+        if wanted.name != "v":
+            clock.now += 60
+            raise TableError("has not answered for 60 s")
+        return True
+
+    monkeypatch.setattr(store, "load", load)
+    used = frozenset({"t", "u", "v"})
+    watch.poll(used)
+    assert tried == ["t"]
+    assert watch.is_unsettled("u")  # a view of it is not computed from what it held before
+    watch.poll(used)
+    assert tried == ["t", "u"]
+    watch.poll(used)
+    assert tried == ["t", "u", "v"]
+    clock.now += 400
+    watch.poll(used)
+    assert tried == ["t", "u", "v"]
+    clock.now += 200
+    watch.poll(used)
+    assert tried == ["t", "u", "v", "t"]
+    watch.read_again("u")
+    watch.poll(used)
+    assert tried[-1] == "u"

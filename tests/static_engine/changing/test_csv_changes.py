@@ -215,7 +215,7 @@ ROWS = st.lists(
 WIDE = "a TEXT, b INTEGER, c DOUBLE, d TIMESTAMP, e BOOLEAN, f TEXT"
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(first=ROWS, second=ROWS, limit=st.integers(-10, 10))
 def test_rows_read_back_are_those_inserted(first: list[Row], second: list[Row], limit: int) -> None:
     with tempfile.TemporaryDirectory() as name:

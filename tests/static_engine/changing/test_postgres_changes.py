@@ -1,6 +1,9 @@
 """INSERT and DELETE on tables in PostgreSQL, on a private server of this test."""
 
 import contextlib
+import gc
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import OperationalError
 
 from static_engine.changing import database_session
+from static_engine.sources import database
 from static_engine.sources.errors import TableError
 from static_engine.sources.location import Locations
 from static_engine.tables import TableStore
@@ -20,7 +24,7 @@ from static_engine.watching import TableWatch
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
-from streamsql.data.types import DataType, Row
+from streamsql.data.types import DataType, Row, Value
 from tests.static_engine.changing.changes import change_of, insert, rows_of, run, table
 from tests.static_engine.postgres_server import postgres_server
 
@@ -222,6 +226,92 @@ def test_a_lock_that_stays_is_told(server: str, monkeypatch: pytest.MonkeyPatch)
             run(HERE, definition, "INSERT INTO desks (desk) VALUES ('d1')")
     assert "try again" in refusal.value.hint
     assert rows_of(HERE, definition) == []
+
+
+# SQLAlchemy does not close cursors of a lost connection.
+LEFT = pytest.mark.filterwarnings("ignore:.*was deleted while still open:ResourceWarning")
+
+
+@LEFT
+def test_a_server_that_stops_in_the_middle_is_given_up(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It cannot even say that it takes too long; what was begun is undone when it goes on."""
+    note = tmp_path / "pid"
+    tmp_path.parent.chmod(0o755)
+    tmp_path.chmod(0o777)
+    definition = begin(
+        server, "desk text, room text, n int",
+        "CREATE OR REPLACE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"COPY (SELECT pg_backend_pid()) TO '{note}'; "
+        "COPY (SELECT 1) TO PROGRAM 'kill -STOP $PPID'; RETURN new; END $$",
+        "CREATE TRIGGER stop BEFORE INSERT ON desks FOR EACH ROW EXECUTE FUNCTION stop()",
+    )  # fmt: skip
+    monkeypatch.setattr(database_session, "CHANGE_SECONDS", 2)
+    try:
+        with pytest.raises(TableError, match="not done within 2 s; nothing has ch") as refusal:
+            insert(HERE, definition, ("d1", "r", 1))
+        assert refusal.value.code == "change_failed"
+    finally:
+        os.kill(int(note.read_text()), signal.SIGCONT)
+    ask(server, "ALTER TABLE desks DISABLE TRIGGER ALL")  # waits until it has rolled back
+    assert rows_of(HERE, definition) == []
+
+
+@LEFT
+def test_a_table_that_stays_locked_is_given_up(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    definition = begin(server, "desk text, room text, n int")
+    monkeypatch.setattr(database, "IDLE_SECONDS", 1.0)
+    with psycopg.connect(server.replace("+psycopg", "")) as other:
+        other.execute("LOCK TABLE desks IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(TableError, match="has not answered for 1 s") as refusal:
+            rows_of(HERE, definition)
+    assert "secret" not in str(refusal.value)
+    assert rows_of(HERE, definition) == []
+    del refusal
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("columns", "there", "declared", "added"),
+    [
+        ("k text PRIMARY KEY", "desks VALUES ('02')", "INTEGER", 2),
+        ("k numeric PRIMARY KEY", "desks VALUES (0.1000000000000000001)", "DOUBLE", 0.1),
+        ("k text PRIMARY KEY", "desks VALUES ('x')", "TEXT", "x"),
+        ("k text PRIMARY KEY", "heirs VALUES ('x')", "TEXT", "x"),
+    ],
+)
+def test_a_key_of_ours_counts_where_the_one_there_is_another(
+    server: str, columns: str, there: str, declared: str, added: Value
+) -> None:
+    """A table with a key twice could not be read any more."""
+    heirs = ("CREATE TABLE heirs () INHERITS (desks)",) if "heirs" in there else ()
+    definition = begin(
+        server, columns, *heirs, f"INSERT INTO {there}", declared=f"k {declared} PRIMARY KEY"
+    )
+    before = rows_of(HERE, definition)
+    with pytest.raises(TableError) as refusal:
+        insert(HERE, definition, (added,))
+    assert refusal.value.code == "duplicate_key"
+    assert rows_of(HERE, definition) == before
+
+
+def test_a_server_that_writes_times_in_another_way(server: str) -> None:
+    chosen = {"timezone": "America/New_York", "datestyle": "German", "intervalstyle": "iso_8601"}
+    definition = begin(
+        server, "a timestamp, b timestamptz, c date, d interval",
+        *(f"ALTER ROLE pando SET {name} = '{value}'" for name, value in chosen.items()),
+        declared="a TIMESTAMP, b TIMESTAMP, c TIMESTAMP, d INTERVAL",
+    )  # fmt: skip
+    try:
+        row = (MICROS, MICROS, 1_767_225_600_000_000, -90_061_000_001)
+        assert insert(HERE, definition, row) == 1
+        assert rows_of(HERE, definition) == [row]
+        assert run(HERE, definition, "DELETE FROM desks WHERE a = b AND c < a") == 1
+    finally:
+        ask(server, *(f"ALTER ROLE pando RESET {name}" for name in chosen))
 
 
 @contextlib.contextmanager
