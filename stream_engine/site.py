@@ -229,6 +229,10 @@ class SiteEngine(VisibleSite):
         """
         self._sources.lose(site, for_good=True)
 
+    def not_before(self, now: int) -> None:
+        """Let nothing that waits or comes count before a time, where the site's clock says when."""
+        self._sources.now = max(now, self._sources.now)
+
     def configure(self, settings: SiteSettings) -> None:
         """Use other settings from the next step on; what waits between operators waits on."""
         self._work.configure(settings)

@@ -63,7 +63,13 @@ class Removed(msgspec.Struct, frozen=True, tag="removed", array_like=True):
     site: str
 
 
-Record = Taken | Stepped | Installed | Uninstalled | Lost | Removed
+class Restarted(msgspec.Struct, frozen=True, tag="restarted", array_like=True):
+    """The site came back from its disk: nothing that waits or comes counts before that."""
+
+    now: int
+
+
+Record = Taken | Stepped | Installed | Uninstalled | Lost | Removed | Restarted
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Record).decode
@@ -123,3 +129,5 @@ def _apply(engine: SiteEngine, record: Record, lived: Lived) -> None:
             engine.site_lost(site, epoch, query)
         case Removed(site=site):
             engine.site_removed(site)
+        case Restarted(now=now):
+            engine.not_before(now)

@@ -13,6 +13,7 @@ from stream_engine.snapshot.journal import (
     Note,
     Record,
     Removed,
+    Restarted,
     Stepped,
     Taken,
     Uninstalled,
@@ -34,7 +35,6 @@ from stream_engine.snapshot.source_state import (
     saved_sources,
     scans_of,
 )
-from stream_engine.state.event_log import EventLog
 from stream_engine.state.watermark import HERE
 from stream_engine.step_result import Forget, StepResult
 from streamsql.data.events import SourceEvent
@@ -95,6 +95,7 @@ class RecordedSite(SiteEngine):
         self.changes = 0
         self._stepping = False
         self._recorded_at = 0
+        self._restarted: int | None = None  # when, if no record says it yet
         self._since: dict[str, int] = {}
         self._undated: set[str] = set()  # installed before the first step
         self._layouts: dict[str, QueryLayout] = {}
@@ -105,6 +106,7 @@ class RecordedSite(SiteEngine):
     def install(self, bundle: FragmentBundle) -> None:
         """Run a query; see `SiteEngine.install`."""
         before = self._queries.get(bundle.query)
+        self._say_time()
         super().install(bundle)
         query = self._queries.get(bundle.query)
         if query is before:
@@ -147,6 +149,7 @@ class RecordedSite(SiteEngine):
         Raises:
             DeploymentError: As `ingest`; the batches before the refused one are taken in.
         """
+        self._say_time()
         taken: dict[str, tuple[SourceEvent, ...]] = {}
         try:
             for source, events in batches.items():
@@ -198,8 +201,20 @@ class RecordedSite(SiteEngine):
             self._undated.clear()
         return result
 
+    def _say_time(self) -> None:
+        """Record the time of the last step if nothing has: what comes now counts from then on.
+
+        Nothing had come in for that step, or it would be recorded.
+        """
+        if self._now > self._recorded_at and not self._sources.has_news:
+            self._recorded_at = self._now
+            self._say(Stepped(self._now))
+
     def _say(self, record: Record) -> None:
         self.changes += not isinstance(record, Stepped)
+        if self._restarted is not None:
+            self.record(encode_record(Restarted(self._restarted)))
+            self._restarted = None
         self.record(encode_record(record))
 
     def _begun(self, query: str, since: int) -> None:
@@ -297,10 +312,8 @@ class RecordedSite(SiteEngine):
             lived = replay(self, records)
         finally:
             self.record = record
-        for relations in self._sources.relations.values():
-            for relation in relations.values():
-                if isinstance(relation, EventLog):
-                    relation.not_before(now)
+        self.not_before(now)  # the end of the journal may be lost: who knows what others were told
+        self._restarted = now
         for query in self._queries.values():
             query.begin_again()
         self.resync_all()

@@ -72,3 +72,39 @@ def test_no_event_counts_before_the_time_that_others_were_told(saved: bool) -> N
     assert isinstance(told, int)
     assert instant >= told
     assert (instant, number) == (10 * SECOND + 900, 2)
+
+
+def test_an_event_counts_at_the_same_instant_after_restarts() -> None:
+    """The step before it had nothing to write down, and neither had the first restart."""
+    records: list[bytes] = []
+    site = RecordedSite("here", 1, records.append)
+    site.install(bundle_of(LOG_EVENTS, LOG_PROGRESS))
+    site.ingest("log", [reading(10 * SECOND)])
+    shown = given(site, 10 * SECOND)["f0"]
+    site.step(10 * SECOND + 1)
+    for life, now in enumerate((10 * SECOND + 300_000, 11 * SECOND), start=2):
+        site.step(now)
+        site.ingest("log", [reading(10 * SECOND + 100_000)])
+        shown += given(site, now + 100)["f0"]
+        site = RecordedSite("here", life)
+        site.restore(None, records, now + 200)
+        assert given(site, now + 200)["f0"] == shown
+        site.record = records.append
+    assert [row[0] for row in shown] == [10 * SECOND, 10 * SECOND + 300_000, 11 * SECOND]
+
+
+def test_what_waits_when_a_site_restarts_counts_from_then_on() -> None:
+    """After the next restart too."""
+    records: list[bytes] = []
+    site = RecordedSite("here", 1, records.append)
+    site.install(bundle_of(LOG_EVENTS, LOG_PROGRESS))
+    site.step(10 * SECOND)
+    site.ingest("log", [reading(9 * SECOND)])
+    site = RecordedSite("here", 2)
+    site.restore(None, records, 12 * SECOND)
+    site.record = records.append
+    shown = given(site, 13 * SECOND)["f0"]
+    site = RecordedSite("here", 3)
+    site.restore(None, records, 14 * SECOND)
+    assert given(site, 14 * SECOND)["f0"] == shown
+    assert [row[0] for row in shown] == [12 * SECOND]
