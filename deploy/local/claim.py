@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from pathlib import Path
 from typing import IO
 
@@ -12,6 +13,7 @@ import psutil
 from streamsql.errors import DeploymentError
 
 _ATTEMPTS = 10
+_PAUSE_SECONDS = 0.02
 
 
 class Claim:
@@ -70,6 +72,7 @@ class Claim:
         """Return the locked file, or None when somebody else has it.
 
         Who had it before removes the file when done; a lock on a removed file is worth nothing.
+        Who only asks whether somebody has it (`is_claimed`) holds it for a moment.
         """
         for _ in range(_ATTEMPTS):
             file = self.path.open("a+", encoding="ascii")
@@ -77,7 +80,8 @@ class Claim:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 file.close()
-                return None
+                time.sleep(_PAUSE_SECONDS)
+                continue
             with contextlib.suppress(FileNotFoundError):
                 if self.path.stat().st_ino == os.fstat(file.fileno()).st_ino:
                     return file

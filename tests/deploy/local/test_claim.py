@@ -1,5 +1,6 @@
 """One federation per data directory, and what a killed one leaves."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -46,6 +47,20 @@ def test_a_claim_is_taken_once_and_given_back(tmp_path: Path) -> None:
     (path.parent / "state").mkdir()
     again.release()
     assert sorted(p.name for p in path.parent.iterdir()) == ["state"]
+
+
+def test_who_only_asks_takes_a_claim_from_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    asking = path.open("r", encoding="ascii")
+    fcntl.flock(asking, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    monkeypatch.setattr("deploy.local.claim.time.sleep", lambda _: asking.close())
+    claim = Claim(path)
+    claim.take()
+    assert claim.held
+    claim.release()
 
 
 def test_a_claim_ends_with_its_process_however_that_ends(tmp_path: Path) -> None:
