@@ -16,6 +16,7 @@ from static_engine.changing.parquet_layout import check_alike, write_like
 from static_engine.changing.parquet_values import new_rows
 from static_engine.changing.refusals import failed, not_writable
 from static_engine.changing.whole_file import add_file, read_whole, replace_whole
+from static_engine.sources import location
 from static_engine.sources.columns import match_columns
 from static_engine.sources.conversion import arrow_schema, convert_batch
 from static_engine.sources.errors import TableError
@@ -48,6 +49,12 @@ def change_parquet(change: TableChange, options: TableOptions, locations: Locati
         return _File(definition, file).change(change, options, locations, before)
     files = files_of(options.path, locations, SUFFIXES[0])
     if not change.delete:
+        if len(files) >= location.MAX_FILES:
+            raise failed(
+                f"table {definition.name}: its folder has {len(files)} files, which is as many as "
+                "a table may have",
+                "write them anew as fewer files",
+            )
         known = (key for file in files for key in _keys_in(definition, file))
         check_keys(definition, known, keys_of(definition, change.rows))
         model = _File(definition, files[-1])

@@ -1,5 +1,6 @@
 """Write a file as a whole: after a crash it is the old one or the new one."""
 
+import errno
 import logging
 import os
 import stat
@@ -71,6 +72,11 @@ def replace_whole(
     Raises:
         TableError: It cannot be written; the old one stays.
     """
+    if file.is_symlink():  # of a folder's file; of a table that is one file it was followed
+        raise failed(
+            f"{where} is a symbolic link: the file it names would stay as it is",
+            "put the file itself into the folder, or declare a table of that file",
+        )
     _write(file, file, write, check, where)
 
 
@@ -114,6 +120,7 @@ def _write(
             if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
                 os.fchown(number, status.st_uid, status.st_gid)
             os.fchmod(number, stat.S_IMODE(status.st_mode))
+            _copy_attributes(like, number)
             new.flush()
             os.fsync(number)
         check(temporary)
@@ -126,6 +133,24 @@ def _write(
     finally:
         _remove(temporary)
     _sync_folder(file.parent)
+
+
+def _copy_attributes(like: Path, number: int) -> None:
+    """Copy access lists and a user's own attributes; of the rest the system takes care.
+
+    Without its access list, the file's group would get what the mode says of all in the list.
+    """
+    if not hasattr(os, "listxattr"):  # not on this system
+        return
+    try:
+        names = os.listxattr(like)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return
+        raise
+    for name in names:
+        if name == "system.posix_acl_access" or name.startswith("user."):
+            os.setxattr(number, name, os.getxattr(like, name))
 
 
 def _remove(file: Path) -> None:

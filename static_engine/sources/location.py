@@ -13,7 +13,8 @@ from static_engine.sources.errors import TableError, TableMissingError
 from static_engine.sources.options import TableOptions
 from streamsql.catalog.table_options import TABLE_OPTIONS
 
-_MAX_FILES = 10_000
+MAX_FILES = 10_000
+"""Files of a folder that is a table."""
 
 Fingerprint = tuple[tuple[str, int, int, int], ...]
 """Name, inode, size and time of change of each file; equal as long as nothing changed."""
@@ -86,8 +87,8 @@ def files_of(path: str, locations: Locations, suffix: str) -> tuple[Path, ...]:
         raise TableError(f"{where} cannot be read: {error.strerror}") from error
     if not files:
         raise TableMissingError(f"folder {where} has no {suffix} files")
-    if len(files) > _MAX_FILES:
-        raise TableError(f"folder {where} has more than {_MAX_FILES} files")
+    if len(files) > MAX_FILES:
+        raise TableError(f"folder {where} has more than {MAX_FILES} files")
     return files
 
 

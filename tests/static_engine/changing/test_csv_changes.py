@@ -2,6 +2,7 @@
 
 import os
 import stat
+import struct
 import tempfile
 from pathlib import Path
 
@@ -75,6 +76,19 @@ def test_rows_come_behind_the_others_which_stay_to_the_letter(desks: Path) -> No
     assert desks.read_text() == FILE + '"",d3,,\n"a ""b""\nc",d4,,4\n'
     assert stat.S_IMODE(desks.stat().st_mode) == 0o640
     assert [file.name for file in desks.parent.iterdir()] == ["desks.csv"]
+
+
+def test_an_access_list_stays(desks: Path) -> None:
+    """Else the group would have what the mode tells of everybody in the list."""
+    nobody = 2**32 - 1
+    entries = [(1, 6, nobody), (2, 6, 1234), (4, 0, nobody), (16, 6, nobody), (32, 0, nobody)]
+    access = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    try:
+        os.setxattr(desks, "system.posix_acl_access", access)
+    except OSError:
+        pytest.skip("no access lists here")
+    insert(desks.parent, table(), ("d3", "r", 1))
+    assert os.getxattr(desks, "system.posix_acl_access") == access
 
 
 def test_a_delete_takes_the_rows_that_fit_and_nothing_else(desks: Path) -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from static_engine.changing import parquet_table, whole_file
+from static_engine.sources import location
 from static_engine.sources.errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
@@ -294,3 +295,33 @@ def test_a_folder_takes_rows_in_a_file_of_their_own(tmp_path: Path) -> None:
     assert [name for name in before if before[name] != after[name]] == ["part-1.parquet"]
     assert before.keys() == after.keys()
     assert len(rows_of(tmp_path, definition)) == 9
+
+
+def test_a_folder_of_as_many_files_as_may_be_takes_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one more it could not be read any more."""
+    (tmp_path / "desks").mkdir()
+    stored(tmp_path / "desks" / "a.parquet")
+    definition = table(DESKS, MANY)
+    monkeypatch.setattr(location, "MAX_FILES", 2)
+    assert insert(tmp_path, definition, ("x", "r", 9), number="one") == 1
+    with pytest.raises(TableError, match="has 2 files") as refusal:
+        insert(tmp_path, definition, ("y", "r", 9), number="two")
+    assert refusal.value.code == "change_failed"
+    assert len(rows_of(tmp_path, definition)) == 4
+
+
+def test_a_link_in_a_folder_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "desks").mkdir()
+    stored(tmp_path / "elsewhere.parquet")
+    link = tmp_path / "desks" / "a.parquet"
+    link.symlink_to(tmp_path / "elsewhere.parquet")
+    definition = table(DESKS, MANY)
+    with pytest.raises(TableError, match="is a symbolic link") as refusal:
+        run(tmp_path, definition, "DELETE FROM desks")
+    assert refusal.value.code == "change_failed"
+    assert link.is_symlink()
+    assert insert(tmp_path, definition, ("x", "r", 9)) == 1
+    assert run(tmp_path, definition, "DELETE FROM desks WHERE n = 9") == 1
+    assert len(rows_of(tmp_path, definition)) == 3

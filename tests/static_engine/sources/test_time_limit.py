@@ -3,7 +3,6 @@
 import socket
 import sqlite3
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -39,14 +38,18 @@ def test_a_view_that_never_ends_is_given_up(
 
 def test_a_connection_that_goes_on_is_left_alone(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path}/t.db", poolclass=NullPool)
-    limit = TimeLimit(0.3)
+    limit = TimeLimit(3_600)
     limit.watch(engine)
     with engine.connect() as connection:
-        for _ in range(4):
-            time.sleep(0.1)
-            limit.extend()
-            connection.exec_driver_sql("SELECT 1")
+        opened = connection.connection.dbapi_connection
+        limit.give(-1)
+        limit.extend()
+        limit._look(opened)  # the time that was given at first is over
         assert not limit.is_over
+        assert len(limit._timers) == 1
+        limit.give(-1)
+        limit._look(opened)
+        assert limit.is_over
     assert not limit._timers
 
 
