@@ -1,7 +1,8 @@
 """Places in a script: from character offsets to line, column and offending text."""
 
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -25,12 +26,18 @@ class Script:
     """The whole text that was handed in; offsets of tokens and nodes refer to it."""
 
     text: str
+    _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Note where lines start, once: an INSERT of many rows asks for the place of each."""
+        starts = (0, *(found.end() for found in re.finditer("\n", self.text)))
+        object.__setattr__(self, "_starts", starts)
 
     def span(self, start: int, end: int) -> Span:
         """Return the place of the characters from `start` up to and including `end`."""
         start = max(0, min(start, len(self.text)))
-        line = self.text.count("\n", 0, start) + 1
-        column = start - (self.text.rfind("\n", 0, start) + 1) + 1
+        line = bisect_right(self._starts, start)
+        column = start - self._starts[line - 1] + 1
         shown = " ".join(self.text[start : end + 1][: 4 * _SHOWN].split())
         if len(shown) > _SHOWN:
             shown = shown[: _SHOWN - 1] + "…"
