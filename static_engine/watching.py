@@ -17,7 +17,7 @@ from streamsql.catalog.definitions import SourceDefinition
 
 _SETTLE_SECONDS = 0.2
 _RETRY_SECONDS = 30.0
-_RETRY_FACTOR = 10
+_RETRY_FACTOR = 5
 """A reading that fails after a long time is tried again after this many times that long."""
 _SLOW_SECONDS = 5.0
 _UNUSED_SECONDS = 600.0

@@ -296,10 +296,10 @@ def test_a_server_that_does_not_answer_leaves_others_their_turn(
     assert tried == ["t", "u"]
     watch.poll(used)
     assert tried == ["t", "u", "v"]
-    clock.now += 400
+    clock.now += 200
     watch.poll(used)
     assert tried == ["t", "u", "v"]
-    clock.now += 200
+    clock.now += 50
     watch.poll(used)
     assert tried == ["t", "u", "v", "t"]
     watch.read_again("u")
