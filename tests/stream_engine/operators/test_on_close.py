@@ -1,5 +1,6 @@
 """Windows that close: once, exactly, and remembered no longer."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -146,6 +147,31 @@ def test_open_sessions_are_remembered_and_what_comes_for_a_closed_one_is_counted
     assert operator.sessions.oldest() == 4
     moved: Delta = {("gw", 8): -1, ("gw", 20): 1}
     assert circuit.step({}, {"p": moved}, 0) == {("b", 4, 9, 2, 2): 1}
+    assert operator.state_rows() == 0
+
+
+@pytest.mark.parametrize("sessions", [False, True])
+def test_windows_that_a_former_life_has_given_are_dropped_and_not_given_again(
+    *, sessions: bool
+) -> None:
+    """One sender has said its rows when another one tells that the windows closed long ago."""
+    source = RemoteSource("s", COLUMNS)
+    window: Plan = HopWindow(source, 2, size=4, hop=4)
+    if sessions:
+        window = SessionWindow(source, 2, gap=4, partition=(0,))
+    plan = OnClose(Aggregate(window, (0, 3, 4), CALLS), RemoteSource("p", PROGRESS_COLUMNS), 2)
+    circuit = compile_plan(plan, alone)
+    (operator,) = [n.operator for n in circuit.nodes if isinstance(n, ClosingNode)]
+    assert isinstance(operator, OnCloseOperator)
+    assert circuit.step({}, {"s": {("a", 1, 0): 1, ("b", 1, 4): 1, ("c", 1, 8): 1}}, 0) == {}
+    for told in (4, 8, 4):  # what the last one knows is older: nothing opens again
+        operator.begin_after(told)
+    assert operator.closed == 8
+    assert circuit.step({}, {"s": {("d", 1, 4): 1}}, 0) == {}
+    assert operator.too_late == 1
+    assert circuit.step({}, {"p": {("gw", 8): 1}}, 0) == {}
+    moved: Delta = {("gw", 8): -1, ("gw", 30): 1}
+    assert circuit.step({}, {"p": moved}, 0) == {("c", 8, 12, 1, 1): 1}
     assert operator.state_rows() == 0
 
 
