@@ -229,6 +229,13 @@ class SiteEngine(VisibleSite):
         """
         self._sources.lose(site, for_good=True)
 
+    def tell_time(self) -> None:
+        """Let the clocks of all sources without watermark move in the next step.
+
+        By themselves they do every second: whoever needs an answer as of now asks for more.
+        """
+        self._sources.tell_time = True
+
     def not_before(self, now: int) -> None:
         """Let nothing that waits or comes count before a time, where the site's clock says when."""
         self._sources.now = max(now, self._sources.now)

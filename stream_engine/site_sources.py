@@ -30,6 +30,7 @@ class SiteSources:
         clocks: Has to be told what queries read.
         now: Time of the last step.
         heard: When each origin last had readings, by name.
+        tell_time: Whether all clocks move in the next step.
     """
 
     def __init__(self, site: str) -> None:
@@ -41,6 +42,7 @@ class SiteSources:
         self.clocks = ClockSources()
         self.now = 0
         self.heard: dict[str, dict[str, int]] = {}
+        self.tell_time = False
         self._gone: dict[str, dict[str, bool]] = {}  # by name and origin: whether for good
         self._events: dict[str, list[tuple[str, list[SourceEvent]]]] = {}
         self._expiring: set[str] = set()  # sources whose rows may go by themselves
@@ -122,7 +124,7 @@ class SiteSources:
     @property
     def has_news(self) -> bool:
         """Whether something but time waits for the next step."""
-        return bool(self.pending or self._gone)
+        return bool(self.pending or self._gone or self.tell_time)
 
     def origins(self) -> set[str]:
         """Return the sites whose readings have been read here, in this life or an earlier one."""
@@ -157,6 +159,7 @@ class SiteSources:
             self._take(source, now, deltas, oldest)
         self._events = {}
         self._gone = {}
+        self.tell_time = False
         self.pending = 0
         self.now = now
 
@@ -183,6 +186,8 @@ class SiteSources:
     def _due(self, now: int) -> Iterable[str]:
         """Return the sources that a step at this time changes, or may change."""
         due = [*self._gone, *self._expiries.take_due(now)]
+        if self.tell_time:
+            due += self.clocks.all()
         if self.clocks:
             return self.clocks.with_clocks((*self._events, *due))
         return dict.fromkeys((*self._events, *due)) if due else self._events

@@ -135,7 +135,9 @@ class _Run:
                 self.engines[owner].ingest(definition.name, [event])
 
     def settle(self, now: int) -> None:
-        """Step and deliver until nothing moves."""
+        """Step and deliver until nothing moves; the answer is as of now at all sites."""
+        for engine in self.engines.values():
+            engine.tell_time()
         for _ in range(MAX_ROUNDS):
             moved = False
             for name, engine in self.engines.items():

@@ -32,6 +32,10 @@ class ClockSources:
             found.update(dict.fromkeys(self._beside.get(source, ())))
         return found
 
+    def all(self) -> dict[str, None]:
+        """Return the sources that have clocks."""
+        return {clock: None for clocks in self._beside.values() for clock in clocks}
+
     def __bool__(self) -> bool:
         """Whether there are any."""
         return bool(self._beside)

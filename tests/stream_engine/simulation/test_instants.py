@@ -89,6 +89,7 @@ class OneSite:
             if source in self.known:
                 self.site.ingest(source, [event])
         self.now = now
+        self.site.tell_time()
         for sent in self.site.step(now).outgoing:
             self.result.accept(sent.batch)
 

@@ -41,6 +41,16 @@ def clocks(site: SiteEngine) -> dict[str, int]:
     return found
 
 
+def test_all_clocks_move_where_that_is_asked_for_once() -> None:
+    site = site_with_streams()
+    site.step(SECOND)
+    site.tell_time()
+    site.step(SECOND + 100)
+    assert clocks(site) == dict.fromkeys("abc", SECOND + 100)
+    site.step(SECOND + 200)
+    assert clocks(site) == dict.fromkeys("abc", SECOND + 100)
+
+
 def test_only_clocks_of_sources_read_together_move() -> None:
     site = site_with_streams()
     site.step(0)
