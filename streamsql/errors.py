@@ -31,9 +31,11 @@ class FederationError(Exception):
         code: Stable identifier, also sent over the wire; one of `streamsql.error_codes`. The
             class's own, which names a family, unless the place that raised it gave a finer one.
         hint: What to do about it, or an empty string.
+        carried_out: What statements of the same script had changed before, and how to undo it.
     """
 
     code: str = "error"
+    carried_out: tuple[str, ...] = ()
 
     def __init__(self, message: str, *, hint: str = "", code: str = "") -> None:
         super().__init__(message)
@@ -49,7 +51,8 @@ class FederationError(Exception):
     @property
     def report(self) -> str:
         """What a terminal shows: the text and, in the last line, the code to look up."""
-        return f"{self}\ncode: {self.code}"
+        done = [f"already done: {deed}" for deed in self.carried_out]
+        return "\n".join([str(self), *done, f"code: {self.code}"])
 
 
 class QueryError(FederationError):

@@ -12,6 +12,7 @@ from deploy.cli.local import remember_lines, reported
 from deploy.cli.statement_lines import read_statements
 from deploy.cli.tab_completion import complete_with_tab
 from streamsql.errors import DeploymentError, FederationError
+from streamsql.script_progress import deed, newest
 from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy, parse_script
 from streamsql.syntax.statements import Query, Statement, Subscribe
 from ui.cli.client import QUESTION_SECONDS, SECONDS, ConsoleClient, console_address
@@ -36,16 +37,27 @@ def run_script(text: str, form: str, address: str | None = None) -> None:
         FederationError: A statement is wrong, or there is no console.
     """
     statements = parse_script(text)
+    deeds: list[str] = []
     with contextlib.closing(ConsoleClient(console_address(address))) as client:
         for statement in statements:
-            if _is_read_here(statement):
-                _print_settled(client, statement, form)
-                continue
-            is_question = isinstance(statement, ExplainWhy | ExplainWhatIf | ExplainConfidence)
-            seconds = QUESTION_SECONDS if is_question else SECONDS
-            body = {"text": in_place(statement)}
-            for result in client.post("/api/statements", body, seconds=seconds):
-                print_statement(result, form)
+            try:
+                deeds.append(_run_statement(client, statement, form))
+            except FederationError as error:
+                error.carried_out = newest(deeds)
+                raise
+
+
+def _run_statement(client: ConsoleClient, statement: Statement, form: str) -> str:
+    """Run and print one statement; return what stays of it, if anything."""
+    if _is_read_here(statement):
+        _print_settled(client, statement, form)
+        return ""
+    is_question = isinstance(statement, ExplainWhy | ExplainWhatIf | ExplainConfidence)
+    seconds = QUESTION_SECONDS if is_question else SECONDS
+    (result,) = client.post("/api/statements", {"text": in_place(statement)}, seconds=seconds)
+    print_statement(result, form)
+    query = result["query"]["id"] if result["kind"] == "query" else None
+    return deed(statement, result["message"], query)
 
 
 def in_place(statement: Statement) -> str:

@@ -41,6 +41,7 @@ from federated_optimizer.coordinator.removal import remove_gateway
 from federated_optimizer.coordinator.repairs import Repairs
 from federated_optimizer.coordinator.replanning import Replanning
 from federated_optimizer.coordinator.running import RunningQuery
+from federated_optimizer.coordinator.scripts import carry_out
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.site_settings import SettingsBook
 from federated_optimizer.coordinator.statements import StatementRunner
@@ -53,7 +54,7 @@ from streamsql.algebra.row_order import in_order
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
 from streamsql.library import library_views
-from streamsql.syntax import parse_script
+from streamsql.syntax.statements import Statement
 from streamsql.wire.messages import Command, SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics, check_id
@@ -226,20 +227,19 @@ class Coordinator:
         self, text: str, *, name: str = "", origin: str = "user"
     ) -> tuple[StatementResult, ...]:
         """Run a script; see `CoordinatorApi.execute`."""
-        results = []
-        for statement in parse_script(text):
-            if isinstance(statement, Question):
-                results.append(await self.rows.answer(statement))
-                continue
-            if isinstance(statement, Changing):
-                self._presence.check_in_charge()
-                results.append(await self._changes.run(statement))
-                continue
-            async with self._lock:
-                self._presence.check_in_charge()
-                results.append(await self._statements.run(statement, name=name, origin=origin))
-                self._replanning.look()
-        return tuple(results)
+        return await carry_out(text, lambda statement: self._run(statement, name, origin))
+
+    async def _run(self, statement: Statement, name: str, origin: str) -> StatementResult:
+        if isinstance(statement, Question):
+            return await self.rows.answer(statement)
+        if isinstance(statement, Changing):
+            self._presence.check_in_charge()
+            return await self._changes.run(statement)
+        async with self._lock:
+            self._presence.check_in_charge()
+            result = await self._statements.run(statement, name=name, origin=origin)
+            self._replanning.look()
+        return result
 
     def validate(self, text: str) -> Validation:
         """Parse and bind without running anything."""

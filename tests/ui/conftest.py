@@ -34,6 +34,7 @@ from federated_optimizer.coordinator.model import (
     Validation,
 )
 from federated_optimizer.coordinator.presentation import presentation_of
+from federated_optimizer.coordinator.scripts import carry_out
 from federated_optimizer.coordinator.site_settings import changed
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
 from federated_optimizer.coordinator.validation import validate
@@ -145,6 +146,11 @@ class FakeCoordinator:
         running.info = replace(running.info, status=status, error=error, waiting_for=wait)
         self._deliver(running, ChangeBatch(running.info.id, (), status=status, error=error))
 
+    def set_warnings(self, name: str, *warnings: str) -> None:
+        """Change what a query warns of."""
+        running = self._find(name)
+        running.info = replace(running.info, warnings=warnings)
+
     def set_site(self, name: str, freshness: str) -> None:
         """Change how fresh a gateway is."""
         self.site_infos = tuple(
@@ -158,7 +164,7 @@ class FakeCoordinator:
         self, text: str, *, name: str = "", origin: str = "user"
     ) -> tuple[StatementResult, ...]:
         """Run a script."""
-        return tuple([await self._run_one(s, name, origin) for s in parse_script(text)])
+        return await carry_out(text, lambda s: self._run_one(s, name, origin))
 
     def validate(self, text: str) -> Validation:
         """Check a text."""
@@ -391,12 +397,18 @@ class Console:
 
     def __init__(self, coordinator: FakeCoordinator, settings: ConsoleSettings) -> None:
         self.coordinator = coordinator
+        self._settings = settings
+        self._open(0)
+
+    def _open(self, port: int) -> None:
         listener = socket.socket(proto=socket.IPPROTO_TCP)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as `python -m ui` does
-        listener.bind(("127.0.0.1", 0))
-        self.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        self.port = listener.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
         self._listener = listener
-        self.app = create_app(coordinator, settings)
+        self.app = create_app(self.coordinator, self._settings)
         config = uvicorn.Config(self.app, log_level="warning", timeout_graceful_shutdown=2)
         self._server = uvicorn.Server(config)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -413,6 +425,11 @@ class Console:
         self._server.should_exit = True
         self._thread.join(SECONDS)
         assert not self._thread.is_alive()
+
+    def start_again(self) -> None:
+        """Serve once more on the same port, after `stop`."""
+        self._open(self.port)
+        self.start()
 
     def do(self, action: Callable[[], Any]) -> Any:
         """Run something on the server's event loop and return what it gives."""

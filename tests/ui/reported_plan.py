@@ -27,6 +27,7 @@ class ReportedPlan:
         second: Of the newest report.
         scheduler: Which number gw-1 reports, as of the next second.
         report_seconds: How often gw-1 says that it reports.
+        waiting: Rows that wait at each site.
         shared: Whether the join's synopsis is a stub of a store.
     """
 
@@ -36,6 +37,7 @@ class ReportedPlan:
         self.second = 1
         self.scheduler = 0
         self.shared = True
+        self.waiting = 4
         self.report_seconds = 1
 
     def answer(self, text: str) -> list[Row]:
@@ -70,7 +72,7 @@ class ReportedPlan:
             scheduler = self.scheduler if site == "gw-1" else 0
             whole, own = (ts, site, ""), (ts, site, self._query)
             facts = {"scheduler": scheduler, "report_seconds": self.report_seconds}
-            yield from _rows(whole, site, "site", queued_rows=4, memory_mb=80.5, **facts)
+            yield from _rows(whole, site, "site", queued_rows=self.waiting, memory_mb=80.5, **facts)
             for entity, _line, _inputs in _BASE if site == "base" else _GATEWAY:
                 yield from _rows(
                     own,

@@ -187,6 +187,24 @@ def test_a_graph_is_added_drawn_and_removed_with_its_query(
     wait_for(lambda: len(watched.sessions()) == 3)
 
 
+def test_the_list_of_lines_says_one_row_and_two_rows(
+    watch: Any, expect: Any, wait_for: Any
+) -> None:
+    watched = watch(("base", "gw-1"))
+    watched.plan.waiting = 1
+    page = watched.open()
+    wait_for(lambda: len(watched.sessions()) == 2)
+    page.get_by_role("button", name="Add graph").click()
+    page.locator("#add-graph select").select_option(label="Rows waiting between operators")
+    page.get_by_role("button", name="Add", exact=True).click()
+    wait_for(lambda: len(watched.sessions()) == 3)
+    value = page.locator(".chart-legend li b")
+    expect(value).to_have_text(["1 row", "1 row"])
+    watched.plan.waiting = 2
+    watched.pass_seconds(1)
+    expect(value).to_have_text(["2 rows", "2 rows"])
+
+
 def test_a_query_of_ones_own_is_checked_and_drawn_as_it_holds(
     watch: Any, expect: Any, wait_for: Any
 ) -> None:

@@ -230,6 +230,91 @@ def test_reloading_shows_the_same_query_and_an_unknown_one_is_told(
     expect(query_page.locator("#problem")).to_contain_text("there is no query 'q99'")
 
 
+def test_a_page_recovers_after_the_console_was_started_again(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    console.push(query.id, (1, ("m1", 1.0)), (1, ("m2", 2.0)))
+    expect(rows(query_page)).to_have_text(["m11", "m22"])
+    console.stop()
+    expect(query_page.locator("#status")).to_have_text("The console does not answer.")
+    query_page.locator("#run").click()
+    expect(query_page.locator("#problem")).to_contain_text("The console does not answer.")
+    expect(query_page.locator("#run")).to_be_enabled()
+    # What the query gave meanwhile, nobody has told the page.
+    console.coordinator.push(query.id, (-1, ("m1", 1.0)), (1, ("m3", 3.0)))
+    console.start_again()
+    expect(rows(query_page)).to_have_text(["m22", "m33"])
+    expect(query_page.locator("#status")).to_contain_text("gateways online")
+    expect(query_page.locator("#problem")).to_be_hidden()
+    expect(query_page.locator("#title")).to_have_text(query.id)
+    console.push(query.id, (1, ("m4", 4.0)))
+    expect(rows(query_page)).to_have_text(["m22", "m33", "m44"])
+
+
+def test_a_console_that_refuses_while_it_starts_is_asked_again(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    console.push(query.id, (1, ("m1", 1.0)))
+    expect(rows(query_page)).to_have_text(["m11"])
+    refused: list[Any] = []
+
+    def refuse(route: Any) -> None:
+        refused.append(route)
+        route.fulfill(status=503, body="starting")
+
+    query_page.route("**/changes*", refuse)
+    console.stop()
+    console.start_again()
+    wait_for(lambda: query_page.wait_for_timeout(50) or refused)
+    console.push(query.id, (1, ("m2", 2.0)))
+    query_page.unroute("**/changes*")
+    expect(rows(query_page)).to_have_text(["m11", "m22"])
+    expect(query_page.locator("#title")).to_have_text(query.id)
+
+
+def test_what_a_query_warns_of_is_shown_as_long_as_it_is_so(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    warnings = query_page.locator("#warnings")
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    expect(query_page.locator("#title")).to_have_text(query.id)
+    expect(warnings).to_be_hidden()
+    slow = "windows wait for gw-2, whose readings are 40 s behind those of others"
+    console.do(lambda: console.coordinator.set_warnings(query.id, slow))
+    expect(warnings).to_have_text(slow)
+    query_page.reload()
+    expect(warnings).to_have_text(slow)
+    expect(query_page.locator("#problem")).to_be_hidden()
+    console.do(lambda: console.coordinator.set_warnings(query.id))
+    expect(warnings).to_be_hidden()
+    console.do(lambda: console.coordinator.set_warnings(query.id, slow))
+    expect(warnings).to_be_visible()
+    query_page.get_by_role("button", name="Stop").click()
+    expect(warnings).to_be_hidden()
+
+
+def test_of_a_script_that_fails_what_is_done_already_is_told(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    write(query_page, f"{SEATS};\nSHOW SOURCES;\nSELECT wieght FROM SeatSensor")
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    problem = query_page.locator("#problem")
+    expect(problem).to_contain_text("line 3, column 8: wieght")
+    expect(problem.locator(".done li")).to_have_text(
+        [f"line 1: query {query.id} runs; DROP QUERY {query.id} stops it"]
+    )
+    expect(query_page.locator("#queries button")).to_have_count(1)
+
+
 def test_nothing_is_run_by_mistake(query_page: Any, console: Any, expect: Any) -> None:
     problem = query_page.locator("#problem")
     write(query_page, "-- nothing yet; really\n")
@@ -291,6 +376,33 @@ def test_the_gateways_page_follows(console: Any, page: Any, expect: Any) -> None
     console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
     expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("offline")
     expect(page.locator("#status")).to_contain_text("2 of 3 gateways online")
+
+
+def test_a_gateway_that_has_left_is_removed_after_a_question(
+    console: Any, page: Any, expect: Any
+) -> None:
+    page.goto(f"{console.address}/gateways")
+    expect(page.locator("#sites tbody tr")).to_have_count(3)
+    expect(page.locator("#sites button")).to_have_count(0)  # of one that is there
+    console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
+    remove = page.get_by_role("button", name="Remove gw-2")
+    dialog = page.locator("#remove")
+    remove.click()
+    expect(dialog).to_contain_text("Remove gateway gw-2?")
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#sites tbody tr")).to_have_count(3)
+    # It comes back while the question is open: the console refuses.
+    remove.click()
+    console.do(lambda: console.coordinator.set_site("gw-2", "live"))
+    dialog.get_by_role("button", name="Remove").click()
+    expect(page.locator("#problem")).to_contain_text("gateway gw-2 is online")
+    console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
+    remove.click()
+    expect(page.locator("#problem")).to_be_hidden()
+    dialog.get_by_role("button", name="Remove").click()
+    expect(page.locator("#sites tbody tr")).to_have_count(2)
+    expect(page.locator("#sites")).not_to_contain_text("gw-2")
 
 
 def test_the_data_page_shows_columns_and_texts(console: Any, page: Any, expect: Any) -> None:

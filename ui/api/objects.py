@@ -231,6 +231,7 @@ def error_object(error: FederationError) -> Object:
             "line": span.line if span else None,
             "column": span.column if span else None,
             "text": span.text if span else None,
+            "carried_out": list(error.carried_out),
         }
     }
 

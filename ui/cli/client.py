@@ -1,5 +1,6 @@
 """Talk to a running console."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -126,6 +127,13 @@ def _parse_events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _error_of(response: httpx.Response) -> FederationError:
+    error = _error_told(response)
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        error.carried_out = tuple(map(str, response.json()["error"]["carried_out"]))
+    return error
+
+
+def _error_told(response: httpx.Response) -> FederationError:
     try:
         problem = response.json()["error"]
         message, hint = str(problem["message"]), str(problem.get("hint") or "")

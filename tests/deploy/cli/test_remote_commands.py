@@ -151,6 +151,18 @@ def test_an_error_names_the_line_of_the_script(console: FakeConsole) -> None:
     assert len(console.asked) == 2
 
 
+def test_an_error_tells_what_stays_of_the_statements_before_it(console: FakeConsole) -> None:
+    done = run(SCRIPT + "SUBSCRIBE TO v;\nSELECT nothing FROM seat")
+    assert done.exit_code == 2
+    lines = done.stderr.splitlines()
+    assert [line for line in lines if line.startswith("already done: ")] == [
+        "already done: line 2: view v created; DROP VIEW v removes it",
+        "already done: line 4: query q7 runs; DROP QUERY q7 stops it",
+    ], "nothing of what only asked, and of the query that was stopped"
+    assert "already done" not in run("SHOW SOURCES; SELECT nothing FROM seat").stderr
+    assert console.asked
+
+
 def test_a_syntax_error_stops_the_script_before_anything_is_asked(console: FakeConsole) -> None:
     done = run("SHOW SOURCES;\nSELEC 1")
     assert done.exit_code == 2

@@ -363,9 +363,15 @@ def test_statements_that_are_refused_change_nothing(harness: Any) -> None:
         assert refusal.value.code == "local_only"
         assert coordinator.definitions() == before
         assert coordinator.queries() == ()
-        with pytest.raises(QueryError):
+        with pytest.raises(QueryError) as late:
             await coordinator.execute(f"{ROOMS}; SELECT nothing FROM RoomSensor")
-        assert len(coordinator.queries()) == 1  # earlier statements stay done
+        (query,) = coordinator.queries()  # earlier statements stay done
+        told = f"line 1: query {query.id} runs; DROP QUERY {query.id} stops it"
+        assert late.value.carried_out == (told,)
+        with pytest.raises(QueryError) as later:
+            await coordinator.execute(f"DROP QUERY {query.id}; SELECT nothing FROM RoomSensor")
+        assert later.value.carried_out == (f"line 1: query {query.id} stopped",)
+        assert coordinator.queries() == ()
 
     harness.run(scenario)
 

@@ -1,8 +1,13 @@
 """Statements over REST: queries, errors with their place, definitions, sites."""
 
+import contextlib
 from typing import Any
 
 import httpx
+import pytest
+
+from streamsql.errors import FederationError
+from ui.cli.client import ConsoleClient
 
 SEATS = "SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0"
 
@@ -43,6 +48,21 @@ def test_a_wrong_query_gets_line_column_text_and_hint(client: httpx.Client) -> N
     assert (error["line"], error["column"], error["text"]) == (2, 3, "wieghtLevel")
     assert "weightlevel" in error["hint"].lower()
     assert error["code"] == "unknown_column"
+
+
+def test_an_error_in_a_script_tells_what_was_done_before(client: httpx.Client) -> None:
+    text = "CREATE VIEW w AS SELECT mid FROM SeatSensor;\nSELECT mid FROM w;\nDROP QUERY q9"
+    error = client.post("/api/statements", json={"text": text}).json()["error"]
+    assert len(error["carried_out"]) == 2
+    assert error["carried_out"][0].endswith("DROP VIEW w removes it")
+    query = client.get("/api/queries").json()[-1]["id"]
+    assert error["carried_out"][1] == f"line 2: query {query} runs; DROP QUERY {query} stops it"
+    told = ConsoleClient(str(client.base_url))
+    with contextlib.closing(told), pytest.raises(FederationError) as caught:
+        told.post("/api/statements", {"text": "SELECT mid FROM w; SELECT x FROM w"})
+    assert caught.value.carried_out[0].startswith("line 1: query q")
+    with contextlib.closing(ConsoleClient(told.address)) as again, pytest.raises(FederationError):
+        again.post("/api/statements", {"text": "SELEC"})
 
 
 def test_validation_reports_the_same_place_without_running(

@@ -1,7 +1,9 @@
 // The table of sites.
-import { age, count, get, make } from "./api.js";
+import { age, count, get, make, request } from "./api.js";
 
+const byId = (id) => document.getElementById(id);
 const body = document.querySelector("#sites tbody");
+let leaving = null; // the gateway that the dialog asks about
 
 function bytes(count) {
   return count < 10_000 ? `${count} B` : count < 10_000_000 ? `${Math.round(count / 1000)} kB` : `${Math.round(count / 1e6)} MB`;
@@ -20,14 +22,44 @@ function row(site) {
   return make("tr", {}, make("td", { class: "tight" }, make("strong", {}, site.site)), make("td", { class: "tight" }, site.role),
     make("td", {}, make("span", { class: `badge ${site.freshness}`, title: site.freshness }, state)),
     make("td", { class: "tight" }, age(site.since)), make("td", { class: "number" }, String(site.epoch)), make("td", {}, buffer),
-    make("td", { class: "number" }, String(site.sensors)), make("td", {}, wrappers), make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")), make("td", { title: clock(site) }, site.detail));
+    make("td", { class: "number" }, String(site.sensors)), make("td", {}, wrappers), make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")), make("td", { title: clock(site) }, site.detail), make("td", { class: "tight" }, removal(site)));
+}
+
+/** A button for a gateway that is away: one that is online would announce itself again. */
+function removal(site) {
+  if (site.role !== "gateway" || site.online) return null;
+  return make("button", { type: "button", class: "danger", "data-remove": site.site, "aria-label": `Remove ${site.site}`, title: "It has left for good", onclick: () => ask(site.site) }, "Remove…");
+}
+
+function ask(site) {
+  leaving = site;
+  byId("remove-title").textContent = `Remove gateway ${site}?`;
+  problem(null);
+  byId("remove").showModal();
+  byId("keep").focus();
+}
+
+function problem(error) {
+  byId("problem").hidden = !error;
+  byId("problem").textContent = error ? [error.message, error.hint].filter(Boolean).join("\n") : "";
+}
+
+async function remove() {
+  byId("remove").close();
+  await request("DELETE", `/api/sites/${encodeURIComponent(leaving)}`).catch(problem);
+  await look();
 }
 
 async function look() {
   const sites = await get("/api/sites").catch(() => null);
   if (!sites) return; // the line at the top says that the console does not answer
-  body.replaceChildren(...(sites.length ? sites.map(row) : [make("tr", {}, make("td", { colspan: 10, class: "empty" }, "No gateway has announced itself yet."))]));
+  const focused = body.contains(document.activeElement) ? document.activeElement.dataset.remove : null;
+  body.replaceChildren(...(sites.length ? sites.map(row) : [make("tr", {}, make("td", { colspan: 11, class: "empty" }, "No gateway has announced itself yet."))]));
+  if (focused) body.querySelector(`[data-remove="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
 }
+
+byId("keep").addEventListener("click", () => byId("remove").close());
+byId("really").addEventListener("click", remove);
 
 look();
 setInterval(look, 2000);

@@ -38,7 +38,9 @@ function problem(error, warning = false) {
   if (!error) return;
   box.className = warning ? "problem warning" : "problem";
   const place = error.line ? make("div", { class: "place" }, `line ${error.line}, column ${error.column}`, error.text ? `: ${error.text}` : "") : null;
+  const done = (error.carried_out ?? []).map((deed) => make("li", {}, deed));
   box.replaceChildren(make("strong", {}, error.message), ...(place ? [place] : []), ...(error.hint ? [make("div", { class: "hint" }, error.hint)] : []),
+    ...(done.length ? [make("div", { class: "done" }, "Already done:", make("ul", {}, done))] : []),
     ...(error.code ? [make("div", { class: "code" }, error.code)] : []));
 }
 
@@ -58,7 +60,8 @@ async function run(text) {
     const results = await post("/api/statements", { text });
     if (mine !== wish) return void (await list());
     const last = results[results.length - 1];
-    const warnings = results.flatMap((r) => r.warnings.concat(r.query ? r.query.warnings : []));
+    const apart = last?.kind === "query" ? last.query.warnings : []; // these stand at the query, as long as they hold
+    const warnings = results.flatMap((r) => r.warnings.concat(r.query ? r.query.warnings : [])).filter((text) => !apart.includes(text));
     problem(warnings.length ? { message: [...new Set(warnings)].join("\n") } : null, true);
     if (!last) return;
     if (last.query) await select(last.query.id, "rows");
@@ -137,6 +140,9 @@ function facts(query) {
   const waiting = query.error || (query.waiting_for.length ? `Waiting for ${query.waiting_for.join(", ")}${query.waiting_for.includes("static") ? ": Spark is warming up" : ""}.` : "");
   byId("waiting").hidden = !waiting;
   byId("waiting").textContent = waiting;
+  const warnings = [...new Set(query.warnings)].join("\n");
+  byId("warnings").hidden = !warnings;
+  if (byId("warnings").textContent !== warnings) byId("warnings").textContent = warnings;
 }
 
 function leave() {
@@ -152,6 +158,7 @@ function leave() {
   byId("watch").hidden = true;
   byId("asked-text").hidden = true;
   byId("waiting").hidden = true;
+  byId("warnings").hidden = true;
   byId("changes").replaceChildren();
   byId("plan").textContent = "";
   address(null);

@@ -1,7 +1,7 @@
 // A line chart over time: two axes at most, ticks that people count in, a line to read values at.
 import { fill, make } from "../api.js";
 import { shape } from "../svg.js";
-import { number } from "./reported.js";
+import { number, withUnit } from "./reported.js";
 
 const MARGIN = { left: 46, right: 12, right2: 46, top: 20, bottom: 22 };
 const HEIGHT = 190;
@@ -96,8 +96,7 @@ export class Chart {
   list(series, moment, axes, stepped) {
     fill(this.legend, series.map(({ label, unit, points }, index) => {
       const value = moment === null ? points[points.length - 1]?.v : valueAt(points, moment, stepped);
-      const suffix = ["ratio", "flag", "scheduler", "store", ""].includes(unit) ? "" : ` ${unit}`;
-      return make("li", {}, make("span", { class: `swatch series-${index % COLOURS}${index >= COLOURS ? " dashed" : ""}` }), make("span", { class: "label" }, label), make("b", {}, value === null || value === undefined ? "–" : `${number(value)}${suffix}`));
+      return make("li", {}, make("span", { class: `swatch series-${index % COLOURS}${index >= COLOURS ? " dashed" : ""}` }), make("span", { class: "label" }, label), make("b", {}, value === null || value === undefined ? "–" : withUnit(value, unit)));
     }));
     const said = series.map(({ label, points }) => `${label} ${number(points[points.length - 1]?.v)}`).join(", ");
     this.svg.setAttribute("aria-label", said || "no points yet");

@@ -93,6 +93,14 @@ export function shown(property, value) {
   if (unit === "flag") return value ? "yes" : "no";
   if (unit === "scheduler") return SCHEDULER_WORDS[SCHEDULERS[value]] ?? number(value);
   if (unit === "store") return `s${value}`;
-  if (unit === "ratio" || unit === "") return number(value);
-  return `${number(value)} ${value === 1 ? (SINGULAR[unit] ?? unit) : unit}`;
+  return withUnit(value, unit);
+}
+
+/** The unit of one: of rows/s row/s. */
+const singular = (unit) => unit.replace(/^\w+/, (word) => SINGULAR[word] ?? word);
+
+/** A number with its unit, if it has one that is written: "1 row", "2 rows", "0.5". */
+export function withUnit(value, unit) {
+  if (["ratio", "flag", "scheduler", "store", ""].includes(unit)) return number(value);
+  return `${number(value)} ${number(value) === "1" ? singular(unit) : unit}`;
 }

@@ -1,0 +1,37 @@
+"""Scripts: one statement after another; the one that fails tells what those before it have done."""
+
+from collections.abc import Awaitable, Callable
+
+from federated_optimizer.coordinator.model import ResultKind, StatementResult
+from streamsql.errors import FederationError
+from streamsql.script_progress import deed, newest
+from streamsql.syntax import parse_script
+from streamsql.syntax.statements import Statement
+
+
+async def carry_out(
+    text: str, run: Callable[[Statement], Awaitable[StatementResult]]
+) -> tuple[StatementResult, ...]:
+    """Run the statements of a script in their order.
+
+    Args:
+        text: The script.
+        run: Carries one statement out.
+
+    Raises:
+        FederationError: The first statement that fails; what earlier ones did stays, and is told
+            in `carried_out`.
+    """
+    results: list[StatementResult] = []
+    deeds: list[str] = []
+    for statement in parse_script(text):
+        try:
+            result = await run(statement)
+        except FederationError as error:
+            error.carried_out = newest(deeds)
+            raise
+        results.append(result)
+        started = result.query if result.kind == ResultKind.QUERY else None
+        query = started.id if started is not None else None
+        deeds.append(deed(statement, result.message, query))
+    return tuple(results)
