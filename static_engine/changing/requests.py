@@ -1,5 +1,6 @@
 """INSERT and DELETE as they come from the coordinator: each done once, and answered."""
 
+import asyncio
 import logging
 import time
 from collections import OrderedDict, deque
@@ -16,8 +17,9 @@ log = logging.getLogger(__name__)
 MAX_WAITING = 100
 _MAX_ANSWERS = 1_000
 BEGIN_SECONDS = 15.0
-"""A change that has waited for longer is not begun: whoever asked hears before it is done that it
-is not known what came of it (`coordinator.table_changes`), and may well ask again."""
+"""A change that has waited for so long is refused: before it is done, whoever asked would be told
+that it is not known what came of it (`coordinator.table_changes`), and may well ask again."""
+_LATE = 0.05
 
 Change = Callable[[TableChange], int]
 InWorker = Callable[[Callable[[], None]], Awaitable[None]]
@@ -49,6 +51,7 @@ class ChangeRequests:
         self._topics = topics
         self._site = site
         self._epoch = epoch
+        self._doing = ""  # the id of the change that the worker does
         self._waiting: deque[tuple[TableChange, float]] = deque()
         self._answers: OrderedDict[str, TableChanged] = OrderedDict()
 
@@ -70,8 +73,10 @@ class ChangeRequests:
                 code="change_failed",
             )
             self._answer(_refusal(change, busy))
-        elif all(waiting.id != change.id for waiting, _ in self._waiting):
+        elif change.id != self._doing and all(one.id != change.id for one, _ in self._waiting):
             self._waiting.append((change, self._clock()))
+            # The worker may be busy with something else until after that.
+            asyncio.get_running_loop().call_later(BEGIN_SECONDS + _LATE, self.give_up_late)
 
     async def work(self, change: Change, in_worker: InWorker) -> list[str]:
         """Do what waits, one after the other; return the names of the tables that (may) changed.
@@ -80,19 +85,26 @@ class ChangeRequests:
         """
         changed = []
         for _ in range(len(self._waiting)):
-            request, since = self._waiting[0]
+            self.give_up_late()
+            if not self._waiting:
+                break
+            request, _ = self._waiting.popleft()
+            self._doing = request.id
             answers: list[TableChanged] = []
-            waited = self._clock() - since
-            if waited > BEGIN_SECONDS:
-                answers.append(_refusal(request, _too_late(request, waited)))
-            else:
-                await in_worker(lambda r=request, a=answers: a.append(_done(change, r)))  # type: ignore[misc]
-            self._waiting.popleft()
+            await in_worker(lambda r=request, a=answers: a.append(_done(change, r)))  # type: ignore[misc]
+            self._doing = ""
             (answer,) = answers
             if answer.rows or answer.code == "no_answer":
                 changed.append(request.definition.name)
             self._answer(answer)
         return changed
+
+    def give_up_late(self) -> None:
+        """Refuse what has waited too long to be begun."""
+        now = self._clock()
+        while self._waiting and now - self._waiting[0][1] >= BEGIN_SECONDS:
+            request, since = self._waiting.popleft()
+            self._answer(_refusal(request, _too_late(request, now - since)))
 
     def _answer(self, answer: TableChanged) -> None:
         self._answers[answer.id] = answer

@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 
+_AGAIN_SECONDS = 0.5
+
 log = logging.getLogger(__name__)
 
 
@@ -51,7 +53,7 @@ class TimeLimit:
         @event.listens_for(engine, "connect", insert=True)
         def opened(connection: Any, _: object) -> None:
             with self._lock:
-                self._start(connection)
+                self._start(connection, self._end - time.monotonic())
 
         @event.listens_for(engine, "close")
         def closed(connection: Any, _: object) -> None:
@@ -60,9 +62,10 @@ class TimeLimit:
             if timer is not None:
                 timer.cancel()
 
-    def _start(self, connection: Any) -> None:
-        left = max(self._end - time.monotonic(), 0.0)
-        timer = threading.Timer(left, self._look, (connection,))
+    def _start(self, connection: Any, seconds: float) -> None:
+        if id(connection) in self._timers:
+            self._timers[id(connection)].cancel()
+        timer = threading.Timer(max(seconds, 0.0), self._look, (connection,))
         timer.daemon = True
         self._timers[id(connection)] = timer
         timer.start()
@@ -71,12 +74,15 @@ class TimeLimit:
         with self._lock:
             if id(connection) not in self._timers:
                 return
-            if time.monotonic() < self._end:
-                self._start(connection)
+            left = self._end - time.monotonic()
+            if left > 0:
+                self._start(connection, left)
                 return
             self._cut = True
-            del self._timers[id(connection)]
             _cut(connection)
+            if isinstance(connection, sqlite3.Connection):
+                # SQLite forgets it where no statement runs just now: again until it is closed.
+                self._start(connection, _AGAIN_SECONDS)
 
 
 def _cut(connection: Any) -> None:

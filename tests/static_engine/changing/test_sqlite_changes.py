@@ -283,6 +283,24 @@ def test_a_full_disk_leaves_the_table(tmp_path: Path, monkeypatch: pytest.Monkey
     assert rows_of(tmp_path, definition) == []
 
 
+def test_a_trigger_that_never_ends_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    definition = begin(tmp_path)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+    with sqlite3.connect(tmp_path / "desks.db") as connection:
+        connection.execute(
+            "CREATE TRIGGER endless AFTER INSERT ON desks BEGIN "
+            f"UPDATE desks SET n = ({endless} SELECT max(i) FROM n); END"
+        )
+    connection.close()
+    monkeypatch.setattr(database_session, "CHANGE_SECONDS", 0.3)
+    with pytest.raises(TableError, match=r"not done within 0\.3 s; nothing has ch") as refusal:
+        insert(tmp_path, definition, ("d1", "r", 1))
+    assert refusal.value.code == "change_failed"
+    assert rows_of(tmp_path, definition) == []
+
+
 def test_a_text_that_is_none_and_too_many_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

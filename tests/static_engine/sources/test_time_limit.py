@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
 from static_engine.sources import database, time_limit
@@ -48,8 +49,10 @@ def test_a_connection_that_goes_on_is_left_alone(tmp_path: Path) -> None:
         assert not limit.is_over
         assert len(limit._timers) == 1
         limit.give(-1)
-        limit._look(opened)
+        limit._look(opened)  # no statement runs: the next one that does not end is cut, too
         assert limit.is_over
+        with pytest.raises(OperationalError, match="interrupted"):
+            connection.exec_driver_sql(f"{ENDLESS} SELECT max(i) FROM n")
     assert not limit._timers
 
 
