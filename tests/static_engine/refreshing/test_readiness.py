@@ -30,6 +30,15 @@ def test_what_was_computed_or_is_no_longer_due_starts_anew() -> None:
     assert views.due(["v", "w"]) == {"v", "w"}
 
 
+def test_a_view_that_was_not_due_for_a_while_has_its_tables_read_again() -> None:
+    views = World().readiness
+    views.due(["v"])
+    views.reading(["v"])
+    assert views.due([]) == frozenset()
+    assert views.due(["v"]) == {"v"}
+    assert not views.is_ready("v")
+
+
 def test_who_asks_has_the_tables_read_again() -> None:
     views = World().readiness
     views.due(["v"])

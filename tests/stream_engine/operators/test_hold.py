@@ -60,3 +60,13 @@ def test_a_new_hold_forgets_the_wait_of_the_last() -> None:
     hold.end()  # nothing is held: it says nothing of the next hold
     hold.begin(None)
     assert overs(hold, [21, 99]) == []
+
+
+def test_a_hold_without_a_wait_forgets_when_the_last_would_have_been_over() -> None:
+    hold = Hold()
+    hold.begin(10)
+    assert overs(hold, [1]) == []
+    assert hold.until == 11
+    hold.begin(None)
+    assert hold.until is None
+    assert overs(hold, [11, 99]) == []

@@ -134,6 +134,18 @@ def test_a_query_that_runs_through_does_not_use_up_the_slices_of_others() -> Non
     assert len(given_out) == 1
 
 
+def test_an_operator_that_is_gone_does_not_wait_any_more() -> None:
+    gone, other = Task(0), Task(1)
+    waiting = Patience()
+    waiting.drop(gone)  # it does not wait
+    waiting.begins(gone, 0)
+    waiting.begins(other, 5)
+    waiting.drop(gone)
+    assert len(waiting) == 1
+    assert waiting.overdue(LONGEST_WAIT + 4) is None
+    assert waiting.overdue(LONGEST_WAIT + 5) is other
+
+
 @given(st.lists(st.integers(0, 4), max_size=100))
 def test_whoever_is_overdue_has_waited_longest(moves: list[int]) -> None:
     tasks = [Task(order) for order in range(5)]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.circuit import instants
+from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.stream_nodes import InstantsNode
 from stream_engine.simulation.network import Faults, Network
@@ -268,15 +269,29 @@ def test_a_site_that_does_not_go_on_stops_the_query(monkeypatch: pytest.MonkeyPa
     assert "more than 5 events wait for the watermark of fading" in error.message
 
 
-def test_what_comes_for_an_instant_that_is_over_is_counted() -> None:
-    plan = stream(StreamKind.ISTREAM, LOG)
+def fed(kind: StreamKind, query: Scan) -> Circuit:
+    """Return the circuit of a stream of one source: events to f0, progress to f1."""
+    plan = stream(kind, query)
     feeds = tuple(RemoteSource(f"f{n}", p.schema) for n, p in enumerate(plan.inputs))
-    remote = msgspec.structs.replace(plan, feeds=feeds[:1], progress=feeds[1:])
-    circuit = compile_plan(remote, alone)
+    return compile_plan(msgspec.structs.replace(plan, feeds=feeds[:1], progress=feeds[1:]), alone)
+
+
+def test_of_one_instant_the_event_that_was_read_last_counts() -> None:
+    """Channels may hand the events of an instant over in any order."""
+    circuit = fed(StreamKind.RSTREAM, msgspec.structs.replace(FADING, key=(0,)))
+    last, first = ((5, number, False, 5, "a", number, 0.5) for number in (1, 0))
+    given_rows = circuit.step({}, {"f0": {last: 1, first: 1}, "f1": {("g1", 9): 1}}, 0)
+    assert given_rows == {("a", 1, 0.5, 5): 1}
+
+
+def test_what_comes_for_an_instant_that_is_over_is_counted() -> None:
+    circuit = fed(StreamKind.ISTREAM, LOG)
     operator = next(n.operator for n in circuit.nodes if isinstance(n, InstantsNode))
     early, late = ((ts, 0, False, ts, "a", 1, 0.5) for ts in (5, 3))
     given_rows = circuit.step({}, {"f0": {early: 2}, "f1": {("g1", 9): 1}}, 0)
     assert given_rows == {("a", 1, 0.5, 5): 2}
     assert circuit.step({}, {"f0": {late: 1}, "f1": {("g2", 1): 1}}, 0) == {}
     assert isinstance(operator, instants.InstantsOperator)
+    assert (operator.too_late, operator.state_rows()) == (1, 0)
+    assert circuit.step({}, {"f0": {late: -1}}, 0) == {}  # its site is gone
     assert (operator.too_late, operator.state_rows()) == (1, 0)
