@@ -60,3 +60,8 @@ def test_files_that_keep_changing_are_not_waited_for_forever() -> None:
     views.reading(["v"])
     views.unsettled("v")
     assert views.is_ready("v")
+    views.done("v")
+    views.due(["v"])
+    views.reading(["v"])
+    views.unsettled("v")
+    assert not views.is_ready("v"), "the next wait begins anew"

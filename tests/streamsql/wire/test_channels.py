@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,10 +81,23 @@ def test_a_will_be_older_session_is_ignored() -> None:
         assert receiver.accept(batch)[0] == Reception.STALE
 
 
-def test_batches_of_another_version_are_ignored() -> None:
+@pytest.mark.parametrize("version", [1, 3])
+def test_batches_of_another_version_are_ignored(version: int) -> None:
     sender = SendingChannel(version=2, epoch=1, ports=["p"])
     (batch,) = sender.snapshot(now=0)
-    assert ReceivingChannel(version=1).accept(batch) == (Reception.STALE, {})
+    assert ReceivingChannel(version=version).accept(batch) == (Reception.STALE, {})
+
+
+def test_a_batch_that_comes_again_is_no_gap() -> None:
+    """The sender need not send everything again because the network has said something twice."""
+    sender, receiver = SendingChannel(version=1, epoch=1), ReceivingChannel(version=1)
+    for value in "ab":
+        (batch,) = sender.push("p", {(value,): 1}, now=0)
+        receiver.accept(msgspec.structs.replace(batch, reset=value == "a"))
+    assert receiver.accept(batch) == (Reception.DUPLICATE, {})
+    assert (receiver.synchronised, receiver.duplicates, receiver.gaps) == (True, 1, 0)
+    (batch,) = sender.push("p", {("c",): 1}, now=0)
+    assert receiver.accept(batch) == (Reception.ACCEPTED, {("c",): 1})
 
 
 def test_large_snapshots_travel_in_chunks_and_arrive_whole() -> None:

@@ -1,0 +1,195 @@
+"""Which views are computed in a turn: those whose tables were read since, behind what they read."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pyarrow as pa
+import pytest
+
+from static_engine.executor import EngineLostError, StaticExecutor
+from static_engine.refreshing.refresher import Refresher
+from static_engine.sources.errors import TableError
+from static_engine.sources.location import Locations
+from static_engine.tables import TableStore
+from static_engine.watching import TableWatch
+from streamsql.algebra.operators import Plan, Scan, SourceKind
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.refreshes import RefreshSchedule
+from streamsql.data.delta import Delta
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.wire.refreshes import RefreshOrder
+
+HOUR = 3_600_000_000
+NOON = 20_000 * 24 * HOUR + 12 * HOUR
+SCHEMA = Schema.of(("room", DataType.TEXT))
+
+
+def order(name: str, *times: int, reads: str = "rooms") -> RefreshOrder:
+    schedule = RefreshSchedule(f"SELECT room FROM {reads}", times or (840,))
+    definition = SourceDefinition(name, SourceKind.TABLE, SCHEMA, refresh=schedule)
+    return RefreshOrder(definition, Scan(reads, SourceKind.TABLE, SCHEMA), "UTC")
+
+
+@dataclass
+class Watch:
+    """What is said of tables, and those that were to be read again."""
+
+    unsettled: set[str] = field(default_factory=set)
+    problems: dict[str, TableError] = field(default_factory=dict)
+    again: list[str] = field(default_factory=list)
+
+    def is_unsettled(self, name: str) -> bool:
+        return name in self.unsettled
+
+    def problem(self, name: str) -> TableError | None:
+        return self.problems.get(name)
+
+    def read_again(self, name: str) -> bool:
+        self.again.append(name)
+        return True
+
+
+class World:
+    """A refresher of a table of a server, which does not tell its changes; the clock is ours.
+
+    Attributes:
+        tried: What was evaluated, by the name of the table that was read.
+        lost: Whether the engine dies of it.
+    """
+
+    description = "a test"
+
+    def __init__(self, folder: Path, *views: RefreshOrder) -> None:
+        self.now = NOON
+        self.tried: list[str] = []
+        self.lost = False
+        self.watch = Watch()
+        self.store = TableStore(Locations(folder), folder / "snapshots", snapshots=False)
+        self.rooms = SourceDefinition("rooms", SourceKind.TABLE, SCHEMA)
+        self.give_rooms()
+        self.refresher = Refresher(
+            self.store, cast(TableWatch, self.watch), folder / "views", lambda: self.now
+        )
+        self.refresher.define(views)
+        self.refresher.adopt()
+
+    def give_rooms(self) -> None:
+        self.store.put(self.rooms, pa.table({"room": ["r1"]}), Path("unused"))
+
+    def evaluate(self, plan: Plan) -> Delta:
+        assert isinstance(plan, Scan)
+        self.tried.append(plan.source)
+        if self.lost:
+            raise EngineLostError("it died")
+        return {("r1",): 1}
+
+    def stop(self) -> None:
+        pass
+
+    def compute(self, *, engine: bool = True) -> list[str]:
+        """Compute what may be; return what was evaluated."""
+
+        async def run(job: Callable[[], None]) -> bool:
+            try:
+                job()
+            except EngineLostError:
+                return False
+            return True
+
+        self.tried = []
+        found: StaticExecutor | None = self if engine else None
+        asyncio.run(self.refresher.refresh(lambda _plan: found, run))
+        return self.tried
+
+    def read(self) -> frozenset[str]:
+        """Read the tables that are needed now."""
+        tables = self.refresher.tables()
+        self.refresher.reading()
+        return tables
+
+    def problems(self) -> list[str]:
+        return [state.problem for state in self.refresher.states() if state.problem]
+
+
+def test_a_table_of_a_server_is_read_once_for_every_view_that_is_due(tmp_path: Path) -> None:
+    world = World(tmp_path, order("v"))
+    assert world.compute() == []
+    assert world.read() == {"rooms"}
+    assert world.read() == {"rooms"}
+    assert world.watch.again == ["rooms"]
+    assert world.compute() == ["rooms"]
+    assert world.read() == frozenset()
+    assert world.watch.again == ["rooms"]
+
+
+def test_who_asks_has_the_tables_read_again_and_the_view_computed_once(tmp_path: Path) -> None:
+    world = World(tmp_path, order("v"))
+    world.read()
+    assert world.refresher.ask("v")
+    assert world.compute() == []
+    world.read()
+    assert world.watch.again == ["rooms", "rooms"]
+    assert world.compute() == ["rooms"]
+    world.read()
+    assert world.compute() == []
+
+
+def test_what_was_read_for_one_time_is_no_good_for_the_next(tmp_path: Path) -> None:
+    world = World(tmp_path, order("v", 840), order("w", 900))
+    world.read()
+    assert len(world.compute()) == 2
+    world.now += 24 * HOUR
+    assert world.compute() == [], "nothing was read since"
+
+
+def test_a_view_that_becomes_due_while_tables_are_read_waits_for_the_next_time(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path, order("v", 840), order("w", 900))
+    world.read()
+    assert len(world.compute()) == 2
+    world.now = NOON + 2 * HOUR
+    assert world.refresher.tables() == {"rooms"}
+    world.now = NOON + 3 * HOUR
+    world.refresher.reading()
+    assert len(world.compute()) == 1
+    assert world.refresher.waits_for_tables
+    world.read()
+    assert len(world.compute()) == 1
+
+
+@pytest.mark.parametrize("missing", ["settled file", "engine", "table"])
+def test_a_view_waits_for_a_view_that_waits(tmp_path: Path, missing: str) -> None:
+    world = World(tmp_path, order("a", reads="b"), order("b"))
+    if missing == "settled file":
+        world.watch.unsettled = {"rooms"}
+    if missing == "table":
+        world.store.forget("rooms")
+    world.read()
+    assert world.compute(engine=missing != "engine") == []
+    assert world.problems() == [], "that the other one has no rows is no failure"
+    world.watch.unsettled = set()
+    world.give_rooms()
+    world.read()
+    assert world.compute() == ["rooms", "b"]
+
+
+def test_a_table_that_cannot_be_read_is_said_and_the_others_go_on(tmp_path: Path) -> None:
+    world = World(tmp_path, order("v"), order("w", reads="v"))
+    world.watch.problems = {"rooms": TableError("rooms is missing")}
+    world.read()
+    assert world.compute() == []
+    assert world.problems() == ["rooms is missing", "view w reads view v, which has no rows yet"]
+
+
+def test_an_engine_that_is_lost_is_not_asked_for_the_next_view(tmp_path: Path) -> None:
+    world = World(tmp_path, order("v"), order("w"))
+    world.lost = True
+    world.read()
+    assert world.compute() == ["rooms"]
+    world.lost = False
+    assert world.compute() == ["rooms"], "the other one; the first is tried after a pause"
