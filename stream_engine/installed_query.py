@@ -297,6 +297,7 @@ class InstalledQuery:
         for circuit in self._circuits.values():
             circuit.resume()
         self._fresh = False
+        self._note_wakeup()
 
     def begin_again(self) -> None:
         """Hear everybody again: what senders have sent since the last snapshot is not known."""

@@ -212,6 +212,17 @@ def test_a_ttl_ends_at_its_time_after_a_restart() -> None:
     assert life.answer() == {}
 
 
+def test_when_time_changes_something_next_is_known_after_a_restart() -> None:
+    site = RecordedSite("here", 1)
+    site.install(bundle_of(counted(Window(LOG, WindowKind.RANGE, 3 * SECOND), 0)))
+    site.ingest("log", [SourceEvent(("a", 1, 0.5), 10 * SECOND)])
+    site.step(10 * SECOND)
+    assert site.next_change() == 13 * SECOND
+    again = RecordedSite("here", 2)
+    again.restore(site.snapshot(), [], 11 * SECOND)
+    assert again.next_change() == 13 * SECOND
+
+
 def test_a_row_whose_ttl_ended_while_the_site_was_away_is_gone() -> None:
     life = Life()
     life.site.install(bundle_of(SOURCES[1]))
