@@ -94,3 +94,29 @@ def test_alarms_are_counted_acknowledged_and_remembered(
     expect(page.locator("#cleared tr")).to_have_count(1)
     expect(page.locator("#cleared tr")).to_contain_text("O024")
     expect(page.locator("#definitions tr")).to_contain_text("celsius > 40")
+
+
+@pytest.mark.usefixtures("query")
+def test_a_map_that_nobody_sees_rests_and_is_right_again_when_it_is_seen(
+    console: Any, page: Any, expect: Any, wait_for: Any
+) -> None:
+    """A browser opens six connections to a console; hidden tabs are to leave them to others."""
+    page.goto(console.address)
+    display = page.locator(".map-display[data-display='lobby']")
+    expect(display).to_be_visible()
+    seats = console.coordinator.query("map-seats").id
+    readers = console.coordinator.running[seats].readers
+    wait_for(lambda: page.wait_for_timeout(50) or readers)
+    see = """(hidden) => {
+        Object.defineProperty(document, "hidden", { get: () => hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(see, True)
+    page.evaluate(see, False)
+    page.evaluate(see, True)
+    wait_for(lambda: page.wait_for_timeout(50) or not readers)
+    console.do(lambda: console.coordinator.catalog.drop("lobby"))
+    page.evaluate(see, False)
+    wait_for(lambda: page.wait_for_timeout(50) or readers)
+    expect(display).to_have_count(0)
+    assert len(readers) == 1

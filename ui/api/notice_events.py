@@ -75,6 +75,8 @@ class NoticeEvents:
     def _display_news(self) -> Iterator[bytes]:
         found = {d["name"]: d for d in display_objects(self._coordinator)}
         wanted = list(found) if self._only is None else [self._only]
+        if self._only is None and not self._looks:  # whoever comes back forgets the others
+            yield event_text("displays", wanted)
         for name in wanted:
             display = found.get(name)
             if display is None:

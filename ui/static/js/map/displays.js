@@ -46,6 +46,11 @@ export class Displays {
     return known;
   }
 
+  /** All that there are, when the page hears again: what was dropped meanwhile goes. */
+  only(names) {
+    for (const name of [...this.known.keys()]) if (!names.includes(name)) this.gone(name);
+  }
+
   gone(name) {
     const known = this.known.get(name);
     if (known) this.remove(known);

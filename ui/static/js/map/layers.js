@@ -1,4 +1,6 @@
 // The live layers: every row the map shows comes from a standing query, over one event stream.
+import { whileSeen } from "./while_seen.js";
+
 const KEYS = {
   seats: ["mid"],
   lights: ["rid"],
@@ -21,7 +23,7 @@ export class LiveLayers {
     this.states = {}; // layer -> {status, error, waiting_for}
     this.sites = new Map();
     this.connected = false;
-    this.connect();
+    whileSeen(() => this.connect(), () => this.rest());
   }
 
   /** Rows of a layer by key: "a" or "a|b". */
@@ -38,6 +40,7 @@ export class LiveLayers {
 
   connect() {
     const source = new EventSource("/api/map/events");
+    this.source = source;
     source.addEventListener("layer", (event) => this.apply(JSON.parse(event.data)));
     source.addEventListener("layers", (event) => {
       this.states = JSON.parse(event.data);
@@ -51,8 +54,13 @@ export class LiveLayers {
     source.addEventListener("error", () => {
       this.connected = false;
       this.changed("connection");
-      if (source.readyState === EventSource.CLOSED) setTimeout(() => this.connect(), 2000);
+      if (source.readyState === EventSource.CLOSED) setTimeout(() => this.source === source && this.connect(), 2000);
     });
+  }
+
+  rest() {
+    this.source.close();
+    this.source = null;
   }
 
   apply({ layer, snapshot, changes }) {

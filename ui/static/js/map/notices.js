@@ -1,5 +1,6 @@
 // Displays and alarms at their places on the map.
 import { Displays } from "./displays.js";
+import { whileSeen } from "./while_seen.js";
 
 export class Notices {
   constructor(plan, choose) {
@@ -7,8 +8,13 @@ export class Notices {
     this.choose = choose;
     this.displays = new Displays(plan);
     this.alarms = new Map(); // id of a row -> {marker, group}
+    whileSeen(() => this.connect(), () => this.source.close());
+  }
+
+  connect() {
     this.source = new EventSource("/api/notices/events");
     this.source.addEventListener("display", (event) => this.displays.show(JSON.parse(event.data)));
+    this.source.addEventListener("displays", (event) => this.displays.only(JSON.parse(event.data)));
     this.source.addEventListener("gone", (event) => this.displays.gone(JSON.parse(event.data).name));
     this.source.addEventListener("alarms", (event) => this.raise(JSON.parse(event.data)));
   }
