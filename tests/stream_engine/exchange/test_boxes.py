@@ -76,6 +76,26 @@ def test_a_later_life_begins_with_the_first_port_too() -> None:
     assert box.accept("gw-1", batch(2, "f1", ("a", 1), reset=True, epoch=2)) == Reception.ACCEPTED
 
 
+def test_a_sender_that_comes_back_is_waited_for_again() -> None:
+    box = inbox("f1", "f2")
+    assert not box.is_complete
+    box.lose("gw-1", None)
+    assert box.is_complete
+    assert box.accept("gw-1", batch(5, "f2", epoch=2)) == Reception.GAP
+    assert box.is_complete, "what is dropped does not bring it back"
+    box.accept("gw-1", batch(6, "f1", ("a", 1), reset=True, epoch=2))
+    assert not box.is_complete
+    box.accept("gw-1", batch(7, "f2", reset=True, epoch=2))
+    assert box.is_complete
+
+
+def test_who_was_given_up_in_another_life_is_waited_for() -> None:
+    box = inbox()
+    box.lose("gw-1", None)
+    box.believe_in_all()
+    assert not box.is_complete
+
+
 def test_losing_a_sender_retracts_once() -> None:
     box = inbox()
     box.accept("gw-1", batch(0, "f1", ("a", 2), reset=True))

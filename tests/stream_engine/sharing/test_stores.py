@@ -263,6 +263,73 @@ def test_a_window_takes_several_changes_that_came_to_it_as_one() -> None:
     assert not second.wants_out
 
 
+# --- windows by time ------------------------------------------------------------------------------
+
+X, Y = (1, 1), (2, 2)
+TEN = 10 * SECOND
+
+
+def admitted(store: TimeStore, seconds: int, **held: tuple[int, int]) -> TimeStub | None:
+    """Hand a store a window of so many seconds at 10 s, with x or y at some (second, weight)."""
+    stretch = stretch_of(Window(S1, WindowKind.RANGE, seconds * SECOND))
+    window = stretch.alone()
+    rows = {"x": X, "y": Y}
+    window.fill(TEN, [((ts * SECOND, rows[n]), weight) for n, (ts, weight) in held.items()])
+    return store.admit(window, stretch)
+
+
+def test_rows_that_are_too_old_for_all_are_not_kept_and_come_with_who_wants_them() -> None:
+    store = TimeStore(1)
+    short = admitted(store, 5)
+    assert short is not None
+    delta: TimedDelta = {(5 * SECOND, X): 1, (6 * SECOND, Y): 1}
+    assert short.apply_timed(delta) == {Y: 1}
+    assert store.head_rows() == 1
+    long = admitted(store, 20, x=(5, 1), y=(6, 1))
+    assert long is not None
+    assert dict(long.contents()) == delta
+    assert dict(short.contents()) == {(6 * SECOND, Y): 1}
+
+
+def test_a_window_that_holds_something_else_is_not_admitted() -> None:
+    store = TimeStore(1)
+    first = admitted(store, 5)
+    assert first is not None
+    first.apply_timed({(6 * SECOND, X): 1})
+    assert admitted(store, 5, x=(6, 2)) is None, "more often"
+    assert admitted(store, 5, y=(6, 1)) is None, "another row of that time"
+    assert admitted(store, 5, x=(7, 1)) is None, "at another time"
+    assert admitted(store, 5) is None, "nothing"
+    assert store.stubs == [first]
+    assert admitted(store, 5, x=(6, 1)) is not None
+
+
+@pytest.mark.parametrize("removed", [True, False])
+@pytest.mark.parametrize("first_moves", [True, False])
+def test_windows_that_see_different_rows_move_each_by_its_own(
+    *, first_moves: bool, removed: bool
+) -> None:
+    """What one move takes out is remembered for others, but only for those that see the same."""
+    store = TimeStore(1)
+    first, second = admitted(store, 5), admitted(store, 5)
+    assert first is not None
+    assert second is not None
+    first.apply_timed({(6 * SECOND, X): 1, (6 * SECOND, Y): 1})
+    second.apply_timed({(6 * SECOND, X): 1})
+    later = TEN + SECOND
+    if first_moves:
+        assert first.advance(later) == {X: -1, Y: -1}
+        if removed:
+            store.remove(first)
+            assert second.sees_head
+        assert second.advance(later) == {X: -1}
+    else:
+        assert second.advance(later) == {X: -1}
+        if removed:
+            store.remove(second)
+        assert first.advance(later) == {X: -1, Y: -1}
+
+
 # --- restarts -------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.data.delta import Delta, accumulate
-from streamsql.wire.channels import CHUNK_ROWS, ReceivingChannel, Reception, SendingChannel
+from streamsql.wire.channels import (
+    CHUNK_ROWS,
+    Forgotten,
+    ReceivingChannel,
+    Reception,
+    SendingChannel,
+)
 from streamsql.wire.messages import DeltaBatch
 
 rows = st.tuples(st.sampled_from("abc"))
@@ -91,13 +97,75 @@ def test_batches_of_another_version_are_ignored(version: int) -> None:
 def test_a_batch_that_comes_again_is_no_gap() -> None:
     """The sender need not send everything again because the network has said something twice."""
     sender, receiver = SendingChannel(version=1, epoch=1), ReceivingChannel(version=1)
-    for value in "ab":
-        (batch,) = sender.push("p", {(value,): 1}, now=0)
-        receiver.accept(msgspec.structs.replace(batch, reset=value == "a"))
+    (batch,) = sender.push("p", {("a",): 1}, now=0)
+    receiver.accept(msgspec.structs.replace(batch, reset=True))
+    (batch,) = sender.push("p", {("b",): 1}, now=0)
+    assert receiver.accept(batch) == (Reception.ACCEPTED, {("b",): 1})
     assert receiver.accept(batch) == (Reception.DUPLICATE, {})
     assert (receiver.synchronised, receiver.duplicates, receiver.gaps) == (True, 1, 0)
     (batch,) = sender.push("p", {("c",): 1}, now=0)
     assert receiver.accept(batch) == (Reception.ACCEPTED, {("c",): 1})
+
+
+def test_half_a_change_of_a_sender_that_is_lost_is_not_kept() -> None:
+    sender, receiver = SendingChannel(version=1, epoch=1), ReceivingChannel(version=1)
+    (batch,) = sender.push("p", {("a",): 1}, now=0)
+    assert receiver.accept(msgspec.structs.replace(batch, reset=True, more=True))[1] == {}
+    assert receiver.size == 1
+    assert receiver.lose_sender() == {}
+    assert receiver.size == 0
+
+
+def test_what_comes_before_the_snapshot_of_a_new_life_is_a_gap() -> None:
+    sender, receiver = SendingChannel(version=1, epoch=1, ports=["p"]), ReceivingChannel(version=1)
+    for batch in sender.snapshot(now=0):
+        receiver.accept(batch)
+    again = SendingChannel(version=1, epoch=2, ports=["p"])
+    list(again.snapshot(now=0))  # lost
+    (batch,) = again.push("p", {("a",): 1}, now=0)
+    assert receiver.accept(batch) == (Reception.GAP, {})
+
+
+def test_a_gap_counts_once_until_the_channel_is_in_step_again() -> None:
+    sender, receiver = SendingChannel(version=1, epoch=1, ports=["p"]), ReceivingChannel(version=1)
+    for _time in range(2):
+        for batch in sender.snapshot(now=0):
+            receiver.accept(batch)
+        assert receiver.synchronised
+        sender.push("p", {("lost",): 1}, now=0)
+        for _batch in range(3):
+            (batch,) = sender.push("p", {("a",): 1}, now=0)
+            assert receiver.accept(batch) == (Reception.GAP, {})
+            assert not receiver.synchronised
+    assert receiver.gaps == 2
+
+
+def test_the_sender_has_forgotten_as_much_as_its_latest_word_says() -> None:
+    """A snapshot of an earlier saved state says less than has been heard."""
+    receiver = ReceivingChannel(version=1)
+    assert receiver.sender_forgot is None
+    for epoch, (told, known) in enumerate([(5, 5), (3, 5), (None, 5), (7, 7)], start=1):
+        sender = SendingChannel(version=1, epoch=epoch, ports=["p"])
+        sender.forget(Forgotten(told))
+        for batch in sender.snapshot(now=0):
+            receiver.accept(batch)
+        assert receiver.sender_forgot == known
+
+
+def test_both_ends_forget_no_less_than_they_were_told() -> None:
+    rows: Delta = {(number,): 1 for number in range(6)}
+    sender, receiver = SendingChannel(version=1, epoch=1), ReceivingChannel(version=1)
+    (batch,) = sender.push("p", rows, now=0)
+    receiver.accept(msgspec.structs.replace(batch, reset=True))
+    assert receiver.forget(Forgotten(9, {"p": (0, 3)})) == {"p": {(n,): -1 for n in range(3)}}
+    assert receiver.forget(Forgotten(8, {"p": (0, 1)})) == {}
+    for told in (Forgotten(9, {"p": (0, 3)}), Forgotten(8, {"p": (0, 1)})):
+        sender.forget(told)
+    for end in (sender, receiver):
+        assert end.contents["p"] == {(n,): 1 for n in (3, 4, 5)}
+        assert end.forgotten == Forgotten(9, {"p": (0, 3)})
+    (batch,) = sender.push("p", {(2,): 1, (3,): 1}, now=0)
+    assert receiver.accept(batch) == (Reception.ACCEPTED, {(3,): 1})
 
 
 def test_large_snapshots_travel_in_chunks_and_arrive_whole() -> None:

@@ -85,6 +85,19 @@ def test_a_new_life_of_the_sender_takes_nothing_back() -> None:
     assert take(receiver, again, {(2,): 1}) == {(2,): 1}
 
 
+def test_what_a_new_life_has_to_give_again_is_given_once() -> None:
+    """Its former life was saved before the second row."""
+    sender, receiver = pair()
+    resend(receiver, sender)
+    take(receiver, sender, {(1,): 1})
+    take(receiver, sender, {(2,): 1})
+    again = SendingChannel(version=1, epoch=2, ports=["s"], streams={"s"})
+    again.note("s", {(1,): 1})
+    assert resend(receiver, again) == {}
+    assert take(receiver, again, {(2,): 1}) == {}
+    assert take(receiver, again, {(2,): 1, (3,): 1}) == {(2,): 1, (3,): 1}
+
+
 def test_after_a_gap_the_latest_rows_come_again() -> None:
     sender, receiver = pair()
     resend(receiver, sender)
