@@ -34,6 +34,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
+from streamsql.data.types import Value
 from streamsql.reference import Database, evaluate
 from streamsql.wire.channels import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
@@ -269,11 +270,40 @@ def test_a_site_that_does_not_go_on_stops_the_query(monkeypatch: pytest.MonkeyPa
     assert "more than 5 events wait for the watermark of fading" in error.message
 
 
-def fed(kind: StreamKind, query: Scan) -> Circuit:
-    """Return the circuit of a stream of one source: events to f0, progress to f1."""
+def fed(kind: StreamKind, query: Plan) -> Circuit:
+    """Return the circuit of a stream that is fed by f0, f1, …: sources, then their progress."""
     plan = stream(kind, query)
-    feeds = tuple(RemoteSource(f"f{n}", p.schema) for n, p in enumerate(plan.inputs))
-    return compile_plan(msgspec.structs.replace(plan, feeds=feeds[:1], progress=feeds[1:]), alone)
+    remote = tuple(RemoteSource(f"f{n}", p.schema) for n, p in enumerate(plan.inputs))
+    count = len(plan.feeds)
+    parts = msgspec.structs.replace(plan, feeds=remote[:count], progress=remote[count:])
+    return compile_plan(parts, alone)
+
+
+def event(ts: int, number: int = 1) -> tuple[Value, ...]:
+    """Return a row of the events of a source."""
+    return (ts, 0, False, ts, "a", number, 0.5)
+
+
+def test_events_that_were_worked_on_do_not_count_as_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(instants, "MAX_WAITING", 5)
+    circuit = fed(StreamKind.ISTREAM, LOG)
+    marks: Delta = {}
+    for ts in range(20):
+        progress: Delta = {**dict.fromkeys(marks, -1), ("g1", ts + 1): 1}
+        marks = {("g1", ts + 1): 1}
+        found = circuit.step({}, {"f0": {event(ts): 1}, "f1": progress}, 0)
+        assert found == {("a", 1, 0.5, ts): 1}
+
+
+def test_a_stored_table_counts_once_however_many_instants_follow() -> None:
+    circuit = fed(StreamKind.ISTREAM, Join(LOG, STORED, JoinKind.INNER, ((0, 0),)))
+    stored: Delta = {("a", 7, 1.5): 1}
+    given_rows = circuit.step(
+        {}, {"f0": {event(5): 1, event(6, 2): 1}, "f1": stored, "f2": {("g1", 9): 1}}, 0
+    )
+    assert given_rows == {("a", n, 0.5, "a", 7, 1.5, 4 + n): 1 for n in (1, 2)}
 
 
 def test_of_one_instant_the_event_that_was_read_last_counts() -> None:

@@ -116,6 +116,15 @@ def test_half_a_change_of_a_sender_that_is_lost_is_not_kept() -> None:
     assert receiver.size == 0
 
 
+def test_a_change_that_breaks_off_for_another_port_is_a_gap() -> None:
+    sender, receiver = SendingChannel(version=1, epoch=1), ReceivingChannel(version=1)
+    (first,) = sender.push("p", {("a",): 1}, now=0)
+    receiver.accept(msgspec.structs.replace(first, reset=True, more=True))
+    (other,) = sender.push("q", {("b",): 1}, now=0)
+    assert receiver.accept(other) == (Reception.GAP, {})
+    assert receiver.size == 0
+
+
 def test_what_comes_before_the_snapshot_of_a_new_life_is_a_gap() -> None:
     sender, receiver = SendingChannel(version=1, epoch=1, ports=["p"]), ReceivingChannel(version=1)
     for batch in sender.snapshot(now=0):

@@ -98,6 +98,17 @@ def test_what_a_new_life_has_to_give_again_is_given_once() -> None:
     assert take(receiver, again, {(2,): 1, (3,): 1}) == {(2,): 1, (3,): 1}
 
 
+def test_a_snapshot_with_fewer_copies_takes_none_back() -> None:
+    """The sender may have forgotten the first copy as one of its oldest rows."""
+    sender, receiver = pair()
+    resend(receiver, sender)
+    take(receiver, sender, {(1,): 2})
+    del sender.contents["s"][(1,)]
+    sender.note("s", {(1,): 1})
+    assert resend(receiver, sender) == {}
+    assert receiver.contents["s"] == {(1,): 2}
+
+
 def test_after_a_gap_the_latest_rows_come_again() -> None:
     sender, receiver = pair()
     resend(receiver, sender)
