@@ -315,6 +315,28 @@ def test_of_a_script_that_fails_what_is_done_already_is_told(
     expect(query_page.locator("#queries button")).to_have_count(1)
 
 
+def test_two_tabs_keep_their_own_text_and_hear_of_each_other(
+    query_page: Any, console: Any, expect: Any, wait_for: Any
+) -> None:
+    other = query_page.context.new_page()
+    other.goto(f"{console.address}/queries")
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    query = wait_for(lambda: user_query(console))
+    expect(query_page.locator("#title")).to_have_text(query.id)
+    other.locator("#queries button", has_text=query.id).click()
+    console.push(query.id, (1, ("m1", 1.0)))
+    expect(rows(query_page)).to_have_text(["m11"])
+    expect(rows(other)).to_have_text(["m11"])
+    with other.expect_response("**/api/validate"):
+        write(other, "SELECT rid, status FROM RoomSensor")
+    query_page.reload()
+    expect(query_page.locator(".cm-content")).to_have_text(SEATS)
+    query_page.get_by_role("button", name="Stop").click()
+    expect(other.locator("#none")).to_have_text("The query was stopped.")
+    expect(other.locator(".cm-content")).to_have_text("SELECT rid, status FROM RoomSensor")
+
+
 def test_nothing_is_run_by_mistake(query_page: Any, console: Any, expect: Any) -> None:
     problem = query_page.locator("#problem")
     write(query_page, "-- nothing yet; really\n")

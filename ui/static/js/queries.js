@@ -21,11 +21,12 @@ const why = new WhyPanel(byId("why"), {
 });
 
 const editor = mount(byId("editor"), {
-  doc: localStorage.getItem("pando.query") || examples[0],
+  // What this tab had, then what was written last in any.
+  doc: sessionStorage.getItem("pando.query") || localStorage.getItem("pando.query") || examples[0],
   onRun: run,
   complete: (text, offset) => post("/api/complete", { text, offset }),
   validate: async (text) => {
-    localStorage.setItem("pando.query", text);
+    for (const storage of [sessionStorage, localStorage]) storage.setItem("pando.query", text);
     const answer = await post("/api/validate", { text });
     return answer.diagnoses;
   },
