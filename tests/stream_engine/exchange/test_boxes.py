@@ -41,6 +41,19 @@ def test_changes_between_steps_add_up() -> None:
     assert box.take() == {}
 
 
+def test_a_change_for_several_destinations_is_added_to_for_one_only() -> None:
+    box = Outbox(version=1, epoch=1, first=0, ports={"b1": ["f1"], "b2": ["f1"]}, recursions={})
+    box.flush(0)
+    shared: Delta = {("a",): 1}
+    for destination in ("b1", "b2"):
+        box.collect(destination, "f1", shared, None)
+    for value in ("b", "c"):
+        box.collect("b1", "f1", {(value,): 1}, None)
+    assert shared == {("a",): 1}
+    sent = {to: {r.row[0] for r in batch.deltas} for to, batch in box.flush(1)}
+    assert sent == {"b1": {"a", "b", "c"}, "b2": {"a"}}
+
+
 def test_unknown_senders_ports_and_widths_are_refused() -> None:
     box = inbox()
     with pytest.raises(WireError, match="no channel from"):

@@ -98,6 +98,19 @@ def test_what_a_new_life_has_to_give_again_is_given_once() -> None:
     assert take(receiver, again, {(2,): 1, (3,): 1}) == {(2,): 1, (3,): 1}
 
 
+def test_the_receiver_remembers_all_that_may_be_sent_again() -> None:
+    """It has rows of an earlier life as well, which count when it forgets."""
+    sender, receiver = pair()
+    resend(receiver, sender)
+    take(receiver, sender, {(-n,): 1 for n in range(1, MOST // 2)})
+    again = SendingChannel(version=1, epoch=2, ports=["s"], streams={"s"})
+    resend(receiver, again)
+    for number in range(2 * MOST):
+        assert take(receiver, again, {(number,): 1}) == {(number,): 1}
+    assert len(again.contents["s"]) == 2 * MOST
+    assert resend(receiver, again) == {}
+
+
 def test_a_snapshot_with_fewer_copies_takes_none_back() -> None:
     """The sender may have forgotten the first copy as one of its oldest rows."""
     sender, receiver = pair()
