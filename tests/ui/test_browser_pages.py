@@ -1,0 +1,52 @@
+"""The pages of gateways and data in a real browser."""
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_gateways_page_follows(console: Any, page: Any, expect: Any) -> None:
+    page.goto(f"{console.address}/gateways")
+    expect(page.locator("#sites tbody tr")).to_have_count(3)
+    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("online")
+    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("1 error (odd)")
+    console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
+    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("offline")
+    expect(page.locator("#status")).to_contain_text("2 of 3 gateways online")
+
+
+def test_a_gateway_that_has_left_is_removed_after_a_question(
+    console: Any, page: Any, expect: Any
+) -> None:
+    page.goto(f"{console.address}/gateways")
+    expect(page.locator("#sites tbody tr")).to_have_count(3)
+    expect(page.locator("#sites button")).to_have_count(0)  # of one that is there
+    console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
+    remove = page.get_by_role("button", name="Remove gw-2")
+    dialog = page.locator("#remove")
+    remove.click()
+    expect(dialog).to_contain_text("Remove gateway gw-2?")
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#sites tbody tr")).to_have_count(3)
+    # It comes back while the question is open: the console refuses.
+    remove.click()
+    console.do(lambda: console.coordinator.set_site("gw-2", "live"))
+    dialog.get_by_role("button", name="Remove").click()
+    expect(page.locator("#problem")).to_contain_text("gateway gw-2 is online")
+    console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
+    remove.click()
+    expect(page.locator("#problem")).to_be_hidden()
+    dialog.get_by_role("button", name="Remove").click()
+    expect(page.locator("#sites tbody tr")).to_have_count(2)
+    expect(page.locator("#sites")).not_to_contain_text("gw-2")
+
+
+def test_the_data_page_shows_columns_and_texts(console: Any, page: Any, expect: Any) -> None:
+    page.goto(f"{console.address}/data")
+    entry = page.locator("details", has_text="freemachines").first
+    expect(entry).to_contain_text("mid TEXT, rid TEXT, host TEXT")
+    entry.locator("summary").click()
+    expect(entry.locator("pre")).to_be_visible()
