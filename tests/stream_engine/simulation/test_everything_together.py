@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_engine.simulation.bundles import everywhere
-from stream_engine.simulation.network import Faults
+from stream_engine.simulation.network import Faults, _Will
 from stream_engine.simulation.recorded_network import RecordedNetwork
 from stream_engine.step_result import StepResult
 from stream_engine.testing import (
@@ -300,7 +300,9 @@ class World(RecordedNetwork):
 
     def run_query(self, bundle: FragmentBundle) -> None:
         query = self.queries[bundle.query] = Query(bundle)
-        query.inexact = bool(set(self.disks) - set(self.sites))
+        under_way = (message for queue in self._channels.values() for message in queue)
+        wills = any(isinstance(message, _Will) for message in under_way)
+        query.inexact = wills or bool(set(self.disks) - set(self.sites))
         self.install(bundle)
         for site in self.sites:
             query.begun[site] = Begun(self.stepped[site])
