@@ -49,6 +49,22 @@ SETTINGS = [SiteSettings(), SiteSettings(scheduler=SchedulerKind.ROUND_ROBIN, sl
 
 
 @pytest.mark.parametrize("how", SETTINGS)
+def test_after_the_network_was_away_all_queries_send_snapshots(how: SiteSettings) -> None:
+    site = SiteEngine("here", 1)
+    site.configure(how)
+    for number in range(3):
+        site.declare(renamed(number))
+        install(site, f"q{number}", renamed(number))
+    site.step(0)
+    assert site.step(1).outgoing == []
+    site.resync_all()
+    sent = site.step(2).outgoing
+    assert [(outgoing.query, outgoing.batch.reset) for outgoing in sent] == [
+        (f"q{number}", True) for number in range(3)
+    ]
+
+
+@pytest.mark.parametrize("how", SETTINGS)
 def test_a_step_asks_the_queries_with_news(looked_at: list[str], how: SiteSettings) -> None:
     site = SiteEngine("here", 1)
     site.configure(how)
