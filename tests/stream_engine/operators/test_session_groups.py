@@ -233,21 +233,33 @@ def test_a_row_between_two_sessions_merges_them_and_its_going_splits_them() -> N
 
 
 def test_groups_that_only_the_smaller_session_had_are_merged_too() -> None:
-    run = RemoteRun(Aggregate(GROUPED, (4, 5, 6), (COUNT,)))
+    run = RemoteRun(Aggregate(GROUPED, (0, 4, 5, 6), (COUNT,)))
     run.step(s={row(1, 1): 1, row(2, 1): 1, row(8, 2): 1})
-    assert run.output == {(1, 1, 7, 2): 1, (2, 8, 13, 1): 1}
+    assert run.output == {("a", 1, 1, 7, 2): 1, ("a", 2, 8, 13, 1): 1}
     run.step(s={row(5, 1): 1})
-    assert run.output == {(1, 1, 13, 3): 1, (2, 1, 13, 1): 1}
+    assert run.output == {("a", 1, 1, 13, 3): 1, ("a", 2, 1, 13, 1): 1}
     run.step(s={row(9, 2): 1})
-    assert run.output == {(1, 1, 14, 3): 1, (2, 1, 14, 2): 1}
+    assert run.output == {("a", 1, 1, 14, 3): 1, ("a", 2, 1, 14, 2): 1}
 
 
 def test_groups_of_the_larger_part_are_shown_with_its_new_bounds() -> None:
-    run = RemoteRun(Aggregate(GROUPED, (4, 5, 6), (COUNT,)))
+    run = RemoteRun(Aggregate(GROUPED, (0, 4, 5, 6), (COUNT,)))
     run.step(s={row(0, 1): 1, row(4, 1): 1, row(8, 2): 1, row(12, 2): 1})
-    assert run.output == {(1, 0, 17, 2): 1, (2, 0, 17, 2): 1}
+    assert run.output == {("a", 1, 0, 17, 2): 1, ("a", 2, 0, 17, 2): 1}
     run.step(s={row(4, 1): -1})
-    assert run.output == {(1, 0, 5, 1): 1, (2, 8, 17, 2): 1}
+    assert run.output == {("a", 1, 0, 5, 1): 1, ("a", 2, 8, 17, 2): 1}
+
+
+@pytest.mark.parametrize(("gone", "left"), [((0, 1), (2, 4)), ((4, 2), (1, 0))])
+def test_groups_that_nothing_left_are_shown_with_new_bounds(
+    gone: tuple[int, int], left: tuple[int, int]
+) -> None:
+    run = RemoteRun(Aggregate(GROUPED, (0, 4, 5, 6), (COUNT,)))
+    run.step(s={row(0, 1): 1, row(4, 2): 1})
+    assert run.output == {("a", 1, 0, 9, 1): 1, ("a", 2, 0, 9, 1): 1}
+    run.step(s={row(*gone): -1})
+    number, time = left
+    assert run.output == {("a", number, time, time + 5, 1): 1}
 
 
 def test_parts_of_a_session_end_like_any_other() -> None:
