@@ -268,6 +268,8 @@ def test_parts_of_a_session_end_like_any_other() -> None:
     for time in (4, 8, 0):
         run.step(s={row(time): -1})
     assert run.output == {("a", 100, 105, 1): 1}
+    run.step(s={row(102): 1})
+    assert run.output == {("a", 100, 107, 2): 1}
 
 
 @pytest.mark.parametrize("lower_is_larger", [True, False])
