@@ -327,9 +327,9 @@ def _group(node: exp.Expr, join: exp.Expr | None) -> exp.Select | None:
     if not inside and not nested:
         return None
     first = tree.copy()
-    joins = None if isinstance(first, exp.Table) else first.args.get("joins")
-    if joins:  # those of a table are taken from it
+    outside = None if isinstance(first, exp.Table) else first.args.get("joins")
+    if outside:  # those of a table are taken from it
         first.set("joins", None)
-    select = exp.Select(from_=exp.From(this=first), joins=joins or [])
+    select = exp.Select(from_=exp.From(this=first), joins=outside or [])
     select.meta.update(node.meta)
     return select
