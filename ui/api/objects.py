@@ -157,7 +157,7 @@ def site_object(site: SiteInfo) -> Object:
             "stored": buffer.stored,
             "bytes": buffer.bytes,
             "dropped": buffer.dropped,
-            "hours_left": buffer.hours_left,
+            "hours_left": None if buffer.hours_left is None else round(buffer.hours_left, 1),
         },
         "counters": dict(site.state.counters) if site.state is not None else {},
     }
