@@ -97,6 +97,23 @@ def test_a_step_asks_the_queries_with_news(looked_at: list[str], how: SiteSettin
     assert site.next_wakeup() == 12 * SECOND
 
 
+def test_a_query_that_is_gone_wakes_nobody() -> None:
+    site = SiteEngine("here", 1)
+    scan = renamed(0)
+    site.declare(scan)
+    install(site, "q0", Window(scan, WindowKind.RANGE, 4 * SECOND))
+    install(site, "q1", scan)
+    site.ingest("s0", [SourceEvent(("a", 1, 0.5), SECOND)])
+    site.step(SECOND)
+    assert site.next_wakeup() == 5 * SECOND
+    site.uninstall("q0")
+    assert site.next_wakeup() == 11 * SECOND, "the row's time is over"
+    assert site.step(6 * SECOND).failures == []
+    _names, mark = site.changed_since(0)
+    site.uninstall("q1")
+    assert site.changed_since(0) == ([], mark)
+
+
 def everything(site: SiteEngine, queries: Iterable[str]) -> None:
     """Let a site look at all its queries, as if it could not know."""
     for name in queries:
