@@ -330,6 +330,22 @@ def test_windows_that_see_different_rows_move_each_by_its_own(
         assert first.advance(later) == {X: -1, Y: -1}
 
 
+def test_a_window_wakes_for_rows_that_the_store_has_already_lost() -> None:
+    store = TimeStore(1)
+    first, second = admitted(store, 5), admitted(store, 5)
+    assert first is not None
+    assert second is not None
+    for stub in (first, second):
+        stub.apply_timed({(6 * SECOND, X): 1, (8 * SECOND, Y): 1})
+    assert first.apply_timed({(6 * SECOND, X): -1}) == {X: -1}
+    assert (first.next_wakeup(), second.next_wakeup()) == (13 * SECOND, 11 * SECOND)
+    second.absorb()
+    assert second.lag is not None
+    assert second.next_wakeup() == 11 * SECOND
+    assert second.advance(11 * SECOND) == {X: -1}
+    assert second.next_wakeup() == 13 * SECOND
+
+
 # --- restarts -------------------------------------------------------------------------------------
 
 
