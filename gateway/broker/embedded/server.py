@@ -62,8 +62,9 @@ class Server:
         """
         address = check_loopback(host)
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(self._accept, address, port, backlog=512)
         self._started = time.monotonic()
+        publish_statistics(self.broker, 0.0, self._started)  # who comes first finds them, too
+        self._listener = await loop.create_server(self._accept, address, port, backlog=512)
         self._watch = asyncio.create_task(self._watch_over())
         chosen: int = self._listener.sockets[0].getsockname()[1]
         return chosen
@@ -100,7 +101,7 @@ class Server:
     async def _watch_over(self) -> None:
         """Check keep-alives, expiries and wills regularly; publish statistics now and then."""
         before = time.monotonic()
-        next_statistics = before
+        next_statistics = before + self.broker.limits.statistics_interval
         while True:
             await asyncio.sleep(_TICK)
             now = time.monotonic()

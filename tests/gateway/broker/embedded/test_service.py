@@ -1,5 +1,6 @@
 """The embedded broker's process: arguments, exit statuses, its file, passwords, statistics."""
 
+import asyncio
 import json
 import socket
 import subprocess
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.embedded.__main__ import main
+from gateway.broker.embedded.broker import Broker
+from gateway.broker.embedded.packets import Message
 from gateway.broker.embedded.presence import port_is_taken
-from gateway.broker.embedded.server import check_loopback
+from gateway.broker.embedded.server import Server, check_loopback
 from gateway.broker.ports import free_port
 from gateway.broker.testing import PATIENCE, BrokerProcess, RawClient
 
@@ -28,6 +31,17 @@ def test_loopback_addresses_are_accepted() -> None:
         "127.0.0.2",
         "::1",
     ]
+
+
+def test_who_comes_first_finds_the_figures() -> None:
+    async def begin() -> Message | None:
+        server = Server(Broker())
+        await server.start("127.0.0.1", 0)
+        found = server.broker.retained.get("$SYS/broker/version")
+        await server.stop()
+        return found
+
+    assert asyncio.run(begin()) is not None
 
 
 def test_a_taken_port_says_who_has_it(capsys: pytest.CaptureFixture[str]) -> None:
