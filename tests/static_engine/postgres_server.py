@@ -8,8 +8,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from gateway.broker.ports import free_port
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -27,8 +25,7 @@ def as_postgres(*command: str, folder: Path) -> None:
 @contextlib.contextmanager
 def postgres_server(name: str) -> Iterator[str]:
     """Run a server; yield the address of its database."""
-    if not PROGRAMS:
-        pytest.skip("PostgreSQL is not installed")
+    assert PROGRAMS, "PostgreSQL is not installed (.ci/run installs it)"
     programs = PROGRAMS[-1]
     # Not pytest's folder, which other users may not enter.
     folder = Path("/tmp") / f"pando-{name}-{os.getpid()}"  # noqa: S108

@@ -143,6 +143,12 @@ class World:
         message = self.broker.retained.get(TOPICS.error("q1", "static"))
         return message.payload.decode() if message is not None else ""
 
+    async def show(self, rows: Delta) -> None:
+        """Begin to read a view that is all of the table; wait for its rows."""
+        self.define((VIEW, ROOMS.scan()))
+        self.deploy()
+        await self.until(lambda: self.rows == rows)
+
     async def until(self, condition: Callable[[], object]) -> None:
         async with asyncio.timeout(20):
             while not condition():  # noqa: ASYNC110
@@ -188,9 +194,7 @@ def test_what_fails_is_said_and_the_rows_stay(tmp_path: Path) -> None:
         world = World(tmp_path)
         world.write("r1,2\n")
         async with world as w:
-            w.define((VIEW, ROOMS.scan()))
-            w.deploy()
-            await w.until(lambda: w.rows == {("r1", 2): 1})
+            await w.show({("r1", 2): 1})
             (tmp_path / "rooms.csv").unlink()
             w.refresh()
             await w.until(lambda: "is missing" in w.state().problem)
@@ -210,9 +214,7 @@ def test_a_view_that_is_gone_is_a_problem_of_its_readers(tmp_path: Path) -> None
         world = World(tmp_path)
         world.write("r1,2\n")
         async with world as w:
-            w.define((VIEW, ROOMS.scan()))
-            w.deploy()
-            await w.until(lambda: w.rows == {("r1", 2): 1})
+            await w.show({("r1", 2): 1})
             w.define()
             await w.until(lambda: "no table busy" in w.problem())
 
@@ -226,9 +228,7 @@ def test_a_time_that_comes_while_tables_are_looked_at_waits_for_the_next_look(
         world = World(tmp_path)
         world.write("r1,2\n")
         async with world as w:
-            w.define((VIEW, ROOMS.scan()))
-            w.deploy()
-            await w.until(lambda: w.rows == {("r1", 2): 1})
+            await w.show({("r1", 2): 1})
 
             def comes() -> None:
                 w.write("r2,2\n")
@@ -249,9 +249,7 @@ def test_a_time_may_come_between_any_two_looks_at_the_clock(
         world = World(tmp_path)
         world.write("r1,2\n")
         async with world as w:
-            w.define((VIEW, ROOMS.scan()))
-            w.deploy()
-            await w.until(lambda: w.rows == {("r1", 2): 1})
+            await w.show({("r1", 2): 1})
 
             def comes() -> None:
                 w.now += DAY
@@ -270,9 +268,7 @@ def test_who_asks_while_a_view_is_computed_gets_what_the_tables_hold_then(tmp_pa
         world.write("r1,2\n")
         async with world as w:
             loop = asyncio.get_running_loop()
-            w.define((VIEW, ROOMS.scan()))
-            w.deploy()
-            await w.until(lambda: w.rows == {("r1", 2): 1})
+            await w.show({("r1", 2): 1})
 
             def asks() -> None:
                 w.write("r3,3\n")
@@ -292,9 +288,7 @@ def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
         world = World(tmp_path)
         world.write("r1,2\n")
         async with world as w:
-            w.define((VIEW, ROOMS.scan()))
-            w.deploy()
-            await w.until(lambda: w.rows == {("r1", 2): 1})
+            await w.show({("r1", 2): 1})
             w.write("r2,2\n")
             w.on_look.append(lambda: w.write("r2,2\nr3,3\n"))
             w.refresh()
