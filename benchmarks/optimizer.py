@@ -50,7 +50,8 @@ STATEMENTS = {
 STEPS = ("parse", "bind", "normalize", "place", "encode")
 
 
-def _catalog() -> Catalog:
+def sample_catalog() -> Catalog:
+    """Return the definitions of the sample building."""
     catalog = Catalog(library_views())
     for statement in parse_script(SCHEMA.read_text(encoding="utf-8")):
         if isinstance(statement, CreateSource | CreateView):
@@ -90,7 +91,7 @@ def _milliseconds(work: Callable[[], object], repeats: int) -> float:
 
 def measure(repeats: int) -> dict[str, dict[str, float]]:
     """Return milliseconds by statement and step, and the ratio to sqlglot."""
-    catalog = _catalog()
+    catalog = sample_catalog()
     names = frozenset(source.name for source in catalog.sources)
     gateways = dict.fromkeys(("gw-1", "gw-2", "gw-3"), names)
     topology = Topology(gateways, colocation=colocation_of(catalog))

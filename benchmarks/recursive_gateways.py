@@ -1,17 +1,19 @@
 """A recursion over real gateway processes: how fast a deleted link is gone, and what it costs.
 
-    python -m benchmarks.recursive_gateways [--gateways 24] [--links 4] [--deletes 24]
-                                            [--ways flood witness …] [--broker embedded|mosquitto]
-                                            [--no-faults] [--json FILE]
+    pando bench recursive_gateways --quick
+    python -m benchmarks.recursive_gateways --out docs/results
 
 A base site, gateways and a broker as processes; the coordinator in this one; links of a
-transit-stub network of 100 nodes spread over the gateways by node. For every way, one after the
-other on the same gateways:
+transit-stub network of 100 nodes spread over the gateways by node. The ways take turns: in every
+round each of them, in rotating order, builds its answer on the same gateways and follows the same
+share of the deletions:
 
 * built: from the query to its settled answer over all links;
 * delete, insert: one link at a time, such that the answer changes; from the command to the gateway
   (one more hop than the gateway's own reading would take) to the last changed row at the reader;
-* payload: bytes of the query's batches, as every site counts them where it publishes;
+* between sites: bytes of the query's batches from site to site, as every site counts them where it
+  publishes, less those to the reader;
+* reader: bytes of the batches with changed rows of the answer, the same in every way;
 * wire: bytes that all clients have sent to the broker, as the kernel counts them (`ss`): MQTT
   itself, acknowledgements, observations, reports and heartbeats are in it;
 * faults: a gateway killed (-9) and started again, one stopped for a second (SIGSTOP), the broker
@@ -30,21 +32,23 @@ import json
 import os
 import random
 import signal
-import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 
+from benchmarks._recursive.gateway_ways import Bytes, Fault, Outcome, Phase, judged, show
 from benchmarks._recursive.workloads import closure
-from deploy.fleet import Fleet, Link, ResultWatch, broker_bytes
+from deploy.fleet import SITE, Fleet, Link, ResultWatch, broker_bytes
 from gateway.broker.launch import Preference
 from gateway.broker.testing import BrokerProcess
+from messaging import Message, open_client
 from stream_engine.simulation.topologies import transit_stub
+from streamsql.wire.topics import Topics
 
 CHOICES = {
     "flood": "way = 'flood'",
@@ -53,55 +57,8 @@ CHOICES = {
     "centre": "way = 'centre'",
     "dred": "way = 'annotations', strategy = 'dred'",
 }
+QUICK_WAYS = ("flood", "centre")
 SECONDS = 120.0
-GOAL_MILLISECONDS = 50.0
-GOAL_BYTES = 2 << 30
-
-
-@dataclass
-class Phase:
-    """Changes of one kind: milliseconds each, and bytes of all."""
-
-    milliseconds: list[float] = field(default_factory=list)
-    payload: int = 0
-    wire: int = 0
-
-    def line(self, name: str) -> str:
-        """Return it as text."""
-        count = len(self.milliseconds)
-        ordered = sorted(self.milliseconds)
-        p95 = ordered[min(count - 1, int(count * 0.95))]
-        return (
-            f"  {name:<7} p50 {statistics.median(ordered):6.1f} ms  p95 {p95:6.1f}  "
-            f"max {ordered[-1]:6.1f}   payload {self.payload / count:9,.0f} B each  "
-            f"wire {self.wire / count:9,.0f} B each"
-        )
-
-
-@dataclass
-class Fault:
-    """What a fault has cost: seconds, and snapshots in batches and bytes."""
-
-    name: str
-    seconds: float
-    batches: int
-    bytes: int
-
-
-@dataclass
-class Outcome:
-    """What came of one way."""
-
-    way: str
-    description: str = ""
-    load: float = 0.0
-    build_seconds: float = 0.0
-    build_payload: int = 0
-    build_wire: int = 0
-    delete: Phase = field(default_factory=Phase)
-    insert: Phase = field(default_factory=Phase)
-    faults: list[Fault] = field(default_factory=list)
-    memory: dict[str, int] = field(default_factory=dict)
 
 
 def visible_deletions(links: set[Link], count: int, seed: int) -> list[Link]:
@@ -118,30 +75,51 @@ def visible_deletions(links: set[Link], count: int, seed: int) -> list[Link]:
     return found
 
 
+class ReaderMeter:
+    """Bytes of the answers that sites publish for readers, by query."""
+
+    def __init__(self, broker: str) -> None:
+        self._client = open_client(broker, "meter")
+        self._client.on_arrival(self._note)
+        self.bytes: dict[str, int] = {}
+
+    async def start(self) -> None:
+        """Begin to count."""
+        await self._client.connect()
+        await self._client.subscribe(Topics(SITE).output())
+
+    async def stop(self) -> None:
+        """Stop counting."""
+        await self._client.close()
+
+    def _note(self, message: Message) -> None:
+        query = message.topic.split("/")[-3]
+        self.bytes[query] = self.bytes.get(query, 0) + len(message.payload)
+
+
 class Session:
     """One fleet, and the ways measured on it."""
 
-    def __init__(self, fleet: Fleet, broker: BrokerProcess, deletions: list[Link]) -> None:
+    def __init__(self, fleet: Fleet, broker: BrokerProcess, meter: ReaderMeter) -> None:
         self.fleet = fleet
         self.broker = broker
-        self.deletions = deletions
+        self.meter = meter
 
-    async def measure(self, way: str, *, faults: bool) -> Outcome:
-        """Run everything in one way, with faults or without.
+    async def measure(self, outcome: Outcome, deletions: list[Link], *, faults: bool) -> None:
+        """Let a way build its answer and follow some deletions, then faults or none.
 
         Raises:
             TimeoutError: An answer does not become right.
         """
-        outcome, fleet = Outcome(way), self.fleet
+        fleet = self.fleet
         wire, began = broker_bytes(self.broker.port), time.perf_counter()
-        query = await fleet.query(f"SUBSCRIBE TO reachable WITH ({CHOICES[way]})")
+        query = await fleet.query(f"SUBSCRIBE TO reachable WITH ({CHOICES[outcome.way]})")
         watch = ResultWatch(fleet, query)
         watch.expect(closure(fleet.links))
-        outcome.build_seconds = await watch.reached(SECONDS) - began
+        outcome.build_seconds.append(await watch.reached(SECONDS) - began)
         await self._settled(query)
-        outcome.build_payload = self._payload(query)
-        outcome.build_wire = broker_bytes(self.broker.port) - wire
-        for link in self.deletions:
+        outcome.build += self._bytes(query) - Bytes(wire=wire)
+        for link in deletions:
             await self._change(watch, query, outcome.delete, [], [link])
             await self._change(watch, query, outcome.insert, [link], [])
         outcome.memory = {**fleet.memory(), "broker": _uss(self.broker.pid)}
@@ -150,26 +128,24 @@ class Session:
         if faults:
             outcome.faults = [
                 await self._fault(query, "killed gateway", self._kill),
-                await self._fault(query, "slow gateway", self._hold),
+                await self._fault(query, "slow gateway", lambda: self._hold(deletions[:1])),
                 await self._fault(query, "killed broker", self._restart_broker),
             ]
         outcome.load = os.getloadavg()[0]
         await watch.close()
         await fleet.coordinator.stop(query)
-        return outcome
 
     async def _change(
         self, watch: ResultWatch, query: str, phase: Phase, up: list[Link], down: list[Link]
     ) -> None:
         fleet = self.fleet
         watch.expect(closure((fleet.links - set(down)) | set(up)))
-        wire, payload = broker_bytes(self.broker.port), self._payload(query)
+        before = self._bytes(query)
         began = time.perf_counter()
         fleet.change(up, down)
         phase.milliseconds.append((await watch.reached(SECONDS) - began) * 1_000)
         await self._settled(query)
-        phase.payload += self._payload(query) - payload
-        phase.wire += broker_bytes(self.broker.port) - wire
+        phase.bytes += self._bytes(query) - before
 
     async def _fault(self, query: str, name: str, happen: Callable[[], Awaitable[None]]) -> Fault:
         """Let something happen; wait until the answer is right again, and count what it cost."""
@@ -208,12 +184,12 @@ class Session:
         victim.start()
         await asyncio.sleep(2.0)  # its death is noticed by now
 
-    async def _hold(self) -> None:
+    async def _hold(self, links: list[Link]) -> None:
         slow = self.fleet.sites[self.fleet.gateways[1]]
         slow.signal(signal.SIGSTOP)
-        self.fleet.change(down=self.deletions[:1])
+        self.fleet.change(down=links)
         await asyncio.sleep(1.0)
-        self.fleet.change(up=self.deletions[:1])
+        self.fleet.change(up=links)
         slow.signal(signal.SIGCONT)
 
     async def _restart_broker(self) -> None:
@@ -227,122 +203,101 @@ class Session:
         await asyncio.sleep(0.25)
         await self.fleet.until(lambda: self.fleet.info(query).settled, "it settles", SECONDS)
 
-    def _payload(self, query: str) -> int:
+    def _bytes(self, query: str) -> Bytes:
         traffic = self.fleet.coordinator.explain(query).data["traffic"]
-        return sum(int(site["bytes"]) for site in traffic.values())
+        reader = self.meter.bytes.get(query, 0)
+        sent = sum(int(site["bytes"]) for site in traffic.values())
+        return Bytes(sent - reader, reader, broker_bytes(self.broker.port))
 
 
 def _uss(pid: int) -> int:
     return int(psutil.Process(pid).memory_full_info().uss)
 
 
-async def run(arguments: argparse.Namespace, folder: Path, broker: BrokerProcess) -> list[Outcome]:
-    """Start the fleet and measure every way."""
-    net = transit_stub(1, arguments.links, seed=1)
-    gateways = arguments.gateways
+async def run(options: argparse.Namespace, folder: Path, broker: BrokerProcess) -> list[Outcome]:
+    """Start the fleet and measure every way, in turns."""
+    net = transit_stub(1, options.links, seed=1)
+    gateways = options.gateways
     hosts = {node: f"gw-{net.host_of(node, gateways):02}" for node in net.nodes}
     links = {(link.source, link.target, float(link.latency)) for link in net.links}
-    deletions = visible_deletions(links, arguments.deletes, seed=2)
-    fleet = Fleet(folder, broker.url, hosts)
-    outcomes = []
+    deletions = visible_deletions(links, options.deletes, seed=2)
+    fleet, meter = Fleet(folder, broker.url, hosts), ReaderMeter(broker.url)
+    outcomes = [Outcome(way) for way in options.ways]
     try:
         began = time.perf_counter()
         await fleet.start(sorted(links), seconds=180.0)
-        print(
+        await meter.start()
+        sys.stderr.write(
             f"{gateways} gateways, {len(links)} links, {len(deletions)} visible deletions, "
             f"{broker.kind} broker; all online after {time.perf_counter() - began:.1f} s; "
-            f"load {os.getloadavg()[0]:.1f}",
-            flush=True,
+            f"load {os.getloadavg()[0]:.1f}\n"
         )
-        session = Session(fleet, broker, deletions)
-        for way in arguments.ways:
-            outcomes.append(await session.measure(way, faults=not arguments.no_faults))
-            _print(outcomes[-1])
+        session = Session(fleet, broker, meter)
+        for number in range(options.rounds):
+            share = deletions[number :: options.rounds]
+            last = number == options.rounds - 1
+            turn = number % len(outcomes)
+            for outcome in outcomes[turn:] + outcomes[:turn]:
+                await session.measure(outcome, share, faults=last and not options.no_faults)
+                sys.stderr.write(f"round {number + 1}: {outcome.way} done\n")
     finally:
+        await meter.stop()
         await fleet.stop()
     return outcomes
 
 
-def _print(outcome: Outcome) -> None:
-    total = sum(outcome.memory.values())
-    print(f"{outcome.way}: {outcome.description}; load {outcome.load:.1f}")
-    print(
-        f"  built   {outcome.build_seconds:6.2f} s   payload {outcome.build_payload:11,} B   "
-        f"wire {outcome.build_wire:11,} B"
+def arguments() -> argparse.ArgumentParser:
+    """Return the options; what is published was made with their defaults."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    print(outcome.delete.line("delete"))
-    print(outcome.insert.line("insert"))
-    for fault in outcome.faults:
-        print(
-            f"  {fault.name:<15} right after {fault.seconds:5.1f} s; snapshots: "
-            f"{fault.batches} batches, {fault.bytes:,} bytes"
-        )
-    print(
-        f"  memory  {total / 2**20:,.0f} MiB in {len(outcome.memory)} processes "
-        f"(largest {max(outcome.memory.values()) / 2**20:.0f} MiB)",
-        flush=True,
+    parser.add_argument("--gateways", type=int, default=12)
+    parser.add_argument("--links", type=int, default=4, help="directed links a node (4)")
+    parser.add_argument("--deletes", type=int, default=8, help="that change the answer (8)")
+    parser.add_argument("--rounds", type=int, default=2, help="turns of every way (2)")
+    parser.add_argument("--ways", nargs="+", choices=list(CHOICES), default=list(CHOICES))
+    parser.add_argument("--broker", choices=["embedded", "mosquitto"], default="embedded")
+    parser.add_argument("--no-faults", action="store_true")
+    parser.add_argument(
+        "--quick", action="store_true", help="3 gateways, 2 deletions, flood and centre, no faults"
     )
+    parser.add_argument("--out", type=Path, help="folder for gateways.json")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
 
 
-def judged(outcomes: list[Outcome]) -> list[str]:
-    """Return goals with what was reached (E3, E4 and B3 of performance.md)."""
-    by_way = {outcome.way: outcome for outcome in outcomes}
-    lines = []
-    dred = by_way.get("dred")
-    for way, outcome in by_way.items():
-        if way == "dred":
-            continue
-        p50 = statistics.median(outcome.delete.milliseconds)
-        verdict = "pass" if p50 <= GOAL_MILLISECONDS else "miss"
-        text = f"E3 {way}: deleted link gone in {p50:.1f} ms p50 (goal <= 50): {verdict}"
-        if dred is not None:
-            ratio = statistics.median(dred.delete.milliseconds) / p50
-            text += f"; DRed takes {ratio:.1f} times as long (goal >= 10)"
-            text += f", {dred.delete.payload / max(outcome.delete.payload, 1):.1f} times the bytes"
-        lines.append(text)
-    most = max(sum(outcome.memory.values()) for outcome in outcomes)
-    verdict = "pass" if most <= GOAL_BYTES else "miss"
-    lines.append(f"E4: {most / 2**20:,.0f} MiB for all processes (goal <= 2,048): {verdict}")
-    references = [by_way[w] for w in ("flood", "centre") if w in by_way]
-    if references:
-        cheapest = min(_payload(outcome) for outcome in references)
-        for way, outcome in by_way.items():
-            lines.append(f"B3 {way}: {_payload(outcome) / cheapest:.1f} x min(flood, centre)")
-    return lines
-
-
-def _payload(outcome: Outcome) -> int:
-    return outcome.build_payload + outcome.delete.payload + outcome.insert.payload
+def settings(options: argparse.Namespace) -> dict[str, object]:
+    """Return what decides over the outcome."""
+    return {name: value for name, value in vars(options).items() if name not in ("out", "json")}
 
 
 def main() -> int:
     """Return 0; goals are printed, not enforced: this machine is shared."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gateways", type=int, default=24)
-    parser.add_argument("--links", type=int, default=4, help="directed links a node")
-    parser.add_argument("--deletes", type=int, default=24)
-    parser.add_argument("--ways", nargs="+", choices=list(CHOICES), default=list(CHOICES))
-    parser.add_argument("--broker", choices=["embedded", "mosquitto"], default="embedded")
-    parser.add_argument("--no-faults", action="store_true")
-    parser.add_argument("--json", type=Path, help="write the figures there")
-    arguments = parser.parse_args()
-    kind: Preference = arguments.broker
+    options = arguments().parse_args()
+    if options.quick:
+        options.gateways, options.deletes, options.rounds = 3, 2, 1
+        options.ways, options.no_faults = list(QUICK_WAYS), True
+    kind: Preference = options.broker
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "broker").mkdir()
         with BrokerProcess(kind, folder / "broker") as broker:
-            outcomes = asyncio.run(run(arguments, folder, broker))
+            outcomes = asyncio.run(run(options, folder, broker))
     lines = judged(outcomes)
-    print("\n".join(lines))
-    if arguments.json:
-        figures = {
-            "gateways": arguments.gateways,
-            "links a node": arguments.links,
-            "broker": arguments.broker,
-            "outcomes": [asdict(outcome) for outcome in outcomes],
-            "goals": lines,
-        }
-        arguments.json.write_text(json.dumps(figures, indent=1))
+    figures = {
+        "settings": settings(options),
+        "outcomes": [asdict(outcome) for outcome in outcomes],
+        "goals": lines,
+    }
+    text = json.dumps(figures, indent=1) + "\n"
+    if options.out is not None:
+        (options.out / "gateways.json").write_text(text)
+    if options.json:
+        sys.stdout.write(text)
+    else:
+        for outcome in outcomes:
+            show(outcome)
+        print("\n".join(lines))
     return 0
 
 

@@ -3,21 +3,26 @@
 Links between the nodes of a room are heard again and again, each time for 30 minutes (simulated);
 what was not heard again expires. The view is who reaches whom. Three subjects: the fixpoint
 operator alone, three sites computing together over encoded messages, and a whole site engine that
-reads the links from a source with a time to live. Resident memory and the size of everything that
-is kept are sampled; the second half of the run must not need more than the first.
+reads the links from a source with a time to live, each in a process of its own. Resident memory and
+the size of everything that is kept are sampled; the second half of the run must not need more than
+the first. The index from tokens to rows is cleared from time to time: a half in which that has not
+happened says nothing about it, so it is judged only where it has, and how often is told.
 
-    python -m benchmarks.recursive_soak [--updates 1000000] [--subjects alone,sites,engine] [--json]
     pando bench recursive_soak --quick
+    python -m benchmarks.recursive_soak --out docs/results
 """
 
 import argparse
 import gc
 import json
+import multiprocessing
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import psutil
@@ -38,14 +43,20 @@ from streamsql.data.types import Row
 LIFE = 30 * 60 * 1_000_000
 """How long a link lives after it was heard, in microseconds."""
 
+LEAST_BETWEEN = 250
+"""Updates between two samples, which collect garbage first."""
+
 ROOMS, NODES_A_ROOM, LINKS_ALIVE = 40, 6, 300
 SAMPLES = 400
 SLACK_SHARE, SLACK_COUNT, SLACK_BYTES = 0.15, 50, 3_000_000
-SLACK = {"mentions": 25_000, "unswept tokens": 2_000}
+SLACK = {"unswept tokens": 2_000}
 """What the second half may need more than the first: sizes vary with the random links alive, and
 what is dead is cleared away from time to time."""
 
-SHARE = {"alone": 1.0, "sites": 0.1, "engine": 0.3}
+SAWTOOTH = "mentions"
+"""What grows until it is cleared at once."""
+
+SHARE = {"alone": 1.0, "sites": 0.3, "engine": 0.3}
 """Of the updates, by subject: those with messages and sources take longer."""
 
 
@@ -217,9 +228,14 @@ class Halves:
 
     first: dict[str, int] = field(default_factory=dict)
     second: dict[str, int] = field(default_factory=dict)
+    cleared: list[int] = field(default_factory=lambda: [0, 0])
+    _last: int = 0
 
     def note(self, sample: dict[str, int], *, late: bool) -> None:
         """Take a sample into account."""
+        size = sample.get(SAWTOOTH, 0)
+        self.cleared[late] += size < self._last * (1 - SLACK_SHARE)
+        self._last = size
         half = self.second if late else self.first
         for what, size in sample.items():
             half[what] = max(half.get(what, 0), size)
@@ -229,6 +245,7 @@ class Halves:
         return [
             what
             for what, size in self.second.items()
+            if what != SAWTOOTH or self.cleared[0]
             if size > self.first.get(what, 0) * (1 + SLACK_SHARE) + SLACK.get(what, SLACK_COUNT)
             or (what == "bytes" and size > self.first[what] + SLACK_BYTES)
         ]
@@ -260,7 +277,7 @@ def soak(name: str, updates: int, options: RecursionOptions) -> tuple[Halves, fl
     subject = SUBJECTS[name](options)
     process = psutil.Process()
     halves, links = Halves(), Expiring()
-    every = max(updates // SAMPLES, 1)
+    every = max(updates // SAMPLES, LEAST_BETWEEN)
     started = time.monotonic()
     steps = zip(range(updates), heard(1), strict=False)
     console = Console(stderr=True)
@@ -276,45 +293,71 @@ def soak(name: str, updates: int, options: RecursionOptions) -> tuple[Halves, fl
     return halves, time.monotonic() - started
 
 
-def main() -> None:
-    """Run the soak; the exit status says whether anything grew."""
+def arguments() -> argparse.ArgumentParser:
+    """Return the options; what is published was made with their defaults."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--updates", type=int, default=1_000_000)
-    parser.add_argument("--quick", action="store_true", help="40,000 updates")
+    parser.add_argument("--quick", action="store_true", help="5,000 updates")
     parser.add_argument("--subjects", default=",".join(SUBJECTS))
     parser.add_argument("--ship", default="witness", help="witness, lazy or eager")
     parser.add_argument("--annotations", default="dnf", help="dnf or bdd")
+    parser.add_argument("--out", type=Path, help="folder for soak.json; subjects not run are kept")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    arguments = parser.parse_args()
-    options = RecursionOptions(
+    return parser
+
+
+def settings(options: argparse.Namespace, subject: str) -> dict[str, Any]:
+    """Return what decides over the outcome, as it stands beside every subject."""
+    return {
+        "updates": int(options.updates * SHARE[subject]),
+        "ship": options.ship,
+        "annotations": options.annotations,
+    }
+
+
+def main() -> None:
+    """Run the soak; the exit status says whether anything grew."""
+    options = arguments().parse_args()
+    if options.quick:
+        options.updates = 5_000
+    how = RecursionOptions(
         strategy="absorption",
-        shipping=Shipping(arguments.ship),
-        annotations=arguments.annotations,
+        shipping=Shipping(options.ship),
+        annotations=options.annotations,
     )
-    total = 40_000 if arguments.quick else arguments.updates
-    report: dict[str, object] = {}
+    file = None if options.out is None else options.out / "soak.json"
+    report: dict[str, Any] = json.loads(file.read_text()) if file and file.exists() else {}
     failed = False
-    for name in arguments.subjects.split(","):
-        updates = int(total * SHARE[name])
-        halves, seconds = soak(name, updates, options)
+    spawn = multiprocessing.get_context("spawn")
+    for name in options.subjects.split(","):
+        told = settings(options, name)
+        with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+            halves, seconds = pool.submit(soak, name, told["updates"], how).result()
         grown = halves.grown()
         failed = failed or bool(grown)
         report[name] = {
-            "updates": updates,
+            "settings": told,
             "seconds": round(seconds, 1),
             "first half": halves.first,
             "second half": halves.second,
+            "cleared": halves.cleared,
             "grown": grown,
         }
-        if not arguments.json:
-            print(f"{name}: {updates} updates in {seconds:.0f} s")
+        if file:
+            file.write_text(json.dumps(report, indent=1) + "\n")
+        if not options.json:
+            print(f"{name}: {told['updates']} updates in {seconds:.0f} s")
+            print(
+                f"  {SAWTOOTH} cleared in the first half {halves.cleared[0]} times, then "
+                f"{halves.cleared[1]} times"
+            )
             for what, size in halves.second.items():
                 mark = "  GROWN" if what in grown else ""
                 print(f"  {what:24}{halves.first.get(what, 0):>14}{size:>14}{mark}")
-    if arguments.json:
-        print(json.dumps(report, indent=2))
+    if options.json:
+        print(json.dumps(report, indent=1))
     sys.exit(1 if failed else 0)
 
 

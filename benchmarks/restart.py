@@ -170,8 +170,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=100_000, help="rows of each kind of state")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="2,000 rows, one round")
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     options = parser.parse_args()
+    if options.quick:
+        options.rows, options.rounds = 2_000, 1
     gc.freeze()
     gc.set_threshold(*COLLECTIONS)
     events = _events(options.rows)

@@ -144,6 +144,20 @@ CASES: dict[str, Case] = {
         _over(WindowCall(W.RANK, "place")),
         "SELECT s.*, rank() OVER (PARTITION BY k ORDER BY x DESC) FROM s",
     ),
+    "ntile of all": Case(
+        OverWindow(S, (), (SortKey(2),), (WindowCall(W.NTILE, "quarter", number=4),)),
+        "SELECT s.*, ntile(4) OVER (ORDER BY x, id) FROM s",
+    ),
+    "percent_rank, cume_dist per key": Case(
+        _over(WindowCall(W.PERCENT_RANK, "place"), WindowCall(W.CUME_DIST, "share")),
+        "SELECT s.*, percent_rank() OVER w, cume_dist() OVER w FROM s"
+        " WINDOW w AS (PARTITION BY k ORDER BY x DESC)",
+    ),
+    "nth_value of 10 per key": Case(
+        _over(WindowCall(W.NTH_VALUE, "v", (X,), frame=Frame(-9, 0, peers=False), number=3)),
+        "SELECT s.*, nth_value(x, 3) OVER (PARTITION BY k ORDER BY x DESC, id ROWS 9 PRECEDING)"
+        " FROM s",
+    ),
     "share of key": Case(
         _over(WindowCall(W.AGGREGATE, "most", (X,), frame=Frame(None, None), aggregate=F.MAX)),
         "SELECT s.*, max(x) OVER (PARTITION BY k) FROM s",

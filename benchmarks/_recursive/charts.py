@@ -2,11 +2,10 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from benchmarks._recursive.virtual_network import Costs
+from benchmarks._recursive.trials import Runs
 
 METRICS = (
     ("provenance_per_row", "provenance a row (B)", 1.0),
@@ -37,26 +36,8 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return mean, quantile * statistics.stdev(values) / math.sqrt(len(values))
 
 
-Series = Mapping[str, Mapping[float, Sequence[Costs]]]
-"""Scheme -> x -> the costs by seed."""
-
-
-def table(series: Series) -> dict[str, Any]:
-    """Return means and half widths of all metrics, and how many runs finished."""
-    result: dict[str, Any] = {}
-    for scheme, points in series.items():
-        for x, runs in points.items():
-            done = [run for run in runs if run.finished]
-            cell: dict[str, Any] = {"finished": f"{len(done)} of {len(runs)}"}
-            for name, _, _ in METRICS if done else ():
-                mean, half = interval([getattr(run, name) for run in done])
-                cell[name] = [float(f"{mean:.4g}"), float(f"{half:.3g}")]
-            result.setdefault(scheme, {})[f"{x:g}"] = cell
-    return result
-
-
-def draw(series: Series, title: str, x_label: str, folder: Path, name: str) -> list[Path]:
-    """Write a four-panel chart as SVG and PNG; return the files.
+def draw(series: Runs, title: str, x_label: str, file: Path) -> None:
+    """Write a four-panel chart as SVG.
 
     Points where a run did not finish are left out, as their true value is unknown.
     """
@@ -65,15 +46,15 @@ def draw(series: Series, title: str, x_label: str, folder: Path, name: str) -> l
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
-    mpl.rcParams["svg.hashsalt"] = name  # the same data gives the same file
+    mpl.rcParams["svg.hashsalt"] = file.stem  # the same data gives the same file
     figure, panels = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
     for (metric, label, unit), panel in zip(METRICS, panels.flat, strict=True):
         positive = False
         for number, (scheme, points) in enumerate(series.items()):
             xs, means, halves = [], [], []
             for x, runs in sorted(points.items()):
-                if runs and all(run.finished for run in runs):
-                    mean, half = interval([getattr(run, metric) / unit for run in runs])
+                if runs and all(run.costs.finished for run in runs):
+                    mean, half = interval([getattr(run.costs, metric) / unit for run in runs])
                     xs.append(x)
                     means.append(mean)
                     halves.append(half)
@@ -87,9 +68,5 @@ def draw(series: Series, title: str, x_label: str, folder: Path, name: str) -> l
         panel.grid(visible=True, alpha=0.3)
     panels.flat[0].legend(fontsize="small")
     figure.suptitle(title)
-    folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{name}.svg", folder / f"{name}.png"]
-    figure.savefig(files[0], metadata={"Date": None})
-    figure.savefig(files[1], dpi=90)
+    figure.savefig(file, metadata={"Date": None})
     plt.close(figure)
-    return files

@@ -1,4 +1,4 @@
-"""Time single updates of several contestants in one session, in rotating order."""
+"""Time single updates of several contestants, who take turns update by update."""
 
 import gc
 import statistics
@@ -10,9 +10,11 @@ from typing import Any, Protocol
 from benchmarks._recursive.product import Product
 from benchmarks._recursive.recompute import Recompute, recomputers
 from benchmarks._recursive.workloads import CHEAPEST, REACHABLE, Link, LinkTrace
+from gateway.__main__ import COLLECTIONS
 
-WORST_SPREAD = 2.0
-"""A ratio of medians whose rounds differ by more than this factor is marked as unsure."""
+PATIENCE = 5
+"""How many times as long as its peers ours may take, so that its tail is seen; and a process of its
+own, whose time is that of the wall."""
 
 
 class Contestant(Protocol):
@@ -29,20 +31,25 @@ class Contestant(Protocol):
 
 
 class ProductContestant:
-    """The product with a given choice of how to maintain the recursion."""
+    """The product with a given choice of how to maintain the recursion.
+
+    Attributes:
+        changed: How many rows of the view the last update changed.
+    """
 
     def __init__(self, query: str, choice: str = "") -> None:
         script = REACHABLE if query == "reachable" else CHEAPEST
         self._product = Product(f"{script} WITH ({choice})" if choice else script)
         self._costs = query == "cheapest"
+        self.changed = 0
 
     def load(self, links: tuple[Link, ...]) -> None:
         """Insert many links as one change."""
         self._product.update([("link", link, 1) for link in links])
 
-    def update(self, sign: int, link: Link) -> int:
-        """Insert or delete a link; return how many rows changed."""
-        return self._product.update([("link", link, sign)])
+    def update(self, sign: int, link: Link) -> None:
+        """Insert or delete a link."""
+        self.changed = self._product.update([("link", link, sign)])
 
     def digest(self) -> tuple[int, int]:
         """Return the number of rows and the sum of their costs."""
@@ -59,37 +66,71 @@ def product(query: str, choice: str = "") -> Make:
 
 
 def peers(query: str) -> dict[str, Make]:
-    """Return how to make the peers that recompute."""
+    """Return how to make the peers that recompute; each also with its changed rows listed."""
 
-    def make(compute: Any) -> Make:
-        return lambda trace: Recompute(trace, compute)
+    def make(compute: Any, *, listed: bool) -> Make:
+        return lambda trace: Recompute(trace, compute, listed=listed)
 
-    return {f"recompute, {name}": make(compute) for name, compute in recomputers(query).items()}
+    found: dict[str, Make] = {}
+    for name, compute in recomputers(query).items():
+        found[f"recompute, {name}"] = make(compute, listed=False)
+        found[f"recompute, {name}, rows listed"] = make(compute, listed=True)
+    return found
 
 
 @dataclass(slots=True)
 class Phase:
-    """Milliseconds of the updates of one phase, by round."""
+    """Milliseconds of the updates of one phase, by round.
+
+    A contestant that had no time left did fewer updates than others, from the first on.
+
+    Attributes:
+        rounds: On the wall, of every update that was done.
+        cpu: Of this process, of the same updates: what other programs take is not in it.
+        visible: Which updates changed the view, also those that were not done.
+    """
 
     rounds: list[list[float]] = field(default_factory=list)
+    cpu: list[list[float]] = field(default_factory=list)
+    visible: list[list[bool]] = field(default_factory=list)
 
-    def quantile(self, share: float) -> float:
-        """Return the median over rounds of a quantile."""
-        return statistics.median(quantile(values, share) for values in self.rounds)
+    def first(self, counts: Sequence[int]) -> "Phase":
+        """Return the first updates of every round."""
+        rounds = [values[:count] for values, count in zip(self.rounds, counts, strict=True)]
+        cpu = [values[:count] for values, count in zip(self.cpu, counts, strict=True)]
+        return Phase(rounds, cpu, self.visible)
 
-    @property
-    def spread(self) -> float:
-        """Largest median of a round over the smallest."""
-        medians = [statistics.median(values) for values in self.rounds]
-        return max(medians) / max(min(medians), 1e-9)
+    def all_cpu(self) -> list[float]:
+        """Return the milliseconds of processor time of all updates."""
+        return [value for values in self.cpu for value in values]
+
+    def all(self) -> list[float]:
+        """Return the milliseconds of all updates."""
+        return [value for values in self.rounds for value in values]
+
+    def seen(self) -> list[float]:
+        """Return the milliseconds of the updates that changed the view."""
+        pairs = zip(self.rounds, self.visible, strict=True)
+        return [
+            value
+            for values, marks in pairs
+            for value, mark in zip(values, marks, strict=False)
+            if mark
+        ]
 
     def summary(self) -> dict[str, float]:
         """Return the figures that are printed."""
+        values, seen, cpu = self.all(), self.seen(), self.all_cpu()
         return {
-            "p50_ms": round(self.quantile(0.5), 4),
-            "p99_ms": round(self.quantile(0.99), 3),
-            "max_ms": round(max(map(max, self.rounds)), 3),
-            "spread": round(self.spread, 2),
+            "updates": len(values),
+            "visible": len(seen),
+            "p50_ms": round(quantile(values, 0.5), 4),
+            **({"visible_p50_ms": round(quantile(seen, 0.5), 4)} if seen else {}),
+            "mean_ms": round(statistics.fmean(values), 4),
+            "p99_ms": round(quantile(values, 0.99), 3),
+            "max_ms": round(max(values), 3),
+            "mean_cpu_ms": round(statistics.fmean(cpu), 4),
+            "max_cpu_ms": round(max(cpu), 3),
         }
 
 
@@ -109,68 +150,110 @@ class Timing:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that are printed."""
-        return {"insert": self.insert.summary(), "delete": self.delete.summary()}
+        parts = {"insert": self.insert, "delete": self.delete}
+        return {name: phase.summary() for name, phase in parts.items() if phase.all()}
+
+
+def same_updates(over: Phase, under: Phase) -> tuple[Phase, Phase]:
+    """Return two phases cut to the updates that both have done."""
+    counts = [min(len(a), len(b)) for a, b in zip(over.rounds, under.rounds, strict=True)]
+    return over.first(counts), under.first(counts)
 
 
 def session(
     trace: LinkTrace, makers: dict[str, Make], *, rounds: int, cap: float = 20.0
 ) -> dict[str, Timing]:
-    """Run all contestants `rounds` times in rotating order over a trace.
+    """Let all contestants follow a trace, taking turns at every update in rotating order.
 
     Args:
         trace: What is done.
-        makers: By name.
+        makers: By name. One of them is the product, which says what updates change.
         rounds: At least one.
-        cap: Seconds after which a phase of a contestant ends early; such a contestant has no
-            digest, and its figures are of the updates it has done.
+        cap: Seconds of processor time that a contestant may take for a phase, so that the load of
+            the machine does not decide; `PATIENCE` times as much for ours, and for another process
+            on the wall. One that has taken more does no more of it, has no digest, and its figures
+            are of what it has done.
 
     Raises:
         AssertionError: Two contestants that finished have different views.
     """
-    names = list(makers)
-    found = {name: Timing() for name in names}
-    for number in range(rounds):
-        turn = number % len(names)
-        for name in names[turn:] + names[:turn]:
-            _run(makers[name](trace), trace, found[name], cap)
+    found = {name: Timing() for name in makers}
+    for _ in range(rounds):
+        _round(trace, makers, found, cap)
     digests = {name: t.digest for name, t in found.items() if t.digest is not None}
     if len(set(digests.values())) > 1:
         raise AssertionError(f"different views on {trace.name}: {digests}")
     return found
 
 
-def _run(contestant: Contestant, trace: LinkTrace, timing: Timing, cap: float) -> None:
+def _round(trace: LinkTrace, makers: dict[str, Make], found: dict[str, Timing], cap: float) -> None:
     measured = trace.measured_inserts
-    contestant.load(trace.links[:-measured])
-    contestant.update(1, trace.links[-measured])  # what is imported or compiled by first use
+    made = {name: make(trace) for name, make in makers.items()}
+    for contestant in made.values():
+        contestant.load(trace.links[:-measured])
+        contestant.update(1, trace.links[-measured])  # what is imported or compiled by first use
+    threshold = gc.get_threshold()
     gc.collect()
-    inserted = _timed(contestant, 1, trace.links[len(trace.links) - measured + 1 :], cap)
-    deleted = _timed(contestant, -1, trace.deletions, cap)
-    timing.insert.rounds.append(inserted)
-    timing.delete.rounds.append(deleted)
-    complete = len(inserted) == measured - 1 and len(deleted) == len(trace.deletions)
-    timing.digest = contestant.digest() if complete else None
+    gc.freeze()
+    gc.set_threshold(*COLLECTIONS)  # as in a site's process
+    try:
+        inserted = trace.links[len(trace.links) - measured + 1 :]
+        _take_turns(made, 1, inserted, {n: t.insert for n, t in found.items()}, cap)
+        late = [name for name in made if len(found[name].insert.rounds[-1]) < len(inserted)]
+        for name in late:
+            made[name].load(tuple(inserted[len(found[name].insert.rounds[-1]) :]))
+            made[name].digest()  # a peer that recomputes does so only when it is asked
+        _take_turns(made, -1, trace.deletions, {n: t.delete for n, t in found.items()}, cap)
+    finally:
+        gc.set_threshold(*threshold)
+        gc.unfreeze()
+    for name, contestant in made.items():
+        complete = len(found[name].delete.rounds[-1]) == len(trace.deletions)
+        found[name].digest = contestant.digest() if complete else None
+        _close(contestant)
 
 
-def _timed(contestant: Contestant, sign: int, links: Sequence[Link], cap: float) -> list[float]:
-    took: list[float] = []
-    end = time.perf_counter() + cap
+def _take_turns(
+    made: dict[str, Contestant],
+    sign: int,
+    links: Sequence[Link],
+    phases: dict[str, Phase],
+    cap: float,
+) -> None:
+    names, left = list(made), dict.fromkeys(made, cap)
+    for name, contestant in made.items():
+        if isinstance(contestant, ProductContestant) or hasattr(contestant, "close"):
+            left[name] *= PATIENCE
+    took: dict[str, list[float]] = {name: [] for name in names}
+    cpu: dict[str, list[float]] = {name: [] for name in names}
+    visible: list[bool] = []
+    teller = next(c for c in made.values() if isinstance(c, ProductContestant))
+    telling = next(name for name, contestant in made.items() if contestant is teller)
     for number, link in enumerate(links):
-        start = time.perf_counter()
-        contestant.update(sign, link)
-        now = time.perf_counter()
-        took.append((now - start) * 1_000)
-        if now > end:
-            for rest in links[number + 1 :]:
-                _skip(contestant, sign, rest)
+        if left[telling] <= 0:
             break
-    return took
+        turn = number % len(names)
+        for name in names[turn:] + names[:turn]:
+            if left[name] <= 0:
+                continue
+            start, worked = time.perf_counter(), time.process_time()
+            made[name].update(sign, link)
+            seconds, worked = time.perf_counter() - start, time.process_time() - worked
+            cpu[name].append(worked * 1_000)
+            took[name].append(seconds * 1_000)
+            left[name] -= seconds if hasattr(made[name], "close") else worked
+        visible.append(teller.changed > 0)
+    for name in names:
+        phases[name].rounds.append(took[name])
+        phases[name].cpu.append(cpu[name])
+        phases[name].visible.append(visible)
 
 
-def _skip(contestant: Contestant, sign: int, link: Link) -> None:
-    """Change what a recomputing peer will compute from, without computing."""
-    if isinstance(contestant, Recompute) and sign > 0:
-        contestant.load((link,))
+def _close(contestant: Contestant) -> None:
+    """End a contestant that is a process of its own."""
+    close = getattr(contestant, "close", None)
+    if close is not None:
+        close()
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -1,52 +1,48 @@
-"""The peer Pathway, in an environment of its own: a trace on standard input, figures on output.
+"""The peer Pathway, in an environment of its own: changes on standard input, answers on output.
 
 Run with the Python of an environment that has `pathway` (1.6 GB); nothing of Pando is imported.
-Every update is committed alone; the links go out beside the view, so that an update which changes
+Every change is committed alone; the links go out beside the view, so that an update which changes
 no row of the view is seen to be finished as well.
 
-Input: JSON {"load": [[src, dst, cost], ...], "insert": [...], "delete": [...], "cap": seconds}.
+Input, a line each: JSON {"sign": 1 | -1 | 0, "links": [[src, dst, cost], ...]}. Output: a line with
+the number of rows of the view, when the change is done.
 """
 
 import json
 import os
 import sys
 import threading
-import time
 from typing import Any
 
 os.environ.setdefault("PATHWAY_DISABLE_PROGRESS", "1")
 
 
 def main() -> None:
-    """Run the trace and print the milliseconds of every update."""
+    """Follow the changes."""
     import pathway as pw  # noqa: PLC0415
 
-    trace = json.load(sys.stdin)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what the library prints is no answer
     finished = threading.Event()
-    took: dict[str, list[float]] = {"insert": [], "delete": []}
     rows: dict[tuple[str, str], int] = {}
 
     class Feed(pw.io.python.ConnectorSubject):  # type: ignore[misc,unused-ignore]
         def run(self) -> None:
-            for source, target, _ in trace["load"]:
-                self.next(u=source, v=target)
-            self._wait_for_commit()
-            for phase in ("insert", "delete"):
-                end = time.perf_counter() + trace["cap"]
-                for source, target, _ in trace[phase]:
-                    start = time.perf_counter()
-                    change = self.next if phase == "insert" else self.delete
+            for line in sys.stdin:
+                request = json.loads(line)
+                change = self.next if request["sign"] > 0 else self.delete
+                for source, target, _ in request["links"]:
                     change(u=source, v=target)
+                if request["links"]:
                     self._wait_for_commit()
-                    took[phase].append((time.perf_counter() - start) * 1_000)
-                    if time.perf_counter() > end:
-                        break
+                answers.write(f"{len(rows)}\n")
+                answers.flush()
 
         def _wait_for_commit(self) -> None:
             finished.clear()
             self.commit()
-            if not finished.wait(60):
-                raise SystemExit("no answer within 60 s")
+            if not finished.wait(300):
+                raise SystemExit("no answer within 300 s")
 
     class Link(pw.Schema):  # type: ignore[misc,unused-ignore]
         u: str = pw.column_definition(primary_key=True)
@@ -67,7 +63,9 @@ def main() -> None:
     def on_change(key: Any, row: dict[str, str], time: int, is_addition: bool) -> None:  # noqa: ARG001
         if not row["x"].startswith("echo "):
             pair = (row["x"], row["z"])
-            rows[pair] = rows.get(pair, 0) + (1 if is_addition else -1)
+            count = rows.pop(pair, 0) + (1 if is_addition else -1)
+            if count:
+                rows[pair] = count
 
     pw.io.subscribe(
         pw.Table.concat_reindex(view, echo),
@@ -75,9 +73,6 @@ def main() -> None:
         on_time_end=lambda _time: finished.set(),
     )
     pw.run(monitoring_level=pw.MonitoringLevel.NONE)
-    complete = all(len(took[phase]) == len(trace[phase]) for phase in took)
-    count = sum(1 for number in rows.values() if number)
-    print(json.dumps({**took, "rows": count if complete else None}))
 
 
 if __name__ == "__main__":

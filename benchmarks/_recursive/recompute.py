@@ -22,15 +22,25 @@ class Recompute:
     Args:
         trace: Gives the nodes.
         compute: From this object to the new view.
+        listed: Whether an update also lists the rows that have changed, as an engine tells them.
+
+    Attributes:
+        changes: The rows that came or changed their cost, and those that went, of the last update.
     """
 
-    def __init__(self, trace: LinkTrace, compute: "Callable[[Recompute], Matrix]") -> None:
+    def __init__(
+        self, trace: LinkTrace, compute: "Callable[[Recompute], Matrix]", *, listed: bool = False
+    ) -> None:
         names = sorted({node for link in trace.links for node in link[:2]})
         self.number = {name: number for number, name in enumerate(names)}
         self.size = len(names)
         self.links: dict[tuple[int, int], int] = {}
         self.view: Matrix = np.zeros((self.size, self.size), bool)
+        self._names = names
         self._compute = compute
+        self._listed = listed
+        self._stale = False
+        self.changes: tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]] = ([], [])
 
     def update(self, sign: int, link: Link) -> None:
         """Insert or delete a link and compute the view."""
@@ -39,15 +49,31 @@ class Recompute:
             self.links[ends] = link[2]
         else:
             del self.links[ends]
-        self.view = self._compute(self)
+        before, self.view, self._stale = self.view, self._compute(self), False
+        if self._listed:
+            different = np.argwhere(before != self.view)
+            self.changes = self._rows(self.view, different), self._rows(before, different)
+
+    def _rows(self, view: Matrix, cells: Matrix) -> list[tuple[Any, ...]]:
+        """Return the rows of some cells of a view, with the names of their nodes."""
+        names, boolean = self._names, view.dtype == bool
+        values = view[cells[:, 0], cells[:, 1]]
+        present = values if boolean else np.isfinite(values)
+        ends = [(names[a], names[b]) for a, b in cells[present].tolist()]
+        if boolean:
+            return list(ends)
+        return [(*pair, cost) for pair, cost in zip(ends, values[present].tolist(), strict=True)]
 
     def load(self, links: tuple[Link, ...]) -> None:
-        """Insert links without computing the view."""
+        """Insert links; the view is computed when somebody asks for it."""
         for source, target, cost in links:
             self.links[self.number[source], self.number[target]] = cost
+        self._stale = True
 
     def digest(self) -> tuple[int, int]:
         """Return the number of rows, and the sum of their costs (0 for reachable)."""
+        if self._stale:
+            self.view, self._stale = self._compute(self), False
         if self.view.dtype == bool:
             return int(self.view.sum()), 0
         finite = self.view[np.isfinite(self.view)]

@@ -234,6 +234,7 @@ def _clock(took: dict[str, list[float]], name: str, call: Callable[[Any], Any], 
 def _summary(values: list[float]) -> dict[str, float]:
     return {
         "p50_ms": round(quantile(values, 0.5), 4),
+        "mean_ms": round(sum(values) / len(values), 4),
         "p99_ms": round(quantile(values, 0.99), 3),
         "max_ms": round(max(values), 3),
     }

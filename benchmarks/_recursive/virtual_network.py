@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stream_engine.operators.operator import RecursiveMessage
+from stream_engine.provenance import bdd
 from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
 from streamsql.algebra.operators import Fixpoint
@@ -200,9 +201,10 @@ def _packed(message: RecursiveMessage) -> bytes:
 def deep_size(root: Any) -> int:
     """Return the bytes of an object and all data it refers to, each counted once.
 
-    Code, classes and modules are not data. Decision diagrams live outside Python: 10 bytes a node.
+    Code, classes and modules are not data, nor are the variables of decision diagrams, which a
+    process has once. Diagrams live outside Python: 10 bytes a node.
     """
-    seen: set[int] = set()
+    seen = {id(part) for part in bdd._context()}  # noqa: SLF001  (nobody else has to know them)
     todo = [root]
     total = 0
     while todo:
