@@ -1,7 +1,5 @@
 """The stream engine as what explains rows and plans, for coordinators and local sessions."""
 
-from collections.abc import Callable
-
 from federated_optimizer.coordinator.explanations import (
     Chance,
     ConfidencesAnswer,
@@ -37,11 +35,9 @@ class EngineExplainer:
         """See `RowExplainer`."""
         return confidences(_simplified(plan), contents, limit=limit, chance=chance)
 
-    def what_if_deleted(
-        self, plan: Plan, contents: Contents, chosen: Callable[[str, Row], bool]
-    ) -> WhatIfAnswer:
+    def what_if_deleted(self, plan: Plan, contents: Contents, lost: Contents) -> WhatIfAnswer:
         """See `RowExplainer`."""
-        return what_if_deleted(_simplified(plan), contents, chosen)
+        return what_if_deleted(_simplified(plan), contents, lost)
 
 
 def _simplified(plan: Plan) -> Plan:

@@ -28,10 +28,7 @@ from streamsql.data.types import Row
 from streamsql.syntax import CreateSource, parse_statement
 
 ROOT = Path(__file__).resolve().parent.parent
-LINK_SOURCE = (
-    "CREATE LINK SOURCE Link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst)) "
-    "WITH (wrapper = 'links')"
-)
+LINK_SOURCE = "CREATE LINK SOURCE Link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst))"
 SITE = "fleet"
 PAUSE = 0.02
 

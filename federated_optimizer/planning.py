@@ -15,7 +15,7 @@ from federated_optimizer.placement import (
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.rules.driver import Observer
 from streamsql.algebra.operators import Plan, ToStream, transform_up
-from streamsql.errors import InternalError
+from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import FragmentBundle
 
 
@@ -79,17 +79,24 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
             and a strategy that does not fit is refused where it would run.
 
     Raises:
-        UnsupportedError: A recursion's strategy and way do not go together, or the strategy does
-            not fit the recursion.
+        UnsupportedError: A recursion's strategy and way do not go together, the strategy does not
+            fit the recursion, or the plan is too deep.
     """
-    ready = normalize(bound.plan, topology)
-    return place(
-        ready,
-        topology,
-        query=query,
-        version=version,
-        text=text,
-        emit=bound.emit,
-        statistics=statistics,
-        foresee=foresee,
-    )
+    try:
+        ready = normalize(bound.plan, topology)
+        return place(
+            ready,
+            topology,
+            query=query,
+            version=version,
+            text=text,
+            emit=bound.emit,
+            statistics=statistics,
+            foresee=foresee,
+        )
+    except RecursionError:
+        raise UnsupportedError(
+            "too many operators of this query stand above one another",
+            hint="join and combine fewer relations in one query",
+            code="limit_exceeded",
+        ) from None

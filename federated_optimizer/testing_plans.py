@@ -26,6 +26,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     Join,
     JoinKind,
+    Materialize,
     Plan,
     Project,
     RecursionChoice,
@@ -114,7 +115,7 @@ def _shapes(depth: int) -> st.SearchStrategy[Plan]:
         return _leaf()
     joins = [_join(depth), _join(depth), _two_sided(depth)]
     others = [_aggregate(depth), _distinct(depth), _union(depth), _fixpoint(depth)]
-    others += [_one_sided(depth)]
+    others += [_one_sided(depth), _read_twice(depth)]
     return st.one_of(_leaf(), _filter(depth), _project(depth), *joins, *others)
 
 
@@ -254,6 +255,18 @@ _ALONE: dict[str, Callable[[st.DrawFn, Plan], Plan]] = {
 @st.composite
 def _distinct(draw: st.DrawFn, depth: int) -> Plan:
     return Distinct(draw(_plan(depth - 1)))
+
+
+@st.composite
+def _read_twice(draw: st.DrawFn, depth: int) -> Plan:
+    """Return two readings of a materialized plan, each under a filter of its own."""
+    kept = Materialize(draw(_plan(depth - 1)), "t")
+    left, right = (_filtered(draw, kept) for _ in range(2))
+    if draw(st.booleans()):
+        return UnionAll((left, right))
+    pairs = key_pairs(left, right)
+    keys = tuple(draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=2, unique=True)))
+    return Join(left, right, draw(st.sampled_from([JoinKind.INNER, JoinKind.ANTI])), keys)
 
 
 @st.composite

@@ -12,6 +12,7 @@ from typing import Any
 
 from gateway.runtime import serve
 from gateway.settings import load_settings
+from messaging.service_log import log_to_stderr
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import FederationError
 
@@ -31,7 +32,7 @@ async def _until_signalled(path: Path) -> None:
     settings = load_settings(path)
     INSTALLED.allow(modules_of(settings.functions))
     loop = asyncio.get_running_loop()
-    job = asyncio.create_task(serve(settings))
+    job = asyncio.create_task(serve(settings, guarded=True))
     stopping: list[bool] = []
     defects: list[BaseException] = []
 
@@ -61,7 +62,7 @@ def main() -> int:
     parser.add_argument("--config", required=True, type=Path, help="JSON settings of this site")
     parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
     arguments = parser.parse_args()
-    logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
+    log_to_stderr(arguments.log_level)
     gc.freeze()
     gc.set_threshold(*COLLECTIONS)
     try:

@@ -1,6 +1,7 @@
 """A gateway as a whole: wires client, engine site, wrappers, buffer and announcements together."""
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import time
@@ -8,16 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.clock import clock_from, elapsed, wall_clock
 from gateway.intake.devices import MEMORY, Devices
 from gateway.intake.last_values import LastValues
-from gateway.intake.links import LinkPublisher
+from gateway.intake.links import LinkPublisher, clear_unknown
 from gateway.intake.observations import ObservationLane
 from gateway.session.announcer import Announcer
 from gateway.session.clock_exchange import ClockExchange
 from gateway.session.description import birth_of, ended_state, state_of
-from gateway.session.epoch import SiteDirectory
 from gateway.session.identity import (
     OutdatedEpochError,
     Session,
@@ -30,9 +32,13 @@ from gateway.site.host import SiteHost
 from gateway.site.inbox import PACK
 from gateway.site.process_numbers import measured_process, measured_wrappers
 from gateway.site.state_keeper import StateKeeper
+from gateway.site.step_guard import StepGuard
+from gateway.site.stopped_queries import StoppedQueries
 from messaging import MessageClient, QueueFull, SubscribeRefused, Will, open_client
+from messaging.site_directory import SiteDirectory
 from stream_engine.introspection.measured import Measured
 from stream_engine.snapshot.recorded_site import RecordedSite
+from stream_engine.step_budget import StepBudget
 from streamsql.algebra.operators import SourceKind
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.data.types import Value
@@ -47,6 +53,7 @@ FLUSH_SECONDS = 0.1
 LINK_SECONDS = 0.5
 LOOK_BACK_SECONDS = 3.0
 """How long after each connect the links retained under our id are read."""
+STOPPED = "stopped_queries.json"
 MAX_LIVES = 5
 """How often one process starts above a predecessor's epoch before it gives up."""
 
@@ -61,19 +68,25 @@ class Gateway:
         directory: The site's locked data directory.
         epoch: Of this life.
         make_client: Makes the message client with the given will.
+        budget: Ends queries that take too much in one step.
+        stopped: The queries that ran here and must not again.
 
     Raises:
         DeploymentError: A wrapper's kind is unknown, or the broker's address is wrong.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (where it lives, and what watches over it)
         self,
         settings: GatewaySettings,
         directory: SiteDirectory,
         epoch: int,
         make_client: MakeClient | None = None,
+        *,
+        budget: StepBudget | None = None,
+        stopped: StoppedQueries | None = None,
     ) -> None:
         self.settings = settings
+        stopped = stopped or StoppedQueries(directory.path / STOPPED)
         self.session = Session(epoch, wall_clock(), secrets.token_hex(8))
         self.topics = Topics(settings.site)
         me = settings.gateway
@@ -81,7 +94,9 @@ class Gateway:
         self.client = (make_client or self._open_client)(will)
         self.clock = ClockExchange(me, self.client, self.topics, settings.clock, elapsed=elapsed)
         clock = clock_from(settings.clock, self.clock.corrected)
-        self.engine = RecordedSite(me, epoch, stopwatch=time.perf_counter_ns)
+        self.engine = RecordedSite(
+            me, epoch, stopwatch=time.perf_counter_ns, budget=budget, refusal=stopped.refusal
+        )
         for definition in settings.sources:
             self.engine.declare(definition.scan())
         self.host = SiteHost(
@@ -99,6 +114,7 @@ class Gateway:
             on_step=self._stepped,
             meter=self._measured,
             settings=settings.engine,
+            stopped=stopped,
         )
         self.buffer = DiskBuffer(directory.path / "buffer.sqlite", settings.buffer)
         self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer)
@@ -127,7 +143,9 @@ class Gateway:
             host_state=self._to_remember,
             say=self.host.say,
             hears=settings.role == "base",
+            told=self.host.flow_reports.forget,
         )
+        self.host.is_untold = self.keeper.is_untold
         self.announcer = Announcer(
             me, self.client, self.topics, self._birth, self._state, self._announced
         )
@@ -158,8 +176,7 @@ class Gateway:
                 group.create_task(self.announcer.run())
                 group.create_task(self._until_ended(self._end))
                 group.create_task(self.clock.run())
-                if self.links:
-                    group.create_task(self._look_back())
+                group.create_task(self._look_back())
                 for device in self.devices.all:
                     group.create_task(self.devices.supervise(device))
         except* (StolenIdError, OutdatedEpochError) as errors:
@@ -181,7 +198,13 @@ class Gateway:
         settings = self.settings
         try:
             return open_client(
-                settings.broker, settings.gateway, will=will, keepalive=settings.keepalive
+                settings.broker,
+                settings.gateway,
+                will=will,
+                keepalive=settings.keepalive,
+                ca=settings.broker_ca,
+                cert=settings.broker_cert,
+                key=settings.broker_key,
             )
         except ValueError as error:
             raise DeploymentError(f"broker {settings.broker}: {error}") from error
@@ -262,18 +285,20 @@ class Gateway:
             self.settings,
             self.session,
             problems=[
+                host.problem,
                 self.buffer.problem,
                 self.keeper.problem,
                 *devices.problems(),
                 *devices.notes(),
                 self.clock.problem(),
             ],
-            buffer=self.buffer.state(),
+            buffer=msgspec.structs.replace(self.buffer.state(), waiting=self.lane.waiting),
             wrappers=[device.state() for device in devices.all],
             counters={
                 "batches_sent": host.batches_sent,
                 "batches_received": host.batches_received,
                 "bad_payloads": host.bad_payloads,
+                "step_defects": host.defects,
                 "pending": self.client.pending(),
                 "readings": sum(device.readings for device in devices.all),
                 "errors": sum(device.errors for device in devices.all),
@@ -305,9 +330,9 @@ class Gateway:
             self._connected.set()
             self.announcer.announce()
 
-    def _own_link(self, source: str, target: str) -> None:
-        for publisher in self.links:
-            publisher.found(source, target)
+    def _own_link(self, levels: tuple[str, ...]) -> None:
+        if not any(publisher.found(levels) for publisher in self.links):
+            clear_unknown(levels, self.settings.gateway, self.client, self.topics)
 
     def _own_state(self, state: SiteState, retained: bool) -> None:
         """Somebody published state under our id: ourselves, our will, a predecessor, a thief."""
@@ -356,19 +381,35 @@ class Gateway:
             log.warning("too many messages wait for the broker; command not answered")
 
 
-async def serve(settings: GatewaySettings, make_client: MakeClient | None = None) -> None:
+async def serve(
+    settings: GatewaySettings, make_client: MakeClient | None = None, *, guarded: bool = False
+) -> None:
     """Run a gateway in its own data directory until cancelled.
 
     A directory that knows a lower epoch than the broker (a new disk, say) is taken above it.
 
+    Args:
+        settings: See `GatewaySettings`.
+        make_client: Makes the message client with the given will.
+        guarded: Whether the process is the gateway's own, so that the signals of timers may end a
+            query, and in the last resort the process.
+
     Raises:
         DeploymentError: Something the operator can change; says what.
     """
-    with SiteDirectory(Path(settings.data_dir)) as directory:
+    with SiteDirectory(Path(settings.data_dir)) as directory, contextlib.ExitStack() as guards:
         epoch = directory.next_epoch()
+        stopped = StoppedQueries(directory.path / STOPPED)
+        guard = None
+        if guarded:
+            guard = StepGuard(directory.path, settings.step, stopped)
+            guard.start()
+            guards.callback(guard.stop)
         for _ in range(MAX_LIVES):
             try:
-                await Gateway(settings, directory, epoch, make_client).run()
+                await Gateway(
+                    settings, directory, epoch, make_client, budget=guard, stopped=stopped
+                ).run()
             except OutdatedEpochError as error:
                 log.warning("%s; starting again above it", error.message)
                 epoch = directory.next_epoch(above=error.epoch)

@@ -98,6 +98,23 @@ class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _check(self.max_bytes >= 10_000, "snapshots.max_bytes must be at least 10000")
 
 
+class StepSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Budget of one query in one step; a query that exceeds it is stopped here.
+
+    Attributes:
+        seconds: Of CPU.
+        max_bytes: By which the process may grow.
+    """
+
+    seconds: float = 20.0
+    max_bytes: int = 2_000_000_000
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that leave no room."""
+        _check(0.1 <= self.seconds <= 86_400, "step.seconds must be between 0.1 and 86400")
+        _check(self.max_bytes >= 10_000_000, "step.max_bytes must be at least 10000000")
+
+
 class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything a gateway or base site needs to know.
 
@@ -115,6 +132,10 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         keepalive: Seconds of silence after which broker and site begin to doubt each other.
         functions: Python modules with functions of the user that may run here, with commas.
         engine: How the engine works, until an operator sets it otherwise.
+        step: What one query may take in one step.
+        broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
+        broker_cert: Our certificate, with `mqtts`.
+        broker_key: Its private key, with `mqtts`.
     """
 
     site: str
@@ -134,6 +155,10 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keepalive: int = 5
     functions: str = ""
     engine: SiteSettings = SiteSettings()
+    step: StepSettings = StepSettings()
+    broker_ca: str = ""
+    broker_cert: str = ""
+    broker_key: str = ""
 
     def __post_init__(self) -> None:
         """Refuse ids that cannot be topic levels, unknown roles, doubled or impossible sources."""
@@ -182,6 +207,9 @@ def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> Gatewa
 
 _VARIABLES = {
     "PANDO_BROKER": "broker",
+    "PANDO_BROKER_CA": "broker_ca",
+    "PANDO_BROKER_CERT": "broker_cert",
+    "PANDO_BROKER_KEY": "broker_key",
     "PANDO_SITE": "site",
     "PANDO_DATA": "data_dir",
     "PANDO_FUNCTIONS": "functions",

@@ -4,6 +4,7 @@ No source here is special: keyed, bag with a lifetime, link.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -131,3 +132,13 @@ def numbered(readings: Sequence[Reading]) -> list[Reading]:
         Reading(r.source, r.values, number * SECOND, r.sensor, r.delete)
         for number, r in enumerate(readings, start=1)
     ]
+
+
+def fill_disk(file: Path) -> None:
+    """Write to a file until its disk is full."""
+    with contextlib.suppress(OSError), file.open("wb", buffering=0) as open_file:
+        for _ in range(1_000_000):
+            open_file.write(bytes(1_000))
+    with contextlib.suppress(OSError), file.open("ab", buffering=0) as open_file:
+        for _ in range(10_000):
+            open_file.write(b"x")

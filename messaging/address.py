@@ -56,6 +56,11 @@ def parse_address(url: str) -> BrokerAddress:
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         message = f"broker address {parts.hostname!r} has a path or query; {expected}"
         raise ValueError(message)
+    try:
+        parts.hostname.encode("idna")
+    except UnicodeError as error:
+        message = f"broker address: {parts.hostname!r:.80} is no host name"
+        raise ValueError(message) from error
     return BrokerAddress(
         host=parts.hostname,
         port=port or _DEFAULT_PORTS[parts.scheme],
@@ -63,6 +68,18 @@ def parse_address(url: str) -> BrokerAddress:
         user=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password else None,
     )
+
+
+class _ClosingSocket(ssl.SSLSocket):
+    """Closes itself when its handshake fails: paho leaves that to the garbage collector."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        """Shake hands."""
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
 
 
 def tls_context(
@@ -83,6 +100,7 @@ def tls_context(
         raise ValueError(message)
     try:
         context = ssl.create_default_context(cafile=None if ca is None else str(ca))
+        context.sslsocket_class = _ClosingSocket
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if cert is not None:
             context.load_cert_chain(str(cert), None if key is None else str(key))

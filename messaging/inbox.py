@@ -45,6 +45,7 @@ class Refused:
     """The broker answered and refused us."""
 
     reason: str
+    hint: str
     permanent: bool
 
 
@@ -53,6 +54,7 @@ class Disconnected:
     """The link is gone, or could not be made."""
 
     reason: str
+    hint: str = ""
 
 
 Event = Message | Acknowledged | Subscribed | Connected | Refused | Disconnected

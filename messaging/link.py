@@ -12,19 +12,21 @@ import contextlib
 import logging
 import math
 import socket
-import ssl
+import sys
 import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from paho.mqtt.client import MQTT_ERR_SUCCESS, Client
-from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from messaging.client import Message
 from messaging.inbox import Acknowledged, Connected, Disconnected, Inbox, Refused, Subscribed
+from messaging.unreachable import ENDED_AT_ONCE, Failure, failure_of, refusal_of
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Sequence
 
     from paho.mqtt.client import ConnectFlags, DisconnectFlags, MQTTMessage, SocketLike
@@ -66,6 +68,50 @@ class LinkSettings:
     tls: ssl.SSLContext | None = None
 
 
+class _Errors(logging.Handler):
+    """Keeps the last error that paho met on its socket: it tells its log, and nobody else."""
+
+    last: BaseException | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep an error."""
+        for part in record.args if isinstance(record.args, tuple) else ():
+            if isinstance(part, OSError):
+                self.last = part
+
+
+class _EnduringClient(Client):
+    """A paho client whose network thread outlives defects: they end the connection, not the thread.
+
+    paho's own ends with any error that it does not expect, of ours or of the system, and leaves a
+    service that runs, hears nothing, and says nothing.
+    """
+
+    def __init__(self, client_id: str, *, clean: bool) -> None:
+        super().__init__(CallbackAPIVersion.VERSION2, client_id=client_id, clean_session=clean)
+        self.ended = threading.Event()
+
+    def loop_forever(
+        self, timeout: float = 1.0, retry_first_connection: bool = False
+    ) -> MQTTErrorCode:
+        while True:
+            try:
+                return super().loop_forever(timeout, retry_first_connection)
+            except Exception:  # noqa: BLE001 - whatever it is, a mute service is worse
+                _LOG.exception("a defect ended the connection to the broker; it is made anew")
+                self.hang_up()
+                if self.ended.wait(_BACKOFF_MAX):
+                    return MQTTErrorCode.MQTT_ERR_UNKNOWN
+
+    def hang_up(self) -> None:
+        """Close the connection, if there is one; the thread that reads it wakes up."""
+        sock = self.socket()
+        if isinstance(sock, socket.socket):
+            # Already closed by either side: the aim is reached.
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+
 class PahoLink:
     """One paho client and what its thread reports; the public methods are for the event loop."""
 
@@ -79,14 +125,14 @@ class PahoLink:
         self._connections = 0
         self._up_since = math.inf  # when the broker accepted us
         self._delay = _BACKOFF_MIN
+        self._errors = _Errors()
         self._paho = self._build(settings)
 
-    def _build(self, settings: LinkSettings) -> Client:
-        paho = Client(
-            CallbackAPIVersion.VERSION2,
-            client_id=settings.client_id,
-            clean_session=settings.clean,
-        )
+    def _build(self, settings: LinkSettings) -> _EnduringClient:
+        paho = _EnduringClient(settings.client_id, clean=settings.clean)
+        log = logging.Logger("paho", logging.ERROR)  # noqa: LOG001  (of this client alone)
+        log.addHandler(self._errors)
+        paho.enable_logger(log)
         paho.connect_timeout = _CONNECT_TIMEOUT
         paho.max_inflight_messages = WINDOW
         self._set_backoff(paho)
@@ -150,11 +196,8 @@ class PahoLink:
 
     def stop(self) -> None:
         """End the network thread; blocks (at most about the connect timeout)."""
-        sock = self._paho.socket()
-        if isinstance(sock, socket.socket):
-            # Wakes the thread. Already closed by either side: the aim is reached.
-            with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+        self._paho.ended.set()
+        self._paho.hang_up()
         self._paho.drop_out_messages()  # paho's thread would wait for their acknowledgement
         self._paho.loop_stop()
         if self._paho.socket() is not None:
@@ -164,6 +207,7 @@ class PahoLink:
     # --- on paho's network thread --------------------------------------------------------------
 
     def _pre_connect(self, _client: Client, _userdata: object) -> None:
+        self._errors.last = None
         with self._gate:
             self._live = 0
 
@@ -180,8 +224,8 @@ class PahoLink:
         _properties: Properties | None,
     ) -> None:
         if reason.is_failure:
-            name = str(reason)
-            self._inbox.put(Refused(name, permanent=name not in _TEMPORARY))
+            name, failure = str(reason), refusal_of(str(reason))
+            self._inbox.put(Refused(failure.reason, failure.hint, name not in _TEMPORARY))
             return
         client.drop_out_messages()
         self._connections += 1
@@ -191,7 +235,13 @@ class PahoLink:
         self._inbox.put(Connected(self._connections))
 
     def _connect_fail(self, _client: Client, _userdata: object) -> None:
-        self._inbox.put(Disconnected("nothing answers there"))
+        # paho calls this while it handles the error.
+        error = sys.exc_info()[1]
+        failure = Failure("it cannot be reached") if error is None else self._failure(error)
+        self._inbox.put(Disconnected(failure.reason, failure.hint))
+
+    def _failure(self, error: BaseException) -> Failure:
+        return failure_of(error, self._address)
 
     def _disconnect(
         self,
@@ -203,11 +253,17 @@ class PahoLink:
     ) -> None:
         # A link that dies soon after it is accepted (two clients with one id chase each other
         # away) must not be retried at full speed.
+        was_up = self._up_since != math.inf
         stable = time.monotonic() - self._up_since > _STABLE_AFTER
         self._up_since = math.inf
         self._delay = _BACKOFF_MIN if stable else min(self._delay * 2, _BACKOFF_MAX)
         self._set_backoff(client)
-        self._inbox.put(Disconnected(str(reason)))
+        failure = Failure(str(reason))
+        if self._errors.last is not None:
+            failure = self._failure(self._errors.last)
+        elif not was_up and reason.is_failure:
+            failure = ENDED_AT_ONCE
+        self._inbox.put(Disconnected(failure.reason, failure.hint))
 
     def _message(self, _client: Client, _userdata: object, message: MQTTMessage) -> None:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -34,12 +35,14 @@ from messaging.link import WINDOW, LinkSettings, PahoLink
 from messaging.outbox import Outbox, Outgoing
 from messaging.ticket import Ticket
 from messaging.topics import check_filter, check_topic
+from messaging.unreachable import Failure
 
 _LOG = logging.getLogger(__name__)
 
 _FLUSH_TIMEOUT: Final = 5.0
 _GOODBYE_TIMEOUT: Final = 1.0
 _SUBACK_TIMEOUT: Final = 30.0
+_SAY_AGAIN: Final = 60.0
 
 
 class MqttClient:
@@ -74,7 +77,10 @@ class MqttClient:
         self._inbox: Inbox | None = None
         self._first: asyncio.Future[str] | None = None  # "" or why we were refused
         self._gone = asyncio.Event()
-        self._last_failure = "no answer yet"
+        self._last_failure = Failure("no answer yet")
+        self._said: Failure | None = None
+        self._say_at = float("-inf")
+        self._refused = False
         self._generation = 0  # number of the connection, 0 while there is none
         self._closed = False
         self._closing: asyncio.Task[None] | None = None
@@ -105,11 +111,12 @@ class MqttClient:
             async with asyncio.timeout(timeout):
                 refusal = await self._first
         except TimeoutError:
-            refusal = f"not connected within {timeout:g} s: {self._last_failure}"
+            refusal = f"not connected within {timeout:g} s: {self._last_failure.reason}"
         if refusal:
             await self.close()
             message = f"broker {self._settings.address}: {refusal}"
-            raise ConnectFailed(message, hint="is it running, and are address and password right?")
+            hint = self._last_failure.hint or "is it running, and are address and password right?"
+            raise ConnectFailed(message, hint=hint)
 
     def _glance(self, message: Message) -> None:
         if self._on_arrival is not None:
@@ -262,13 +269,13 @@ class MqttClient:
         match event:
             case Connected(generation):
                 self._link_up(generation)
-            case Disconnected(reason):
-                self._link_down(reason)
-            case Refused(reason, permanent):
-                self._last_failure = f"refused: {reason}"
-                _LOG.warning("broker %s %s", self._settings.address, self._last_failure)
+            case Disconnected(reason, hint):
+                self._link_down(Failure(reason, hint))
+            case Refused(reason, hint, permanent):
+                self._refused = True
+                self._failed(Failure(reason, hint))
                 if permanent:
-                    self._end_first(self._last_failure)
+                    self._end_first(reason)
             case Subscribed(packet_id, refused):
                 future = self._asked.get(packet_id)
                 if future is not None and not future.done():
@@ -278,6 +285,20 @@ class MqttClient:
             case Acknowledged() | Message():
                 message = f"{event!r} is not a change of state"
                 raise AssertionError(message)
+
+    def _failed(self, failure: Failure) -> None:
+        """Note why there is no connection; say so when it is another reason, and now and then."""
+        self._last_failure = failure
+        now = time.monotonic()
+        if self._closed or (failure == self._said and now < self._say_at):
+            return
+        self._said, self._say_at = failure, now + _SAY_AGAIN
+        _LOG.warning(
+            "broker %s cannot be used: %s%s; trying again",
+            self._settings.address,
+            failure.reason,
+            f" ({failure.hint})" if failure.hint else "",
+        )
 
     def _end_first(self, refusal: str) -> None:
         if self._first is not None and not self._first.done():
@@ -292,19 +313,24 @@ class MqttClient:
         if self._filters:
             self._link.subscribe(list(self._filters.items()))
         self._end_first("")
+        if self._said is not None:
+            _LOG.info("broker %s is reached", self._settings.address)
+            self._said = None
         _LOG.debug("client %s connected to %s", self.client_id, self._settings.address)
         call_each(self._on_connection, True, self.client_id)
 
-    def _link_down(self, reason: str) -> None:
-        if not self._last_failure.startswith("refused"):
-            self._last_failure = reason
+    def _link_down(self, failure: Failure) -> None:
         self._gone.set()
         if not self.connected:
+            if not self._refused:  # then the broker ends the connection, which says less
+                self._failed(failure)
+            self._refused = False
             return
         self._generation = 0
         self._end_asking()
         if not self._closed:
-            _LOG.info("client %s lost %s: %s", self.client_id, self._settings.address, reason)
+            address = self._settings.address
+            _LOG.warning("client %s lost broker %s: %s", self.client_id, address, failure.reason)
         call_each(self._on_connection, False, self.client_id)
 
 

@@ -17,9 +17,9 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
     keepalive: int = 10,
     max_pending: int = 10_000,
     max_pending_bytes: int = 64 * 1024 * 1024,
-    ca: Path | None = None,
-    cert: Path | None = None,
-    key: Path | None = None,
+    ca: Path | str = "",
+    cert: Path | str = "",
+    key: Path | str = "",
 ) -> MessageClient:
     """Build a client (not yet connected) for `mqtt://[user:pass@]host[:port]` or `mqtts://…`.
 
@@ -31,9 +31,9 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         keepalive: Seconds; the broker declares us dead after 1.5 of it.
         max_pending: Bound on unacknowledged publishes.
         max_pending_bytes: Bound on their payloads together, in bytes.
-        ca: Authority that signed the broker's certificate (`mqtts` only).
-        cert: Our certificate (`mqtts` only).
-        key: Its private key (`mqtts` only).
+        ca: Authority that signed the broker's certificate (`mqtts` only); empty for the system's.
+        cert: Our certificate (`mqtts` only), or empty.
+        key: Its private key (`mqtts` only); empty when `cert` holds both.
 
     Raises:
         ValueError: A malformed URL, id or will, or unusable TLS files.
@@ -51,6 +51,10 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         will=will,
         clean=clean,
         keepalive=keepalive,
-        tls=tls_context(ca, cert, key) if address.tls else None,
+        tls=tls_context(*map(_path, (ca, cert, key))) if address.tls else None,
     )
     return MqttClient(settings, max_pending=max_pending, max_pending_bytes=max_pending_bytes)
+
+
+def _path(text: Path | str) -> Path | None:
+    return Path(text) if text else None

@@ -3,19 +3,21 @@
 import argparse
 import asyncio
 import contextlib
-import logging
+import os
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from messaging import MessageClient, Will, open_client
-from static_engine.directory import DataDirectory, next_epoch
+from messaging.service_log import log_to_stderr
+from messaging.site_directory import SiteDirectory, next_epoch
 from static_engine.executor import StaticExecutor
 from static_engine.local_executor import LocalExecutor
 from static_engine.service import MakeExecutor, StaticEngine, will_state
 from static_engine.settings import StaticSettings, read_settings
 from static_engine.sources.location import Locations
+from static_engine.sources.secrets import Secrets
 from static_engine.tables import TableStore
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
@@ -25,18 +27,14 @@ from streamsql.wire.topics import Topics
 
 def client_of(settings: StaticSettings, epoch: int) -> MessageClient:
     """Return the broker client that settings describe, with our will."""
-
-    def path(text: str) -> Path | None:
-        return Path(text) if text else None
-
     topic = Topics(settings.site).host_state(settings.site_id)
     return open_client(
         settings.broker,
         settings.site_id,
         will=Will(topic, encode_json(will_state(epoch))),
-        ca=path(settings.broker_ca),
-        cert=path(settings.broker_cert),
-        key=path(settings.broker_key),
+        ca=settings.broker_ca,
+        cert=settings.broker_cert,
+        key=settings.broker_key,
     )
 
 
@@ -44,9 +42,11 @@ def store_of(settings: StaticSettings) -> TableStore:
     """Return the table store that settings describe."""
     locations = Locations(
         settings.base_path,
-        settings.allow_absolute_paths,
+        tuple(Path(folder).absolute() for folder in settings.table_folders),
+        (settings.data_path, *(Path(folder).absolute() for folder in settings.closed_folders)),
         settings.database_dialects,
         settings.changed_sources,
+        Secrets(Path(settings.secrets_file).absolute() if settings.secrets_file else None),
     )
     return TableStore(
         locations,
@@ -83,7 +83,7 @@ def executor_maker(settings: StaticSettings) -> MakeExecutor:
 
 
 async def _until_signalled(settings: StaticSettings) -> None:
-    with DataDirectory(settings.data_path):
+    with SiteDirectory(settings.data_path):
         epoch = next_epoch(settings.epoch_path)
         store = store_of(settings)
         limit = settings.max_result_rows
@@ -106,7 +106,8 @@ def main() -> int:
     parser.add_argument("--config", required=True, type=Path, help="JSON settings")
     parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
     arguments = parser.parse_args()
-    logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
+    os.umask(0o077)  # rows of tables are for nobody else
+    log_to_stderr(arguments.log_level)
     try:
         settings = read_settings(arguments.config)
         INSTALLED.allow(modules_of(settings.functions))

@@ -66,7 +66,7 @@ def check_size(rows: int, limit: int) -> None:
     """
     if rows > limit:
         raise EvaluationError(
-            f"the stored part of the query has {rows} rows, at most {limit} are allowed",
+            f"the stored part of the query has more than {limit} rows",
             hint="filter or aggregate it, or raise max_result_rows",
         )
 

@@ -32,7 +32,7 @@ class InstalledQuery:
     def __init__(self, bundle: FragmentBundle, site: str, epoch: int, first: int) -> None:
         self.bundle = bundle
         self.fragments = bundle.at(site)
-        self._epoch = epoch
+        self._epoch, self._first = epoch, first
         ports: dict[str, list[str]] = {}
         for fragment in self.fragments:
             for destination in destinations_of(fragment):
@@ -107,7 +107,8 @@ class InstalledQuery:
         """Return the next sequence number of every channel."""
         sent = {to: channel.sequence for to, channel in self.channels.items()}
         waiting = busy or self.has_work or not self.is_complete
-        return FlowReport(self.bundle.version, self._epoch, sent, {}, waiting)
+        version = self.bundle.version
+        return FlowReport(version, self._epoch, sent, {}, waiting, first=self._first)
 
     def last_sequence(self) -> int:
         """Return a sequence number that no channel has used."""

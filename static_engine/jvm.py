@@ -9,20 +9,24 @@ port (its own `PYSPARK_GATEWAY_PORT` path), because
 * it costs a shell and one more JVM.
 
 The JVM reads its standard input and exits at its end, so it goes when this process goes, however
-that happens: the kernel closes the pipe even after SIGKILL.
+that happens: the kernel closes the pipe even after SIGKILL. A shell that waits for the same end
+kills it if it is not gone some seconds later: writing the archive may take minutes.
 """
 
 import contextlib
 import hashlib
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 import pyspark
 
@@ -33,6 +37,24 @@ _START_SECONDS = 180.0
 _STOP_SECONDS = 60.0
 ARCHIVE_SECONDS = 180.0
 """That writing the class archive may take: ten seconds, and more where others want the cores."""
+EXIT_SECONDS = 20.0
+"""That the JVM may take to exit, an archive included, when this process is gone."""
+MAX_LOG_BYTES = 5_000_000
+_REGULAR = (0, 128 + signal.SIGTERM)
+"""Exit statuses of a JVM that has ended by itself, or been asked to."""
+# The shell becomes the JVM, so the process id is the JVM's. Its child waits for the end of the
+# input, and kills its parent if that is still the JVM.
+_FOLLOWED = """
+seconds=$1; shift
+exec 3<&0
+(
+  cat <&3 >/dev/null
+  sleep "$seconds"
+  [ -r /proc/self/stat ] && read -r _ _ _ parent _ </proc/self/stat
+  [ "$parent" = $$ ] && kill -9 $$
+) 2>/dev/null &
+exec "$@" 3<&-
+"""
 _OPENED = (
     "java.lang",
     "java.lang.invoke",
@@ -107,25 +129,30 @@ class SparkJvm:
         Args:
             timeout: Seconds before it is killed.
             patience: Seconds to wait for the archive; after them the JVM, which is on its way out,
-                is left to finish it, and the next start takes it over.
+                is left `EXIT_SECONDS` to finish it, and the next start takes it over.
         """
-        if self._process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
         writing = self._fresh is not None
+        self._process.terminate()  # the end of its input would leave it EXIT_SECONDS only
         try:
             code = self._process.wait(patience if writing else timeout)
         except subprocess.TimeoutExpired:
             if writing and patience < timeout:
+                self._close_input()
                 return
             self._process.kill()
             code = self._process.wait()
+        self._close_input()
         if self._fresh is None:
             return
         written, final = self._fresh
-        if code == 0 and written.exists():
+        if code in _REGULAR and written.exists():
             written.replace(final)
         written.unlink(missing_ok=True)
+
+    def _close_input(self) -> None:
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
 
 
 def start_jvm(settings: JvmSettings, progress: Callable[[str], None]) -> SparkJvm:
@@ -199,15 +226,27 @@ def _launch(
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(gateway),
         "SPARK_HOME": str(spark_home()),
     }
-    with log_path(settings.data_dir).open("wb") as log:
+    with _opened_log(settings.data_dir) as log:
         return subprocess.Popen(  # noqa: S603 - the Java that was just found
-            [*command, "pyspark-shell"],
+            ["/bin/sh", "-c", _FOLLOWED, "spark", f"{EXIT_SECONDS:g}", *command, "pyspark-shell"],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=log,
             start_new_session=True,  # Ctrl-C is ours to handle; the JVM follows its input
         )
+
+
+def _opened_log(data_dir: Path) -> IO[bytes]:
+    """Open the log to write on; what earlier lives wrote stays, and the one before as `.1`."""
+    path = log_path(data_dir)
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_size > MAX_LOG_BYTES:
+            path.replace(path.with_name(f"{path.name}.1"))
+    log = path.open("ab")
+    log.write(f"--- {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} Spark's JVM starts\n".encode())
+    log.flush()
+    return log
 
 
 def _await_gateway(jvm: SparkJvm, gateway: Path, data_dir: Path) -> tuple[int, str]:

@@ -1,21 +1,20 @@
-"""What the static engine says about itself: state, problems of queries, counts, bad payloads."""
+"""What the static engine says about itself: state, problems of queries, counts."""
 
 import logging
 import secrets
 import time
 
-from messaging import Message, MessageClient, QueueFull
+from messaging import MessageClient, QueueFull
 from static_engine.clock import wall_clock
 from streamsql.errors import FederationError
 from streamsql.wire.codec import encode_json, encode_packed
-from streamsql.wire.messages import DeadLetter, FlowReport, QueryProblem, RefreshState, SiteState
+from streamsql.wire.messages import FlowReport, QueryProblem, RefreshState, SiteState
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
 
 _STATE_SECONDS = 10.0
 _FLOW_SECONDS = 10.0
-_MAX_DEAD_KINDS = 1_000
 _MAX_DETAIL = 1_000
 
 
@@ -24,7 +23,6 @@ class Reporter:
 
     Attributes:
         evaluating: Whether a plan is being evaluated.
-        bad_payloads: Payloads that could not be decoded.
     """
 
     def __init__(self, client: MessageClient, topics: Topics, site: str, epoch: int) -> None:
@@ -39,9 +37,7 @@ class Reporter:
         self._unsent: set[str] = set()
         self._flows: dict[str, FlowReport] = {}
         self._flows_at = float("-inf")
-        self._dead_kinds: set[tuple[str, str]] = set()
         self.evaluating = False
-        self.bad_payloads = 0
 
     def announce(self) -> None:
         """Publish everything again, after a connect or on request."""
@@ -64,7 +60,6 @@ class Reporter:
         views: tuple[RefreshState, ...] = (),
     ) -> None:
         """Publish the state if it is new or old enough."""
-        counters = {**counters, "bad_payloads": self.bad_payloads}
         state = SiteState(
             online=True,
             epoch=self._epoch,
@@ -129,19 +124,6 @@ class Reporter:
                 self._flows[query] = report
         for query in self._flows.keys() - current.keys():
             del self._flows[query]
-
-    def dead_letter(self, message: Message, error: FederationError) -> None:
-        """Count a bad payload, log it once per sender and kind, and keep a copy on the broker."""
-        self.bad_payloads += 1
-        kind = (message.topic, error.message[:60])
-        if kind in self._dead_kinds:
-            return
-        if len(self._dead_kinds) < _MAX_DEAD_KINDS:
-            self._dead_kinds.add(kind)
-        log.warning("ignored a bad payload on %s: %s", message.topic, error.message)
-        cut = message.payload[:2000].decode("utf-8", "replace")
-        letter = DeadLetter(message.topic, error.message, wall_clock(), cut)
-        self._publish(self._topics.dead(self._site), encode_json(letter), retain=False)
 
     def _publish(self, topic: str, payload: bytes, *, retain: bool = True, qos: int = 1) -> bool:
         try:

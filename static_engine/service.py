@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from messaging import Message, MessageClient, QueueFull
+from messaging.dead_letters import DeadLetters
 from static_engine.changing.requests import ChangeRequests
 from static_engine.clock import wall_clock
 from static_engine.evaluations import Evaluations
@@ -30,7 +31,7 @@ from static_engine.tables import TableStore
 from static_engine.watching import TableWatch
 from streamsql.algebra.operators import Plan
 from streamsql.algebra.user_functions import INSTALLED
-from streamsql.errors import FederationError, InternalError, WireError
+from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, SiteState, TableSet
@@ -41,6 +42,10 @@ from streamsql.wire.topics import Topics
 log = logging.getLogger(__name__)
 
 SHORTEST_PAUSE = 0.05
+MAX_FAILED_TURNS = 10
+DEFECT_PAUSE = 1.0
+DEFECT_SECONDS = 60.0
+"""Between two log entries of turns that fail."""
 
 Progress = Callable[[str], None]
 MakeExecutor = Callable[[TableStore, Progress], StaticExecutor]
@@ -84,12 +89,15 @@ class StaticEngine:
         self._changes = ChangeRequests(client, self.topics, self._me, epoch)
         self._evaluations = Evaluations(store)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
+        self._dead_letters = DeadLetters(self._me, client, self.topics)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
         self._jobs = JobReports(client, self.topics, self._me, epoch)
         self._sender = Sender(client, self.topics, self._me)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="static-engine")
         self._wake = asyncio.Event()
         self._poll_at = 0.0
+        self._defects = self._failed_turns = 0
+        self._say_defect_at = float("-inf")
 
     async def run(self) -> None:
         """Serve until cancelled; announces a clean stop then."""
@@ -102,12 +110,13 @@ class StaticEngine:
             topics.reports(me),
             topics.fragment("+", me),
             topics.command(me, "+"),
+            topics.request(me),
             topics.host_state(me),
         )
         self._starter.start()
         try:
             while True:
-                await self._turn()
+                await self._turn_or_report()
                 # Not wait_for: before Python 3.12 it may swallow a cancellation.
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._pause()):
@@ -115,6 +124,21 @@ class StaticEngine:
                 self._wake.clear()
         finally:
             await self._stop()
+
+    async def _turn_or_report(self) -> None:
+        """Do what is due; a defect is logged, and the engine goes on unless it stays."""
+        try:
+            await self._turn()
+            self._failed_turns = 0
+        except Exception:
+            self._defects += 1
+            self._failed_turns += 1
+            if self._failed_turns >= MAX_FAILED_TURNS:
+                raise
+            if time.monotonic() >= self._say_defect_at:
+                self._say_defect_at = time.monotonic() + DEFECT_SECONDS
+                log.exception("a turn met a defect (the %d. one); it goes on", self._defects)
+            await asyncio.sleep(DEFECT_PAUSE)
 
     async def _turn(self) -> None:
         for table in await self._changes.work(self._store.change, self._in_worker):
@@ -210,6 +234,8 @@ class StaticEngine:
             counters={
                 "tables": len(self._watch.names),
                 "queries": len(self._queries),
+                "defects": self._defects,
+                "bad_payloads": self._dead_letters.count,
                 "evaluations": self._evaluations.count,
                 "batches_sent": self._sender.batches_sent,
                 "function_failures": INSTALLED.failed,
@@ -262,14 +288,7 @@ class StaticEngine:
 
     def _on_messages(self, burst: list[Message]) -> None:
         for message in burst:
-            try:
-                self._dispatch(message)
-            except FederationError as error:
-                self._reporter.dead_letter(message, error)
-            except Exception as error:  # the rest of the burst must not be lost
-                log.exception("a defect met a message on %s", message.topic)
-                defect = InternalError(f"{type(error).__name__}: {error}")
-                self._reporter.dead_letter(message, defect)
+            self._dead_letters.guard(self._dispatch, message)
         self._wake.set()
 
     def _dispatch(self, message: Message) -> None:
@@ -286,6 +305,10 @@ class StaticEngine:
                 self._jobs.asked(message.payload)
             case ["host", _me, "state"]:
                 self._heard_own_state(message.payload)
+            case ["gw", _me, "cmd", "resync", sender]:
+                self._resync(sender, decode_json(message.payload, Command))
+            case ["gw", _me, "cmd", "forget", _]:
+                pass  # what a table's rows are has no end of which windows could be told
             case ["gw", _me, "cmd", "change"]:
                 self._changes.take(decode_packed(message.payload, TableChange))
             case ["gw", _me, "cmd", verb]:
@@ -319,13 +342,17 @@ class StaticEngine:
             if not state.online and state.epoch >= self.epoch:
                 self._reporter.announce()
 
+    def _resync(self, sender: str, command: Command) -> None:
+        """Send a channel's rows again, to a site that asks for its own or to a host for any."""
+        query = self._queries.get(command.query)
+        if query is not None and command.channel != sender and sender in query.bundle.sites:
+            raise WireError(f"resync of the channel to {command.channel!r:.80} by {sender!r:.80}")
+        destination = RESULT if command.channel == "out" else command.channel
+        if query is None or not query.request_snapshot(destination):
+            log.info("no channel of query %r for %r", command.query, command.channel)
+
     def _command(self, verb: str, command: Command) -> None:
         match verb:
-            case "resync":
-                destination = RESULT if command.channel == "out" else command.channel
-                query = self._queries.get(command.query)
-                if query is None or not query.request_snapshot(destination):
-                    log.info("no channel of query %r for %r", command.query, command.channel)
             case "flow" | "ping":
                 self._reporter.announce()
             case "refresh" if "view" in command.arguments:

@@ -29,6 +29,9 @@ from static_engine.jvm import (
 )
 
 _LOCAL_CORES = 8
+_RESULT_SHARE = 8
+"""Of the heap for one result: the task that makes it holds it twice, the driver once more."""
+_BATCH_BYTES = 4 * 2**20
 # Spark remembers finished work for web pages that we do not serve.
 _KEPT_FOR_PAGES = (
     "spark.ui.retainedJobs",
@@ -55,6 +58,11 @@ class SessionSettings:
     archive: bool = True
 
     @property
+    def result_bytes(self) -> int:
+        """Most bytes of one result."""
+        return bytes_of(self.memory) // _RESULT_SHARE
+
+    @property
     def is_local(self) -> bool:
         """Whether Spark runs on this machine and sees our files."""
         return self.master == "local" or self.master.startswith("local[")
@@ -66,12 +74,14 @@ class RunningSpark:
     Attributes:
         session: The session.
         is_local: Whether workers see our files.
+        result_bytes: Most bytes of one result.
         description: For people, e.g. "Spark 4.3.0 on local[*], Java 21".
     """
 
     def __init__(self, session: SparkSession, settings: SessionSettings, jvm: SparkJvm | None):
         self.session = session
         self.is_local = settings.is_local
+        self.result_bytes = settings.result_bytes
         self._jvm = jvm
         java = f", Java {jvm.java.version}" if jvm else ""
         self.description = f"Spark {session.version} on {settings.master}{java}"
@@ -80,6 +90,20 @@ class RunningSpark:
     def jvm_pid(self) -> int | None:
         """The process id of the JVM we started, or None."""
         return self._jvm.pid if self._jvm else None
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether others than the driver do the work, as far as we can see."""
+        return self._jvm is not None and not self.is_local
+
+    def workers(self) -> int:
+        """Return how many executors there are beside the driver.
+
+        Raises:
+            Py4JError: The JVM has ended.
+        """
+        context = self.session.sparkContext._jsc.sc()  # noqa: SLF001
+        return len(context.statusTracker().getExecutorInfos()) - 1
 
     def usable(self) -> bool:
         """Whether JVM and session still work, as far as can be told without a query."""
@@ -189,6 +213,7 @@ def _query_properties() -> dict[str, str]:
         "spark.sql.ansi.enabled": "true",  # nothing wraps around or turns NULL unasked
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(_BATCH_BYTES),
         "spark.sql.shuffle.partitions": str(min(os.cpu_count() or 2, _LOCAL_CORES)),
     }
 
@@ -201,7 +226,8 @@ def _properties(settings: SessionSettings) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         **dict.fromkeys(_KEPT_FOR_PAGES, "10"),
         "spark.driver.memory": settings.memory,
-        "spark.driver.maxResultSize": settings.memory,
+        # Spark compares what tasks have made already; SparkExecutor bounds what one task makes.
+        "spark.driver.maxResultSize": f"{2 * settings.result_bytes}b",
         "spark.local.dir": str(settings.data_dir / "spark-scratch"),
         "spark.sql.warehouse.dir": str(settings.data_dir / "spark-warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
@@ -210,6 +236,18 @@ def _properties(settings: SessionSettings) -> dict[str, str]:
     if settings.is_local:
         properties["spark.driver.bindAddress"] = properties["spark.driver.host"] = "127.0.0.1"
     return properties
+
+
+def bytes_of(memory: str) -> int:
+    """Return a size as the JVM and Spark write it.
+
+    Examples:
+        >>> bytes_of("1g"), bytes_of("512m")
+        (1073741824, 536870912)
+    """
+    units = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+    unit = units.get(memory[-1:].lower())
+    return int(memory) if unit is None else int(memory[:-1]) * unit
 
 
 def _silence_loggers() -> None:

@@ -14,6 +14,9 @@ from streamsql.wire.topics import check_id
 _MAX_BYTES = 1_000_000
 _VARIABLES = {
     "PANDO_BROKER": "broker",
+    "PANDO_BROKER_CA": "broker_ca",
+    "PANDO_BROKER_CERT": "broker_cert",
+    "PANDO_BROKER_KEY": "broker_key",
     "PANDO_SITE": "site",
     "PANDO_DATA": "data_dir",
     "PANDO_FUNCTIONS": "functions",
@@ -29,9 +32,11 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             refreshed views.
         site: The federation's name, second level of every topic.
         site_id: Our own site id.
-        base_dir: Folder that relative paths of tables start from and may not leave; empty means
-            the folder the process was started in.
-        allow_absolute_paths: Whether a table may name a file outside `base_dir` by absolute path.
+        base_dir: Folder that relative paths of tables start from, and whose files they may name;
+            empty means the folder the process was started in.
+        table_folders: Further folders whose files tables may name.
+        closed_folders: Folders whose files they may not, though within an open one; `data_dir` is.
+        secrets_file: Lines `name = address` of databases that tables name as `secret:name`.
         database_dialects: Databases a table may name by URL, as SQLAlchemy calls them.
         changed_sources: Sources whose tables take INSERT and DELETE: csv, parquet, json, sql.
         use_spark: False evaluates in this process instead.
@@ -55,7 +60,9 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     site: str = "demo"
     site_id: str = "static"
     base_dir: str = ""
-    allow_absolute_paths: bool = False
+    table_folders: tuple[str, ...] = ()
+    closed_folders: tuple[str, ...] = ()
+    secrets_file: str = ""
     database_dialects: tuple[str, ...] = ("sqlite", "postgresql")
     changed_sources: tuple[str, ...] = tuple(TABLE_OPTIONS)
     use_spark: bool = True

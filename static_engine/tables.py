@@ -64,13 +64,18 @@ class StoredTable:
             )
 
 
+_MEMORY_BYTES = 16 * 2**20
+_ROW_GROUP_BYTES = 4 * 2**20
+"""Spark holds whole batches of up to 4,096 rows of a snapshot, but never more than a row group."""
+
+
 class TableStore:
     """Reads tables and keeps their current versions. Not thread-safe: one thread reads.
 
     Args:
         locations: What may be read.
         folder: Ours alone, for snapshots; emptied at the start.
-        memory_rows: Up to this many rows a table is kept in memory.
+        memory_rows: Up to this many rows, and 16 MB, a table is kept in memory.
         max_rows: More are an error without snapshots.
         snapshots: Whether larger tables may become Parquet files in `folder`.
     """
@@ -127,7 +132,7 @@ class TableStore:
         """
         name, count = definition.name, data.num_rows
         self.check_room(definition, count)
-        large = count > self._memory_rows
+        large = count > self._memory_rows or (self._snapshots and data.nbytes > _MEMORY_BYTES)
         old = self._tables.get(name)
         same = old is not None and old.definition == definition and _equal(old.data, data)
         version = old.version if same and old is not None else self._next_version()
@@ -195,11 +200,12 @@ class TableStore:
         """Return the rows, in memory or as a snapshot, and their number."""
         batches = read_table(definition, self._locations)
         held: list[pa.RecordBatch] = []
-        count = 0
+        count = size = 0
         for batch in batches:
             held.append(batch)
             count += batch.num_rows
-            if count > self._memory_rows:
+            size += batch.nbytes
+            if count > self._memory_rows or (self._snapshots and size > _MEMORY_BYTES):
                 self.check_room(definition, count)
                 return self._spill(definition, held, batches)
         return pa.Table.from_batches(held, arrow_schema(definition.schema)), None, count
@@ -216,11 +222,11 @@ class TableStore:
         try:
             with pq.ParquetWriter(path, arrow_schema(definition.schema)) as writer:
                 for batch in held:
-                    writer.write_batch(batch)
+                    writer.write_batch(batch, row_group_size=row_group_size(batch))
                     count += batch.num_rows
                 held.clear()
                 for batch in rest:
-                    writer.write_batch(batch)
+                    writer.write_batch(batch, row_group_size=row_group_size(batch))
                     count += batch.num_rows
         except OSError as error:
             _delete(path)
@@ -229,6 +235,11 @@ class TableStore:
             _delete(path)
             raise
         return None, path, count
+
+
+def row_group_size(data: pa.Table | pa.RecordBatch) -> int:
+    """Return how many rows make a row group that Spark has room for."""
+    return max(1, int(data.num_rows * _ROW_GROUP_BYTES) // max(int(data.nbytes), 1))
 
 
 def _equal(old: pa.Table | None, new: pa.Table | None) -> bool:

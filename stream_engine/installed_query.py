@@ -67,6 +67,7 @@ class InstalledQuery:
         self.bundle = bundle
         self.epoch = epoch
         self._site = site
+        self._first = first
         fragments = producers_first(bundle, site)
         self._circuits: dict[str, Circuit] = {
             fragment.id: compile_plan(
@@ -304,6 +305,17 @@ class InstalledQuery:
         self._inbox.believe_in_all()
         self._hearing.begin()
 
+    def check_rounds(self) -> None:
+        """Check that no recursion needs more rounds than it may have, as it stands here.
+
+        Only a settled answer is judged: some base rows may need more rounds than all of them.
+
+        Raises:
+            RecursionRoundsError: One does.
+        """
+        for circuit in self._circuits.values():
+            circuit.check_rounds()
+
     @property
     def repeated(self) -> frozenset[str]:
         """The destinations to which the last step has sent a snapshot."""
@@ -342,6 +354,7 @@ class InstalledQuery:
             busy=self.is_busy,
             recursions=tuple(self._recursion_reports()),
             slow=self._slow.at(now),
+            first=self._first,
         )
 
     def _recursion_reports(self) -> Iterator[RecursionReport]:

@@ -13,6 +13,8 @@ from streamsql.wire.fragments import Fragment
 from streamsql.wire.messages import RecursionReport
 from streamsql.wire.partitioning import HomeOwner
 
+_MOST = 2**63 - 1
+
 
 def fixpoints_at(
     site: str, fragment: Fragment, epoch: int, first_life: int, interrupted: Callable[[], bool]
@@ -48,7 +50,7 @@ def recursion_report(done: RecursionStatistics, lives: int) -> RecursionReport:
         description=done.description,
         leaf_rows=done.leaf_rows,
         leaf_changes=done.leaf_changes,
-        view_rows=done.view_rows,
+        view_rows=_bounded(done.view_rows),
         view_changes=done.view_changes,
         settles=work.settles,
         rounds=work.rounds,
@@ -60,4 +62,14 @@ def recursion_report(done: RecursionStatistics, lives: int) -> RecursionReport:
         sent_rows=work.sent_rows,
         sent_kills=work.sent_kills,
         lives=lives,
+        trace=tuple((_bounded(come), _bounded(gone)) for come, gone in work.trace.last),
+        derived=_bounded(work.trace.derived),
+        deleted=_bounded(work.trace.deleted),
+        beyond=_bounded(done.beyond),
+        allowed=done.allowed,
     )
+
+
+def _bounded(count: int) -> int:
+    """Return what a message can say: copies of rows may be more."""
+    return min(count, _MOST)

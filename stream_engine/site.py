@@ -4,7 +4,8 @@ Pure and synchronous. Whoever embeds it owns clock and network: it hands in even
 calls `step` with the time, and sends what comes out.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from stream_engine.installed_query import InstalledQuery
@@ -14,6 +15,7 @@ from stream_engine.query_failure import STOPPING, as_failure
 from stream_engine.recursion_lives import RecursionLives
 from stream_engine.scheduling.site_work import Stopwatch
 from stream_engine.state.watermark import HERE
+from stream_engine.step_budget import Refusal, StepBudget, Unlimited
 from stream_engine.step_result import Forget, Outgoing, StepResult
 from stream_engine.visible_site import VisibleSite
 from streamsql.algebra.operators import Scan
@@ -21,6 +23,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.errors import (
     FederationError,
     RecursionInterruptedError,
+    StepBudgetError,
 )
 from streamsql.wire.channels import Reception
 from streamsql.wire.fragments import FragmentBundle
@@ -37,7 +40,15 @@ class SiteEngine(VisibleSite):
     than FIFO, operators run one by one instead, and what is left waits for the next step.
     """
 
-    def __init__(self, site: str, epoch: int, *, stopwatch: Stopwatch | None = None) -> None:
+    def __init__(
+        self,
+        site: str,
+        epoch: int,
+        *,
+        stopwatch: Stopwatch | None = None,
+        budget: StepBudget | None = None,
+        refusal: Refusal | None = None,
+    ) -> None:
         """Create a site without sources and queries.
 
         Args:
@@ -45,8 +56,12 @@ class SiteEngine(VisibleSite):
             epoch: Grows with every restart; receivers recognize a new life by it.
             stopwatch: Gives nanoseconds, to measure how long operators run; None: every run of an
                 operator counts one millisecond.
+            budget: Ends queries that take too much in one step; None: nothing is counted.
+            refusal: Tells why a query must not be run here; None: all are run.
         """
         super().__init__(site, epoch, stopwatch)
+        self._budget = budget or Unlimited()
+        self._refusal = refusal
         self._newcomers: list[str] = []
         self._failed: dict[str, FragmentBundle] = {}
         self._lives = RecursionLives()
@@ -73,8 +88,12 @@ class SiteEngine(VisibleSite):
         Raises:
             DeploymentError: It reads a source that has other columns here.
             InternalError: The bundle contradicts itself.
-            In both cases what ran before still runs.
+            StepBudgetError: It took too much here before.
+            In all cases what ran before still runs.
         """
+        refused = None if self._refusal is None else self._refusal(bundle)
+        if refused is not None:
+            raise refused
         running = self._queries.get(bundle.query)
         known = self._failed.get(bundle.query) if running is None else running.bundle
         if known is not None and (known.version > bundle.version or known == bundle):
@@ -112,6 +131,15 @@ class SiteEngine(VisibleSite):
         """
         if query in self._queries:
             self._interrupted.add(query)
+
+    def check_rounds(self, query: str) -> None:
+        """Check that a query's recursions need no more rounds than it allows, once it is settled.
+
+        Raises:
+            RecursionRoundsError: One does here.
+        """
+        if query in self._queries:
+            self._queries[query].check_rounds()
 
     def uninstall(self, query: str) -> None:
         """Stop a query; nothing happens if it does not run here."""
@@ -286,10 +314,15 @@ class SiteEngine(VisibleSite):
         stopwatch: Stopwatch | None = None,
     ) -> None:
         """Work on queries until nothing waits between their operators."""
+        budget = self._budget
         for name in names:
             query = self._queries[name]
             try:
-                batches = query.step(sources, now, stopwatch)
+                try:
+                    budget.begin(name)
+                    batches = query.step(sources, now, stopwatch)
+                finally:
+                    budget.end()
             except STOPPING as error:
                 self._stopped(name, error, result)
             else:
@@ -313,13 +346,15 @@ class SiteEngine(VisibleSite):
         work.ran_through()
         for name in active:
             try:
-                self._queries[name].admit(sources, now, work)
+                with self._within_budget(name):
+                    self._queries[name].admit(sources, now, work)
             except STOPPING as error:
                 self._stopped(name, error, result)
         work.admitted()
         while (task := work.next()) is not None:
             try:
-                work.run(task)
+                with self._within_budget(task.work.name):
+                    work.run(task)
             except STOPPING as error:
                 self._stopped(task.work.name, error, result)
         for name in active:
@@ -327,12 +362,21 @@ class SiteEngine(VisibleSite):
             if installed is None:
                 continue
             try:
-                batches = installed.flush(now)
+                with self._within_budget(name):
+                    batches = installed.flush(now)
             except STOPPING as error:
                 self._stopped(name, error, result)
             else:
                 self._give(name, installed, batches, result)
                 self._news.stepped(name, installed)
+
+    @contextmanager
+    def _within_budget(self, query: str) -> Iterator[None]:
+        try:
+            self._budget.begin(query)
+            yield
+        finally:
+            self._budget.end()
 
     def _give(
         self,
@@ -350,8 +394,9 @@ class SiteEngine(VisibleSite):
         for sender in query.take_replays_wanted():
             self._resyncs[(name, sender)] = None
 
-    def _stopped(self, name: str, error: Exception, result: StepResult) -> None:
+    def _stopped(self, name: str, error: BaseException, result: StepResult) -> None:
         """Stop a query that cannot go on; its defect must not stop the others."""
+        self._budget.end()  # the budget may have run out while it was being ended
         if isinstance(error, RecursionInterruptedError):
             self._drop_unused(self._forget(name))
         else:
@@ -363,6 +408,8 @@ class SiteEngine(VisibleSite):
         scans = self._forget(name)
         self._failed[name] = bundle
         self._drop_unused(scans)
+        if isinstance(error, StepBudgetError):
+            self._budget.exceeded(bundle, error)
         result.failures.append((name, error))
 
     def _forget(self, name: str) -> tuple[Scan, ...]:

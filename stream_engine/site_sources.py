@@ -13,6 +13,12 @@ from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError
+from streamsql.wire.source_shapes import (
+    DIFFERENCE_CODE,
+    DIFFERENCE_HINT,
+    differences,
+    shape_of,
+)
 
 MAX_PENDING_EVENTS = 1_000_000
 """Events that may wait for a step; more means that nobody steps the site."""
@@ -55,20 +61,19 @@ class SiteSources:
         self.relation(scan, now)
 
     def check_columns(self, scan: Scan) -> None:
-        """Refuse a source with other columns than it was declared with.
+        """Refuse a source that is declared otherwise than it is read: its rows mean something else.
 
         Raises:
-            DeploymentError: It has.
+            DeploymentError: It is; says how.
         """
         declared = self.declared.get(scan.source)
-        if declared is None:
-            return
-        here, read = ([f.dtype for f in s.columns.fields] for s in (declared, scan))
-        if here != read:
+        difference = "" if declared is None else differences(shape_of(scan), shape_of(declared))
+        if difference:
             raise DeploymentError(
-                f"a query reads {scan.source}{scan.columns}, but site {self._site} has "
-                f"{scan.source}{declared.columns}",
-                hint="declare the source in the catalog as it is declared at its gateways",
+                f"source {scan.source} is defined otherwise at site {self._site} than in the "
+                f"catalog: {difference}",
+                hint=DIFFERENCE_HINT,
+                code=DIFFERENCE_CODE,
             )
 
     def relation(self, scan: Scan, now: int) -> SourceRelation:

@@ -147,6 +147,11 @@ class VisibleSite:
         """
         return self._news.told
 
+    def readers_of(self, source: str) -> frozenset[str]:
+        """Return the queries that read a source."""
+        readers = self._news.readers
+        return frozenset(q for scan in readers if scan.source == source for q in readers[scan])
+
     def properties(self, now: int, more: Iterable[Measured] = ()) -> list[Property]:
         """Return what the parts of the site measure; rates are those since the last call.
 

@@ -40,17 +40,20 @@ _CONDITIONS = (
     "AND,OR,NOT,IN,LIKE,ILIKE,SIMILAR TO,ESCAPE,BETWEEN,IS NULL,IS NOT NULL,EXISTS,"
     "IS DISTINCT FROM,IS UNKNOWN"
 )
-_OVER = "RANK() OVER (,DENSE_RANK() OVER (,LAG(,LEAD(,FIRST_VALUE(,LAST_VALUE(,OVER (PARTITION BY"
+_OVER = (
+    "RANK() OVER (,DENSE_RANK() OVER (,PERCENT_RANK() OVER (,CUME_DIST() OVER (,NTILE(,LAG(,LEAD(,"
+    "FIRST_VALUE(,LAST_VALUE(,NTH_VALUE(,OVER (PARTITION BY"
+)
 _FRAME = "ROWS BETWEEN,PRECEDING,FOLLOWING,CURRENT ROW,UNBOUNDED PRECEDING"
 _ENDS = "ORDER BY,LIMIT,UNION,EMIT ON WINDOW CLOSE,OUTPUT TO DISPLAY,SEVERITY"
 _KEYWORDS: dict[str, str] = {
     "": _STATEMENTS,
-    "SELECT": f"DISTINCT,{_VALUES},FROM,FILTER (WHERE,AS,ROW_NUMBER() OVER (,{_OVER}",
+    "SELECT": f"DISTINCT,* EXCEPT (,{_VALUES},FROM,FILTER (WHERE,AS,ROW_NUMBER() OVER (,{_OVER}",
     "FROM": f"{_AFTER_FROM},(VALUES (",
     "JOIN": _AFTER_FROM,
     "ON": f"{_CONDITIONS},{_AFTER_FROM}",
     "WHERE": f"{_CONDITIONS},{_VALUES},GROUP BY,HAVING,{_ENDS}",
-    "BY": f"{_SETS},HAVING,{_FRAME},ASC,DESC,NULLS FIRST,NULLS LAST,OFFSET,{_ENDS}",
+    "BY": f"ALL,{_SETS},HAVING,{_FRAME},ASC,DESC,NULLS FIRST,NULLS LAST,OFFSET,{_ENDS}",
     "HAVING": f"{_CONDITIONS},{_VALUES},{_ENDS}",
     "QUALIFY": f"ROW_NUMBER() OVER (PARTITION BY,{_OVER},{_CONDITIONS},{_ENDS}",
     "LIMIT": "OFFSET,EMIT ON WINDOW CLOSE",
@@ -75,7 +78,8 @@ _AGGREGATES = (
     "QUANTILE_CONT(x, 0.95)|"
     "PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY x)|BOOL_AND(condition)|BOOL_OR(condition)|"
     "EVERY(condition)|STDDEV_SAMP(x)|VAR_SAMP(x)|QUANTILE_DISC(x, 0.95)|GROUPING(x)|"
-    "PERCENTILE_DISC(0.95) WITHIN GROUP (ORDER BY x)|MODE(x)|ARRAY_AGG(x)|STRING_AGG(x, ',')"
+    "PERCENTILE_DISC(0.95) WITHIN GROUP (ORDER BY x)|MODE(x)|ANY_VALUE(x)|"
+    "ARRAY_AGG(x)|STRING_AGG(x, ',')"
 )
 _TABLE_FUNCTIONS = (
     "TUMBLE(relation, time, INTERVAL '1 minute')|HOP(relation, time, hop, size)|"
@@ -170,6 +174,8 @@ def _candidates(
     alone = following(before)
     if alone is not None:
         yield from (Completion(word, "keyword") for word in alone.split(",") if word)
+        if [word.upper() for word in before[-2:]] == ["IF", "DELETE"]:
+            yield from (Completion(name, "relation") for name in relations)
         return
     clause = next((w.upper() for w in reversed(before) if w.upper() in _KEYWORDS), "")
     last = before[-1].upper() if before else ""

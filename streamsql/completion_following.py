@@ -16,6 +16,7 @@ _AFTER: dict[tuple[str, ...], str] = {
     ("ALTER",): "SITE",
     ("INSERT",): "INTO",
     ("DELETE",): "FROM",
+    ("IF", "DELETE"): "GATEWAY,NODE",
     ("ADVANCE",): "TIME BY",
     ("ADVANCE", "TIME"): "BY",
     ("GROUP",): "BY",

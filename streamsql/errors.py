@@ -8,6 +8,7 @@ FederationError
 ├── DeploymentError           the operator can fix it: files, ports, brokers, databases
 │   └── WireError             a payload does not follow the wire format
 ├── RecursionLimitError       a running recursion grew past its bound
+├── StepBudgetError           a query took more of a site than one step may
 └── InternalError             a defect of ours
 """
 
@@ -117,10 +118,30 @@ class RecursionLimitError(FederationError):
     code = "recursion_limit"
 
 
+class RecursionRoundsError(RecursionLimitError):
+    """A running recursion needs more rounds than its query allows."""
+
+    code = "recursion_rounds"
+
+    @classmethod
+    def of(cls, name: str, most: int) -> "RecursionRoundsError":
+        """Return the error of a recursion that may have so many rounds."""
+        return cls(
+            f"recursion {name} needs more than {most} rounds",
+            hint="allow more in WITH RECURSIVE (LIMIT n ERROR); RETURN leaves later rows out",
+        )
+
+
 class RecursionInterruptedError(RecursionLimitError):
     """A running recursion was stopped because nobody wants its query any more."""
 
     code = "recursion_interrupted"
+
+
+class StepBudgetError(FederationError):
+    """A query took more time or memory of a site than one step may, and does not run there."""
+
+    code = "step_budget"
 
 
 class InternalError(FederationError):

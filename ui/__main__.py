@@ -6,7 +6,7 @@
 import argparse
 import asyncio
 import contextlib
-import logging
+import os
 import signal
 import socket
 import sys
@@ -16,19 +16,23 @@ from pathlib import Path
 
 import uvicorn
 
+from federated_optimizer.coordinator.beside import InProcesses
 from federated_optimizer.coordinator.explanations import RowExplainer
 from federated_optimizer.coordinator.service import Coordinator
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from messaging import MessageClient, Will, open_client
-from messaging.address import parse_address
+from messaging.service_log import log_to_stderr
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
 from ui.app import create_app
+from ui.connections import ConnectionLimits, bounded
 from ui.schema import apply_schema
 from ui.settings import ConsoleSettings, load_settings
 
 CLIENT_ID = "coordinator"
 KEEPALIVE = 5
+VANISHED_MILLISECONDS = 60_000
+"""For which what was sent to a client may stay unacknowledged."""
 
 
 def _clock() -> int:
@@ -44,19 +48,28 @@ def _coordinator(settings: ConsoleSettings, explainer: RowExplainer | None) -> C
     url = settings.catalog_url or f"sqlite:///{data.resolve() / 'catalog.db'}"
 
     def client(will: Will) -> MessageClient:
-        return open_client(settings.broker, CLIENT_ID, will=will, keepalive=KEEPALIVE)
+        try:
+            return open_client(
+                settings.broker,
+                CLIENT_ID,
+                will=will,
+                keepalive=KEEPALIVE,
+                ca=settings.broker_ca,
+                cert=settings.broker_cert,
+                key=settings.broker_key,
+            )
+        except ValueError as error:
+            raise DeploymentError(f"settings: {error}") from error
 
-    try:
-        parse_address(settings.broker)
-    except ValueError as error:
-        raise DeploymentError(f"settings: {error}") from error
     options = CoordinatorSettings(
         site=settings.site,
         database=url,
         grace=settings.grace_seconds,
         time_zone=settings.time_zone,
+        folders=settings.folders,
     )
-    return Coordinator(options, client, _clock, explainer)
+    beside = InProcesses(settings.statement_seconds)
+    return Coordinator(options, client, _clock, explainer, beside)
 
 
 def _script(path: Path) -> str:
@@ -77,6 +90,10 @@ def _listen(settings: ConsoleSettings) -> socket.socket:
     # Its connections inherit this. Without it the second of two small writes, such as a response's
     # body after its head, or one event after another, waits until the first is acknowledged: 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # Connections of machines that vanished end, though nobody says so.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, VANISHED_MILLISECONDS)
     try:
         listener.bind((settings.host, settings.port))
     except OSError as error:
@@ -122,8 +139,16 @@ async def serve(settings: ConsoleSettings, explainer: RowExplainer | None = None
         if settings.schema_file:
             await apply_schema(coordinator, _script(Path(settings.schema_file)))
         app = create_app(coordinator, settings)
+        limits = ConnectionLimits(
+            settings.max_connections, settings.max_connections_per_address, settings.request_seconds
+        )
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=2
+            app,
+            http=bounded(limits),
+            ws="none",  # there are no web sockets, and their protocol would have no bounds
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=2,
         )
         await _Server(config, app.state.closing).serve(sockets=[listener])
     finally:
@@ -141,7 +166,8 @@ def main(explainer: RowExplainer | None = None, *, program: str = "ui") -> int:
     parser.add_argument("--config", required=True, type=Path, help="JSON settings")
     parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
     arguments = parser.parse_args()
-    logging.basicConfig(level=arguments.log_level, format="%(levelname)s %(message)s")
+    os.umask(0o077)  # what is written here, the catalog first, is for nobody else
+    log_to_stderr(arguments.log_level)
     try:
         settings = load_settings(arguments.config)
         INSTALLED.allow(modules_of(settings.functions))

@@ -20,6 +20,7 @@ from ui.api.objects import error_object
 from ui.api.routes import router as api
 from ui.api.site_settings import router as site_settings
 from ui.guard import Guard, problem
+from ui.hosts import Hosts
 from ui.map.routes import router as live_map
 from ui.map.service import MapService
 from ui.pages.notices import router as notice_pages
@@ -28,6 +29,7 @@ from ui.pages.routes import templates
 from ui.settings import ConsoleSettings
 
 STATIC = Path(__file__).parent / "static"
+_CODES = {404: "not_found", 413: "too_large"}
 
 
 def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAPI:
@@ -73,7 +75,7 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     app.include_router(pages)
     app.include_router(notice_pages)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(Guard)
+    app.add_middleware(Guard, hosts=Hosts(settings.host, settings.host_names))
     app.exception_handler(FederationError)(_federation_error)
     app.exception_handler(HTTPException)(_http_error)
     app.exception_handler(RequestValidationError)(_validation_error)
@@ -95,8 +97,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if error.status_code == 404 and _is_for_people(request):
         context = {"page": "missing", "path": request.url.path[:80]}
         return templates.TemplateResponse(request, "missing.html", context, status_code=404)
-    code = "not_found" if error.status_code == 404 else "refused"
-    return problem(error.status_code, code, str(error.detail))
+    return problem(error.status_code, _CODES.get(error.status_code, "refused"), str(error.detail))
 
 
 def _is_for_people(request: Request) -> bool:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from streamsql.catalog.open_folders import OpenFolders
 from streamsql.errors import DeploymentError
+from ui.hosts import host_name
 
 
 class ConsoleSettings(msgspec.Struct, frozen=True):
@@ -15,8 +17,16 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     Attributes:
         host: Address to listen on.
         port: TCP port.
+        allowed_hosts: Names, with commas, by which browsers may ask besides localhost and `host`.
+        max_connections: HTTP connections at once, event streams included.
+        max_connections_per_address: Of them from one address.
+        request_seconds: Within which a request has to come in, headers and body.
+        statement_seconds: That binding and planning one statement may take.
         site: The federation, first level of every topic.
         broker: mqtt://[user:password@]host:port
+        broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
+        broker_cert: Our certificate, with `mqtts`.
+        broker_key: Its private key, with `mqtts`.
         data_dir: For the catalog (unless `catalog_url` is given) and the epoch.
         catalog_url: SQLAlchemy URL; empty is SQLite in the data directory.
         site_file: The map as GeoJSON; empty for none.
@@ -25,12 +35,21 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         grace_seconds: How long an offline site's rows stay.
         functions: Python modules with functions of the user that may run here, with commas.
         time_zone: Of the times of day of REFRESH AT, by its IANA name such as Europe/Berlin.
+        base_dir: Where relative paths of tables start at the static engine; empty where that is
+            not known here, and then only the static engine checks the files that tables name.
+        table_folders: As the static engine's.
+        closed_folders: As the static engine's.
     """
 
     broker: str
     data_dir: str
     host: str = "127.0.0.1"
     port: int = 8420
+    allowed_hosts: str = ""
+    max_connections: int = 500
+    max_connections_per_address: int = 250
+    request_seconds: float = 20.0
+    statement_seconds: float = 10.0
     site: str = "demo"
     catalog_url: str = ""
     site_file: str = ""
@@ -39,14 +58,56 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     grace_seconds: float = 5.0
     functions: str = ""
     time_zone: str = "UTC"
+    broker_ca: str = ""
+    broker_cert: str = ""
+    broker_key: str = ""
+    base_dir: str = ""
+    table_folders: tuple[str, ...] = ()
+    closed_folders: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot work."""
+        for name in ("max_connections", "max_connections_per_address"):
+            if getattr(self, name) < 1:
+                raise DeploymentError(f"setting {name} must be at least 1")
+        for name in ("request_seconds", "statement_seconds"):
+            if not 0 < getattr(self, name) <= 3600:
+                raise DeploymentError(f"setting {name} is {getattr(self, name)}: not in 0…3600")
+
+    @property
+    def folders(self) -> OpenFolders | None:
+        """Whose files tables may name, if it is known here."""
+        if not self.base_dir:
+            return None
+        return OpenFolders(self.base_dir, self.table_folders, self.closed_folders)
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """The names in `allowed_hosts`.
+
+        Raises:
+            DeploymentError: One is no name of a host.
+        """
+        names = tuple(filter(None, (name.strip() for name in self.allowed_hosts.split(","))))
+        for name in names:
+            if not host_name(name):
+                raise DeploymentError(
+                    f"setting allowed_hosts names {name!r:.80}",
+                    hint="names or addresses of hosts with commas, without http://",
+                )
+        return names
 
 
 _VARIABLES = {
     "PANDO_BROKER": "broker",
+    "PANDO_BROKER_CA": "broker_ca",
+    "PANDO_BROKER_CERT": "broker_cert",
+    "PANDO_BROKER_KEY": "broker_key",
     "PANDO_SITE": "site",
     "PANDO_DATA": "data_dir",
     "PANDO_CATALOG_URL": "catalog_url",
     "PANDO_HOST": "host",
+    "PANDO_ALLOWED_HOSTS": "allowed_hosts",
     "PANDO_FUNCTIONS": "functions",
     "PANDO_TIME_ZONE": "time_zone",
 }

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from deploy.cli.help_text import arrange
+from deploy.cli.installed import version
 from deploy.cli.options import (
     Engine,
     Format,
@@ -31,6 +32,22 @@ DATA = Path("pando-data")
 
 app.add_typer(alarm_app, name="alarm")
 app.add_typer(display_app, name="display")
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pando {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def pando(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", "-V", callback=_say_version, is_eager=True, help="Say which"),
+    ] = False,
+) -> None:
+    """Pando: sensor federation. Start with: pando up."""
 
 
 @app.command()
@@ -56,6 +73,18 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
     ] = None,
     database: Annotated[
         str | None, typer.Option(help="Catalog database URL; else SQLite in the data directory")
+    ] = None,
+    tables: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder whose files tables may name; repeatable; else this one"),
+    ] = None,
+    secrets: Annotated[
+        Path | None,
+        typer.Option(help="Lines name = database address, for url = 'secret:name'"),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name by which browsers reach the console, e.g. of a proxy; repeatable"),
     ] = None,
     functions: Functions = "",
     form: Annotated[
@@ -86,6 +115,9 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
             spark=not no_spark,
             calendar=calendar,
             database=database,
+            tables=tuple(tables or ()),
+            secrets=secrets,
+            allow_hosts=tuple(allow_host or ()),
         )
         status = asyncio.run(run_federation(options, Reporter(form)))
     raise typer.Exit(status)
@@ -97,18 +129,23 @@ def gateway_restart(
     data: Annotated[
         Path | None, typer.Option(help="Data directory of the running `pando up`")
     ] = None,
+    console: Address = None,
 ) -> None:
     """Ask the running `pando up` to start a service again, whether it died or still runs.
 
-    Example:
+    With several federations on this machine, --console, PANDO_CONSOLE or --data says which.
+
+    Examples:
       pando gateway restart gw-2
+      pando gateway restart gw-2 --console http://127.0.0.1:8421
     """
-    from deploy.local.layout import Layout, running_directory  # noqa: PLC0415
+    from deploy.local.layout import Layout  # noqa: PLC0415
+    from ui.cli.federations import data_directory  # noqa: PLC0415
 
     with guarded():
-        layout = Layout(data.resolve() if data is not None else running_directory())
+        layout = Layout(data_directory(console, data))
         layout.request_restart(service)
-    typer.echo(f"asked for {service} to be started again")
+    typer.echo(f"asked for {service} to be started again in {layout.root}")
 
 
 @app.command()

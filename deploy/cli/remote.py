@@ -15,7 +15,8 @@ from streamsql.errors import DeploymentError, FederationError
 from streamsql.script_progress import deed, newest
 from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy, parse_script
 from streamsql.syntax.statements import Query, Statement, Subscribe
-from ui.cli.client import QUESTION_SECONDS, SECONDS, ConsoleClient, console_address
+from ui.cli.client import QUESTION_SECONDS, SECONDS, ConsoleClient
+from ui.cli.federations import console_address
 from ui.cli.printing import print_json, print_list
 from ui.cli.running import Until, run_query
 

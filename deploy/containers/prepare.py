@@ -74,6 +74,9 @@ def console_settings(layout: Layout, state: Path) -> dict[str, Any]:
         "site_file": str(layout.site / "site.geojson"),
         "schema_file": str(layout.schema),
         "layers": "building",
+        # Both containers have the volume at the same place: what the static engine would refuse to
+        # open is refused when it is defined.
+        "base_dir": str(layout.tables),
     }
 
 

@@ -41,7 +41,7 @@ class Claim:
         folder = self.path.parent
         try:
             self._made_folder = not folder.exists()
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = self._locked()
         except OSError as error:
             raise DeploymentError(
@@ -72,7 +72,8 @@ class Claim:
         """Return the locked file, or None when somebody else has it.
 
         Who had it before removes the file when done; a lock on a removed file is worth nothing.
-        Who only asks whether somebody has it (`is_claimed`) holds it for a moment.
+        Who only asks whether somebody has it (`is_claimed` in `ui.cli.federations`) holds it for a
+        moment.
         """
         for _ in range(_ATTEMPTS):
             file = self.path.open("a+", encoding="ascii")
@@ -87,18 +88,6 @@ class Claim:
                     return file
             file.close()
         return None
-
-
-def is_claimed(path: Path) -> bool:
-    """Whether a federation runs that has this lock."""
-    try:
-        with path.open("r", encoding="ascii") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False
 
 
 def leftovers(processes: Path) -> list[psutil.Process]:

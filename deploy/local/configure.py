@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from deploy.local.layout import Layout
 from deploy.local.options import UpOptions
 from deploy.local.recordings import Recording
 from deploy.local.schema import SCHEMAS, streams_of
-from deploy.site.atomic_files import write_atomically
+from deploy.site.atomic_files import PRIVATE, write_atomically
 from deploy.site.k7_trace import read_k7
 from deploy.site.model import Site
 from deploy.site.osm_indoor import read_osm_indoor
@@ -85,9 +86,8 @@ def write_site(
         _remove_site(layout)
     else:
         host = socket.gethostname()
-        warnings = provision(
-            site, layout.site, gateways=gateways, host=host, processor=_processor()
-        ).warnings
+        paths = provision(site, layout.site, gateways=gateways, host=host, processor=_processor())
+        warnings = (*paths.warnings, *_simulated(site))
     if recording is None:
         script = (SCHEMAS / "building.sql").read_text(encoding="utf-8")
     elif recording.format == "k7":
@@ -96,6 +96,17 @@ def write_site(
         script = recording.schema
     write_atomically(layout.schema, script.encode())
     return script, warnings
+
+
+def _simulated(site: Site) -> Iterator[str]:
+    """Say what of a building is simulated, in a sentence; of a recording nothing is."""
+    machines = sum(not machine.is_host for machine in site.machines)
+    sensors = sum(map(site.is_simulated, site.sensors))
+    if machines or sensors:
+        yield (
+            f"{machines} machines and {sensors} sensors of {site.name or 'the building'} are "
+            "simulated; of this computer the load is measured"
+        )
 
 
 def _remove_site(layout: Layout) -> None:
@@ -178,7 +189,8 @@ def base_settings(layout: Layout, broker: str, clock: ClockSettings) -> GatewayS
 def write_settings(layout: Layout, service: str, settings: object) -> Path:
     """Write a settings file and return its path."""
     path = layout.settings(service)
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
+    # Addresses in it may hold passwords.
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(settings), indent=2), PRIVATE)
     return path
 
 
@@ -190,6 +202,7 @@ def console_settings(
     return ConsoleSettings(
         host=HOST,
         port=options.port,
+        allowed_hosts=",".join(options.allow_hosts),
         site=FEDERATION,
         broker=broker,
         data_dir=str(layout.data("console")),
@@ -197,6 +210,9 @@ def console_settings(
         site_file=str(site_file) if site_file.exists() else "",
         schema_file=str(layout.schema),
         layers="trace" if recording is not None else "building",
+        base_dir=str(layout.tables),
+        table_folders=options.table_folders,
+        closed_folders=(str(layout.root),),
     )
 
 
@@ -208,7 +224,9 @@ def static_settings(layout: Layout, broker: str, options: UpOptions) -> StaticSe
         data_dir=str(layout.data("static")),
         base_dir=str(layout.tables),
         use_spark=options.spark,
-        allow_absolute_paths=True,
+        table_folders=options.table_folders,
+        closed_folders=(str(layout.root),),
+        secrets_file=str(options.secrets.resolve() if options.secrets else layout.secrets),
     )
 
 

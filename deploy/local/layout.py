@@ -1,12 +1,11 @@
 """Where `pando up` keeps things, below its data directory."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.local.claim import is_claimed
 from streamsql.errors import DeploymentError
+from ui.cli.federations import is_claimed, lock_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,7 @@ class Layout:
     @property
     def lock(self) -> Path:
         """Held while a federation runs on this directory."""
-        return self.root / "lock"
+        return lock_of(self.root)
 
     @property
     def console(self) -> Path:
@@ -41,6 +40,11 @@ class Layout:
         return self.site / "schema.sql"
 
     @property
+    def secrets(self) -> Path:
+        """Addresses of databases by name; the user writes it."""
+        return self.root / "secrets"
+
+    @property
     def restart_requests(self) -> Path:
         """A file named like a service asks for that service to be started again."""
         return self.root / "run" / "restart"
@@ -57,6 +61,24 @@ class Layout:
     def data(self, service: str) -> Path:
         """A service's own data directory."""
         return self.root / "state" / service
+
+    def keep_private(self) -> None:
+        """Let nobody else into settings and services' data; earlier releases did.
+
+        Raises:
+            DeploymentError: They are somebody else's.
+        """
+        try:
+            for folder in (self.root / "run", self.root / "state"):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.chmod(0o700)
+                for below in folder.iterdir():
+                    below.chmod(0o700 if below.is_dir() else 0o600)
+        except OSError as error:
+            raise DeploymentError(
+                f"cannot make {error.filename} private: {error.strerror}",
+                hint="choose another directory with --data",
+            ) from error
 
     def request_restart(self, service: str) -> None:
         """Ask the running federation to start a service again.
@@ -84,26 +106,3 @@ class Layout:
             return list(json.loads(self.processes.read_text(encoding="utf-8")))
         except (OSError, ValueError):
             return []
-
-
-def last_console_file() -> Path:
-    """Return the file in the user's state directory that names the last console started."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "pando" / "console.json"
-
-
-def running_directory() -> Path:
-    """Return the data directory of the federation that was started last.
-
-    Raises:
-        DeploymentError: None runs.
-    """
-    for path in (Path("pando-data") / "console.json", last_console_file()):
-        try:
-            return Path(json.loads(path.read_text(encoding="utf-8"))["data"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    raise DeploymentError(
-        "no federation runs here",
-        hint="start one with `pando up`, or name its directory with --data",
-    )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamsql.errors import DeploymentError
+from ui.hosts import host_name
 
 DEFAULT_PORT = 8420
 MAX_GATEWAYS = 32
@@ -25,6 +26,10 @@ class UpOptions:
         spark: Whether static tables are answered by Spark.
         calendar: .ics file or address; None is the sample calendar.
         database: Catalog database URL; None is SQLite in the data directory.
+        tables: Folders whose files tables may name besides the site's; none means the folder it is
+            started in, unless that is the root or the home directory.
+        secrets: File of addresses that tables name as `secret:name`; None is `secrets` in `data`.
+        allow_hosts: Names by which browsers may ask the console, besides those of loopback.
     """
 
     site: Path | None = None
@@ -37,6 +42,9 @@ class UpOptions:
     spark: bool = True
     calendar: str | None = None
     database: str | None = None
+    tables: tuple[Path, ...] = ()
+    secrets: Path | None = None
+    allow_hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, saying which option to change.
@@ -59,7 +67,26 @@ class UpOptions:
         for name, path in (("--site", self.site), ("--replay", self.replay)):
             if path is not None and not path.is_file():
                 raise DeploymentError(f"{name} {path}: there is no such file")
+        for folder in self.tables:
+            if not folder.is_dir():
+                raise DeploymentError(f"--tables {folder}: there is no such folder")
+        if self.secrets is not None and not self.secrets.is_file():
+            raise DeploymentError(f"--secrets {self.secrets}: there is no such file")
+        for host in self.allow_hosts:
+            if not host_name(host) or "," in host:
+                raise DeploymentError(
+                    f"--allow-host {host!r:.80}", hint="give a name or an address, without http://"
+                )
         self._check_calendar()
+
+    @property
+    def table_folders(self) -> tuple[str, ...]:
+        """The folders whose files tables may name besides the site's."""
+        if self.tables:
+            return tuple(str(folder.resolve()) for folder in self.tables)
+        here = Path.cwd()
+        # Too much for nobody having asked for it: keys, and what other programs remember.
+        return () if here in (Path(here.anchor), Path.home()) else (str(here),)
 
     def _check_calendar(self) -> None:
         place = self.calendar

@@ -62,6 +62,7 @@ class Service:
             stderr=subprocess.STDOUT,
             env=environment(),
             start_new_session=True,
+            umask=0o077,
             preexec_fn=lambda: _die_with_parent(parent, spec.nice),
         )
         # Only now: who waits for the process before sees that it was stopped on purpose.

@@ -13,18 +13,19 @@ import httpx
 from deploy.local import configure
 from deploy.local.claim import Claim, end_leftovers, leftovers
 from deploy.local.events import Reporter
-from deploy.local.layout import Layout, last_console_file
+from deploy.local.layout import Layout
 from deploy.local.options import UpOptions
 from deploy.local.ports import require_free
 from deploy.local.probes import accepts, console_answers, require_reachable, sites_online
 from deploy.local.recordings import Recording, inspect
 from deploy.local.service import ServiceSpec
 from deploy.local.services import BROKER, Death, Services
-from deploy.site.atomic_files import write_atomically
+from deploy.site.atomic_files import PRIVATE, write_atomically
 from gateway.broker.launch import Preference, broker_command
 from gateway.broker.ports import HOST, free_port
 from gateway.settings import ClockSettings
 from streamsql.errors import DeploymentError, FederationError, InternalError
+from ui.cli.federations import LocalFederation, entry_of
 
 START_SECONDS = 120.0
 LEFTOVER_SECONDS = 10.0
@@ -93,6 +94,7 @@ class Federation:
         """Bring everything up; returns once the federation can be used."""
         await self._end_leftovers()
         require_free(self.options.port, "--port")
+        await asyncio.to_thread(self.layout.keep_private)
         options, layout = self.options, self.layout
         self.reporter.event("preparing", "preparing the site")
         recording = await asyncio.to_thread(inspect, options.replay) if options.replay else None
@@ -250,13 +252,13 @@ class Federation:
 
     def _write_processes(self) -> None:
         content = json.dumps(self.services.facts(), indent=2)
-        write_atomically(self.layout.processes, content.encode())
+        write_atomically(self.layout.processes, content.encode(), PRIVATE)
 
     def _write_address(self) -> None:
-        content = json.dumps({"console": self.address, "data": str(self.layout.root)}).encode()
+        content = LocalFederation(self.address, self.layout.root).as_json()
         write_atomically(self.layout.console, content)
         with contextlib.suppress(DeploymentError):  # only a convenience for other folders
-            write_atomically(last_console_file(), content)
+            write_atomically(entry_of(self.layout.root), content)
 
     # Ending -----------------------------------------------------------------------------------
 
@@ -278,10 +280,9 @@ class Federation:
         for request in self.layout.restart_requests.glob("*"):
             request.unlink(missing_ok=True)
         self.layout.processes.unlink(missing_ok=True)
-        for path in (self.layout.console, last_console_file()):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                if json.loads(path.read_text(encoding="utf-8"))["data"] == str(self.layout.root):
-                    path.unlink()
+        for path in (self.layout.console, entry_of(self.layout.root)):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
         self._claim.release()
         if self.services:
             self.reporter.event("stopped", "everything is stopped")

@@ -63,9 +63,16 @@ CREATE TABLE Machines (mid TEXT PRIMARY KEY, rid TEXT, host TEXT, cpu TEXT, x DO
 CREATE TABLE MachineSoftware (mid TEXT, software TEXT, version TEXT)
   WITH (source = 'csv', path = 'machine_software.csv', refresh = '10 min');
 
--- Possible path segments with walking distances in metres, both directions.
-CREATE TABLE RoutingPoint (src TEXT, dst TEXT, distance DOUBLE, kind TEXT, wheelchair BOOLEAN)
+-- Possible path segments with walking distances in metres, both directions. Room is the room a
+-- segment is inside, NULL where people walk to somewhere else; leaves says that it ends at a door
+-- by which nobody goes on who has only come to pass through the room.
+CREATE TABLE RoutingPoint (src TEXT, dst TEXT, distance DOUBLE, kind TEXT, wheelchair BOOLEAN,
+                           room TEXT, leaves BOOLEAN)
   WITH (source = 'csv', path = 'routing.csv', refresh = '10 min');
+
+-- The room a routing point is in; points of corridors and doors are in none.
+CREATE TABLE PointRoom (point TEXT PRIMARY KEY, rid TEXT)
+  WITH (source = 'csv', path = 'point_rooms.csv', refresh = '10 min');
 
 CREATE TABLE RfidDetector (detector TEXT PRIMARY KEY, x DOUBLE, y DOUBLE, level INTEGER, point TEXT)
   WITH (source = 'csv', path = 'rfid_detectors.csv', refresh = '10 min');

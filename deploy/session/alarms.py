@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from federated_optimizer.alarm_book import AlarmBook, AlarmRow, AlarmState
+from federated_optimizer.alarm_book import AlarmBook
 from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.notices import AlarmDefinition
@@ -56,29 +56,13 @@ class LocalAlarms:
 
     def _info(self, book: AlarmBook, catalog: Catalog) -> "AlarmInfo":
         # Imported here because the coordinator loads a database library, which scripts do not need.
-        from federated_optimizer.coordinator.model import AlarmInfo  # noqa: PLC0415
+        from federated_optimizer.coordinator.model import alarm_info  # noqa: PLC0415
 
-        rows = book.rows
-        raised = [row.raised for row in rows if row.state == AlarmState.RAISED]
-        return AlarmInfo(
-            definition=book.definition,
-            query="",
-            status="",
-            schema=bind_query(_query(book.definition), catalog).schema,
-            rows=rows,
-            raised=len(raised),
-            waiting=_count(rows, AlarmState.WAITING),
-            unlisted=book.unlisted,
-            since=min((at for at in raised if at is not None), default=None),
-        )
+        return alarm_info(book, bind_query(_query(book.definition), catalog).schema)
 
     def _number(self) -> int:
         self._next += 1
         return self._next
-
-
-def _count(rows: tuple[AlarmRow, ...], state: AlarmState) -> int:
-    return sum(row.state == state for row in rows)
 
 
 def _query(definition: AlarmDefinition) -> Query:

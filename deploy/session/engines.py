@@ -82,6 +82,8 @@ class StreamExecutor:
         for moment in history.without_withdrawn(_counted_logs(bound.plan)):
             run.ingest(moment)
             run.settle(moment.now)
+        for engine in run.engines.values():
+            engine.check_rounds(bundle.query)
         return run.result()
 
     def close(self) -> None:

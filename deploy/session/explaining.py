@@ -4,14 +4,16 @@ The coordinator's modules are imported where they are used, as in `descriptions`
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from deploy.session.history import History
 from deploy.session.result import Result
 from streamsql.algebra.operators import Plan, Scan, Window
-from streamsql.binder import bind_confidence, bind_what_if, bind_why
+from streamsql.binder import BoundLoss, GatewayDeletion, bind_confidence, bind_what_if, bind_why
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import Row
+from streamsql.errors import UnsupportedError
 from streamsql.reference.database import contents, windowed
 from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy
 
@@ -41,8 +43,10 @@ def _answer(question: Question, catalog: Catalog, history: History) -> Any:
     from federated_optimizer.coordinator.explanation_text import (  # noqa: PLC0415
         WhatIfReport,
         confidence_result,
+        subjects_of,
         why_result,
     )
+    from federated_optimizer.coordinator.losses import lost_by_values  # noqa: PLC0415
 
     engine = EngineExplainer()
     match question:
@@ -57,8 +61,10 @@ def _answer(question: Question, catalog: Catalog, history: History) -> Any:
         case ExplainWhatIf():
             what_if = bind_what_if(question, catalog)
             plan = what_if.query.plan
-            report = WhatIfReport()
-            change = engine.what_if_deleted(plan, _rows(plan, history), what_if.chosen)
+            refuse_gateways(what_if.deletions, question)
+            report = WhatIfReport(subjects_of(what_if.deletions))
+            rows = _rows(plan, history)
+            change = engine.what_if_deleted(plan, rows, lost_by_values(rows, what_if.deletions))
             report.add("", what_if.query.schema, change)
             refuse_no_deletion(report)
             return report.result(())
@@ -72,6 +78,21 @@ def _answer(question: Question, catalog: Catalog, history: History) -> Any:
                 chance=chance_by(sure.using),
             )
             return confidence_result(sure.query.schema, found, column_text(sure.using), ())
+
+
+def refuse_gateways(losses: Sequence[BoundLoss], question: ExplainWhatIf) -> None:
+    """Refuse the death of a gateway: a session has none.
+
+    Raises:
+        UnsupportedError: One is asked for.
+    """
+    if any(isinstance(loss, GatewayDeletion) for loss in losses):
+        raise UnsupportedError(
+            "a local session has no gateways: no base row is any gateway's",
+            span=question.span,
+            hint="ask the federation, or name the rows: DELETE link('a', 'b'), DELETE NODE 'a'",
+            code="needs_federation",
+        )
 
 
 def _rows(plan: Plan, history: History) -> dict[Scan | Window, list[Row]]:

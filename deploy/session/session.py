@@ -317,6 +317,6 @@ def _stored_rows(definition: Definition) -> list[Row]:
     from static_engine.sources.reading import read_table  # noqa: PLC0415
 
     rows: list[Row] = []
-    for batch in read_table(definition, Locations(Path.cwd(), allow_absolute=True)):
+    for batch in read_table(definition, Locations(Path.cwd(), opened=(Path("/"),))):
         rows.extend(zip(*(column.to_pylist() for column in batch.columns), strict=True))
     return rows

@@ -101,7 +101,7 @@ def _parsed(source: str, text: TextIO) -> _Trace:
         )
     nodes: dict[str, None] = {}
     quality: dict[tuple[str, str], tuple[float, int]] = {}
-    for number, row in enumerate(csv.reader(_bounded(source, text)), start=3):
+    for number, row in _rows(source, text):
         if not row:
             continue
         src, dst, pdr = _measurement(f"{source}, line {number}", row)
@@ -115,6 +115,23 @@ def _parsed(source: str, text: TextIO) -> _Trace:
     _check_node_count(source, header, len(nodes))
     name = header.get("location")
     return _Trace(str(name)[:80] if name else source, tuple(sorted(nodes, key=_order)), quality)
+
+
+def _rows(source: str, text: TextIO) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows with the number of the line that each ends with.
+
+    Raises:
+        SiteError: A row is no CSV.
+    """
+    rows = csv.reader(_bounded(source, text))
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            raise SiteError(f"{source}, line {rows.line_num + 2}: no CSV: {error}") from error
+        if row is None:
+            return
+        yield rows.line_num + 2, row
 
 
 def _bounded(source: str, text: TextIO) -> Iterator[str]:

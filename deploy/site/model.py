@@ -58,6 +58,10 @@ class SensorKind(StrEnum):
     LOAD = "load"
 
 
+MEASURED_ON_HOST: Final = frozenset({SensorKind.LOAD})
+"""Sensors of the host's machine that read the computer itself and are not simulated."""
+
+
 class EdgeKind(StrEnum):
     """How one gets along a walking edge."""
 
@@ -86,7 +90,7 @@ class Space:
         level: Ordinal of its level.
         polygon: Its floor, without what stands in it.
         open_lab: Whether anybody may sit down there.
-        wheelchair: Whether a wheelchair gets in.
+        wheelchair: Whether a wheelchair gets in; of stairs, onto their landing.
         source: Label of the map feature it was read from, or an empty string.
     """
 
@@ -223,6 +227,9 @@ class RouteEdge:
         distance: Metres walked; for stairs and lifts the stated cost in metres of walking.
         kind: How one gets along.
         wheelchair: Whether a wheelchair gets along.
+        room: The room it is inside, None where people walk on their way to somewhere else.
+        exits: Which of its ends are doors by which nobody leaves that room who has only come to
+            pass through it.
     """
 
     src: str
@@ -230,6 +237,8 @@ class RouteEdge:
     distance: float
     kind: EdgeKind
     wheelchair: bool
+    room: str | None = None
+    exits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +302,11 @@ class Site:
     radio: tuple[RadioLink, ...] = ()
     gateways: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    def is_simulated(self, sensor: Sensor) -> bool:
+        """Whether nothing measures what a sensor gives: only the host's own load is measured."""
+        hosts = {machine.mid for machine in self.machines if machine.is_host}
+        return sensor.mid not in hosts or sensor.kind not in MEASURED_ON_HOST
 
     def space(self, room: str) -> Space:
         """Return the space with this id.

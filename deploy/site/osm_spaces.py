@@ -111,7 +111,8 @@ def _polygons(geometry: BaseGeometry) -> list[Polygon]:
 def _space(mapped: MappedSpace, rid: str, level: int, polygon: Polygon) -> Space:
     tags = mapped.feature.tags
     name = tags.get("name") or tags.get("ref") or rid
-    denied = tags.get("wheelchair") == "no" or mapped.kind is SpaceKind.STAIRS
+    # Of stairs the tag is about the flights; their landing is as accessible as its doors.
+    denied = tags.get("wheelchair") == "no" and mapped.kind is not SpaceKind.STAIRS
     return Space(
         id=rid,
         name=" ".join(name.split())[:80],

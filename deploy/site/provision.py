@@ -5,18 +5,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from deploy.site.atomic_files import write_atomically
 from deploy.site.errors import SiteError
 from deploy.site.gateway_areas import assign_gateways
-from deploy.site.model import ID_PATTERN, Sensor, SensorKind, Site
+from deploy.site.model import ID_PATTERN, Sensor, Site
 from deploy.site.sample_calendar import sample_calendar
 from deploy.site.site_geojson import site_geojson
 from deploy.site.site_tables import tables
-
-MEASURED_ON_HOST: Final = frozenset({SensorKind.LOAD})
-"""Sensors of the host's machine that read the computer itself and are not simulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +90,8 @@ def gateway_area(site: Site, gateway: str) -> dict[str, Any]:
     """
     nodes = [mote for mote in site.motes if site.gateways[mote.room or mote.id] == gateway]
     ids = {mote.id for mote in nodes}
-    host = {machine.mid for machine in site.machines if machine.is_host}
     sensors = [sensor for sensor in site.sensors if site.gateways[sensor.room] == gateway]
-    soft = [s for s in sensors if s.mid in host and s.kind in MEASURED_ON_HOST]
+    soft = [sensor for sensor in sensors if not site.is_simulated(sensor)]
     rooms = [space.id for space in site.spaces]
     return {
         "gateway": gateway,

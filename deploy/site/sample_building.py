@@ -48,10 +48,7 @@ def sample_building() -> Site:
 
 
 def _space(room: Room, level: int) -> Space:
-    stairs = room.kind is SpaceKind.STAIRS
-    return Space(
-        room.id, room.name, room.kind, level, room.floor, room.open_lab, wheelchair=not stairs
-    )
+    return Space(room.id, room.name, room.kind, level, room.floor, room.open_lab)
 
 
 def _doors(rooms: dict[int, list[Room]]) -> Iterator[Door]:

@@ -96,6 +96,7 @@ def _machines(site: Site) -> Iterator[Json]:
             "gateway": site.gateways.get(m.room),
             "point": site.machine_points[m.mid],
             "is_host": m.is_host,
+            "simulated": not m.is_host,
         }
         yield _feature(Point(m.x, m.y), properties)
 
@@ -110,6 +111,7 @@ def _devices(site: Site) -> Iterator[Json]:
             "room": s.room,
             "mid": s.mid,
             "unit": s.unit,
+            "simulated": site.is_simulated(s),
             "gateway": site.gateways.get(s.room),
         }
         yield _feature(Point(s.x, s.y), properties)
@@ -151,6 +153,8 @@ def _edge(edge: RouteEdge, level: int, to_level: int) -> Json:
         "distance": edge.distance,
         "kind": edge.kind.value,
         "wheelchair": edge.wheelchair,
+        "room": edge.room,
+        "exits": list(edge.exits),
     }
 
 

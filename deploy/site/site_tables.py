@@ -15,11 +15,16 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "rooms": ("rid", "name", "kind", "level", "open_lab", "x", "y", "point"),
     "machines": ("mid", "rid", "host", "cpu", "x", "y", "level", "point"),
     "machine_software": ("mid", "software", "version"),
-    "routing": ("src", "dst", "distance", "kind", "wheelchair"),
+    "routing": ("src", "dst", "distance", "kind", "wheelchair", "room", "leaves"),
+    "point_rooms": ("point", "rid"),
     "rfid_detectors": ("detector", "x", "y", "level", "point"),
     "sensors": ("sensor", "kind", "rid", "mid", "gateway", "x", "y", "level"),
 }
-"""Table name to its columns; `point` is a routing point, distances and coordinates are metres."""
+"""Table name to its columns; `point` is a routing point, distances and coordinates are metres.
+
+`routing.room` is the room a step is inside, empty in corridors; `leaves` says that it ends at a
+door by which only people leave who began in that room.
+"""
 
 
 def tables(site: Site) -> dict[str, bytes]:
@@ -29,6 +34,7 @@ def tables(site: Site) -> dict[str, bytes]:
         "machines": _machines(site),
         "machine_software": _software(site),
         "routing": _routing(site),
+        "point_rooms": _point_rooms(site),
         "rfid_detectors": _detectors(site),
         "sensors": _sensors(site),
     }
@@ -57,7 +63,21 @@ def _software(site: Site) -> Iterator[Row]:
 def _routing(site: Site) -> Iterator[Row]:
     for edge in site.edges:
         for src, dst in ((edge.src, edge.dst), (edge.dst, edge.src)):
-            yield (src, dst, edge.distance, edge.kind, edge.wheelchair)
+            leaves = dst in edge.exits
+            yield (src, dst, edge.distance, edge.kind, edge.wheelchair, edge.room, leaves)
+
+
+def _point_rooms(site: Site) -> Iterator[Row]:
+    """Yield the points inside rooms: their doors belong to no room alone."""
+    doors = {door.id for door in site.doors}
+    inside = {
+        end: edge.room
+        for edge in site.edges
+        if edge.room is not None
+        for end in (edge.src, edge.dst)
+        if end not in doors
+    }
+    yield from sorted(inside.items())
 
 
 def _detectors(site: Site) -> Iterator[Row]:

@@ -3,8 +3,13 @@
 Doors, the middles of rooms, desks, stops of stairs and lifts, and points on the centre lines of
 corridors become routing points; straight segments inside one space become edges whose distance
 is their Euclidean length; stairs and lifts join levels at stated costs.
+
+Rooms are no passages: an edge that leaves a room with several doors says so (`RouteEdge.exits`),
+for a route takes it only where it has begun in that room. A room is a passage where another space
+can only be reached through rooms.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
@@ -83,7 +88,9 @@ def derive_walking_graph(
     Each machine gets the routing point `d-<mid>` at its desk, each room `r-<room>` in its middle;
     the middle of a corridor is the point of its centre line nearest to it.
     """
-    builder = _Builder({space.id: space for space in spaces}, {door.id: door for door in doors})
+    by_id = {space.id: space for space in spaces}
+    through = _rooms_of_several_doors(by_id, doors) - _passages(spaces, doors, connectors)
+    builder = _Builder(by_id, {door.id: door for door in doors}, through)
     by_room = _terminals_by_room(doors, connectors, machines)
     for space in spaces:
         builder.add_space(space, by_room.get(space.id, []))
@@ -151,6 +158,7 @@ class _Builder:
 
     spaces: Mapping[str, Space]
     doors: Mapping[str, Door]
+    through: frozenset[str]
     points: dict[str, RoutingPoint] = field(default_factory=dict)
     edges: dict[tuple[str, str], RouteEdge] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
@@ -210,21 +218,35 @@ class _Builder:
         kind = EdgeKind.DOOR if any(map(self._is_closed, passed)) else EdgeKind.WALK
         wheelchair = space.wheelchair and all(door.wheelchair for door in passed)
         length = hypot(start[0] - end[0], start[1] - end[1])
-        self._edge(src, dst, length, kind, wheelchair=wheelchair)
+        room = None if space.kind in PASSED_THROUGH else space.id
+        exits = tuple(door.id for door in passed if space.id in self.through)
+        self._edge(src, dst, length, kind, wheelchair=wheelchair, room=room, exits=exits)
 
     def _is_closed(self, door: Door) -> bool:
         """Whether it is a door rather than an opening between corridors."""
         kinds = {self.spaces[room].kind for room in door.spaces if room is not None}
         return door.is_entrance or not kinds <= CIRCULATION
 
-    def _edge(
-        self, src: str, dst: str, distance: float, kind: EdgeKind, *, wheelchair: bool
+    def _edge(  # noqa: PLR0913 - what an edge consists of
+        self,
+        src: str,
+        dst: str,
+        distance: float,
+        kind: EdgeKind,
+        *,
+        wheelchair: bool,
+        room: str | None = None,
+        exits: tuple[str, ...] = (),
     ) -> None:
-        if src != dst:
-            # Rounded up: a distance must never be shorter than the straight line.
-            metres = ceil(round(distance * 1000, 6)) / 1000
-            ends = (src, dst) if src <= dst else (dst, src)
-            self.edges.setdefault(ends, RouteEdge(*ends, metres, kind, wheelchair))
+        if src == dst:
+            return
+        # Rounded up: a distance must never be shorter than the straight line.
+        metres = ceil(round(distance * 1000, 6)) / 1000
+        ends = (src, dst) if src <= dst else (dst, src)
+        known = self.edges.get(ends)
+        # Two doors between the same spaces: one walks by the corridor, not through the room.
+        if known is None or (known.room is not None and room is None):
+            self.edges[ends] = RouteEdge(*ends, metres, kind, wheelchair, room, exits)
 
     def _name_room_point(self, space: Space, paths: FloorPaths, middle: Terminal) -> None:
         if middle.key in self.aliases:
@@ -247,6 +269,42 @@ def _paths_of(space: Space, terminals: Sequence[Terminal]) -> FloorPaths:
 
 def _is_short_hop(terminals: Sequence[Terminal]) -> bool:
     return len(terminals) == 2 and terminals[0].point.distance(terminals[1].point) <= LONGEST_PIECE
+
+
+def _rooms_of_several_doors(spaces: Mapping[str, Space], doors: Iterable[Door]) -> frozenset[str]:
+    counts = Counter(room for door in doors for room in door.spaces if room is not None)
+    return frozenset(
+        room
+        for room, count in counts.items()
+        if count > 1 and spaces[room].kind not in PASSED_THROUGH
+    )
+
+
+def _passages(
+    spaces: Iterable[Space], doors: Iterable[Door], connectors: Iterable[Connector]
+) -> frozenset[str]:
+    """Return the rooms one has to walk through to get to other spaces: as few as possible a walk.
+
+    They are the inner nodes of a tree of walks from outside (or the space with most doors) to
+    every space, where leaving a room costs one and leaving any other space nothing.
+    """
+    kinds = {space.id: space.kind for space in spaces}
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from(kinds)
+    graph.add_edges_from((door.spaces[0], door.spaces[1] or OUTSIDE) for door in doors)
+    for connector in connectors:
+        graph.add_edges_from(pairwise(stop.room for stop in connector.stops))
+    rooms = {room for room, kind in kinds.items() if kind not in PASSED_THROUGH}
+
+    def leaving(here: str, _there: str, _edge: object) -> int:
+        return int(here in rooms)
+
+    found: set[str] = set()
+    for part in nx.connected_components(graph):
+        root = min(part, key=lambda n: (n != OUTSIDE, n in rooms, -graph.degree(n), n))
+        walks = nx.single_source_dijkstra_path(graph, root, weight=leaving)
+        found |= {room for walk in walks.values() for room in walk[1:-1]}
+    return frozenset(found & rooms)
 
 
 def _unreachable_rooms(

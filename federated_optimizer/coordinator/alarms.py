@@ -3,15 +3,25 @@
 An alarm is a running query of origin "alarm". Its rows are followed change by change, so that one
 that comes and goes at once is not missed; until the query has heard of all its sites after a
 restart of the coordinator, what was raised before stays raised.
+
+A row that goes while a site that may feed it is away is unknown, not cleared: from the moment the
+site is away until the query has settled without it, that is, until every receiver has retracted
+what the site had sent. What goes later is cleared. Unknown rows are decided when all sites of the
+query are back and it has settled.
+
+While a site that is back fills the answer again, rows pass that never held, as every count up to
+the true one: new rows wait until the query has settled, for `REFILL_MICROSECONDS` at most.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from federated_optimizer.alarm_book import AlarmBook, AlarmRow, AlarmState
+from federated_optimizer.alarm_book import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.catalog_store import CatalogStore
-from federated_optimizer.coordinator.model import AlarmInfo
+from federated_optimizer.coordinator.elapsed import elapsed
+from federated_optimizer.coordinator.membership import Membership
+from federated_optimizer.coordinator.model import AlarmInfo, alarm_info
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.running import RunningQuery
 from streamsql.catalog.notices import AlarmDefinition
@@ -21,38 +31,83 @@ from streamsql.errors import FederationError
 log = logging.getLogger(__name__)
 
 ORIGIN = "alarm"
+REFILL_MICROSECONDS = 15_000_000
+"""A query that many readings keep from settling raises alarms all the same after this time."""
 
 
 class _Followed:
     """One alarm: its query and its book."""
 
-    def __init__(self, query: RunningQuery, book: AlarmBook, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        query: RunningQuery,
+        book: AlarmBook,
+        membership: Membership,
+        clock: Callable[[], int],
+    ) -> None:
         self.query = query
         self.book = book
         self.is_met = False
+        self._membership = membership
         self._clock = clock
+        # Sites that are away and whose rows the answer has been without since before.
+        self._missing: frozenset[str] = frozenset()
+        self._last_away: frozenset[str] = frozenset()
+        self._refilled_since: int | None = None
         query.result.on_change = self._changed
 
     def look(self) -> None:
-        """Meet the answer once it is there, and raise what is due."""
+        """Meet the answer once it is there, raise what is due, and decide what was unknown."""
         result = self.query.result
+        away = self._look_at_sites()
         if not self.is_met:
             if not self.query.started or result.held or not result.is_synchronised:
                 return
             self.is_met = True
-            self.book.meet(result.view, self.now)
+            self.book.meet(result.view, self.now, in_doubt=bool(away) or result.is_partial)
         elif self.book.has_room_again:
-            self.book.meet(result.view, self.now)
+            self.book.meet(result.view, self.now, in_doubt=self._is_in_doubt)
         self.book.look(self.now)
+        if not self.query.is_settled(self._membership):
+            self._missing &= away
+            return
+        self._missing = away
+        self._refilled_since, self.book.holds_back = None, False
+        self.book.look(self.now)
+        if not away and self.query.started and self.book.has_unknown:
+            self.book.decide(result.view, self.now)
 
     @property
     def now(self) -> int:
         """The time in the answer: in a replay the recording's, not ours."""
         return self.query.result.time.at(self._clock())
 
+    @property
+    def away(self) -> frozenset[str]:
+        """The sites that feed the alarm and are not known to be there."""
+        sites = self.query.engine_sites
+        return frozenset(site for site in sites if not self._membership.is_in_touch(site))
+
+    def _look_at_sites(self) -> frozenset[str]:
+        """Return the sites that are away; note whether one that is back fills the answer again."""
+        away, moment = self.away, elapsed()
+        if self._last_away - away:
+            self._refilled_since = moment
+        self._last_away = away
+        since = self._refilled_since
+        self.book.holds_back = since is not None and moment - since < REFILL_MICROSECONDS
+        return away
+
+    @property
+    def _is_in_doubt(self) -> bool:
+        is_whole = self.query.started and not self.query.result.is_partial
+        return not is_whole or not self.away <= self._missing
+
     def _changed(self, delta: Delta) -> None:
+        self._look_at_sites()
         if self.is_met:
-            self.book.follow(delta, self.query.result.view, self.now)
+            result = self.query.result
+            self.book.follow(delta, result.view, self.now, in_doubt=self._is_in_doubt)
 
 
 class Alarms:
@@ -60,12 +115,20 @@ class Alarms:
 
     Args:
         queries: Where their queries run.
+        membership: Which sites are there.
         store: Keeps their rows.
         clock: Wall-clock microseconds.
     """
 
-    def __init__(self, queries: Queries, store: CatalogStore, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        queries: Queries,
+        membership: Membership,
+        store: CatalogStore,
+        clock: Callable[[], int],
+    ) -> None:
         self._queries = queries
+        self._membership = membership
         self._store = store
         self._clock = clock
         self._followed: dict[str, _Followed] = {}
@@ -88,7 +151,7 @@ class Alarms:
     ) -> None:
         """Follow an alarm whose query has been started."""
         book = AlarmBook(definition, self._number, known)
-        self._followed[definition.name] = _Followed(query, book, self._clock)
+        self._followed[definition.name] = _Followed(query, book, self._membership, self._clock)
 
     async def forget(self, definition: AlarmDefinition) -> None:
         """Forget an alarm and all its rows."""
@@ -133,10 +196,10 @@ class Alarms:
         return tuple(self._info(followed) for followed in self._followed.values())
 
     def acknowledge(self, number: int) -> AlarmRow:
-        """Take note that somebody has seen a raised row.
+        """Note that somebody has seen a row that raised an alarm, cleared or not.
 
         Raises:
-            KeyError: No row of this number is raised.
+            KeyError: No row of this number has been raised.
         """
         for followed in self._followed.values():
             try:
@@ -145,22 +208,20 @@ class Alarms:
                 continue
         raise KeyError(number)
 
+    def acknowledge_all(self, alarm: str) -> int:
+        """Note that somebody has seen all rows of an alarm; return how many are new.
+
+        Raises:
+            KeyError: There is no such alarm.
+        """
+        followed = self._followed[alarm]
+        return followed.book.acknowledge_all(followed.now)
+
     def _number(self) -> int:
         number, self._next = self._next, self._next + 1
         return number
 
     def _info(self, followed: _Followed) -> AlarmInfo:
-        book, query = followed.book, followed.query
-        rows = book.rows
-        opened = [row for row in rows if row.state in (AlarmState.RAISED, AlarmState.ACKNOWLEDGED)]
-        return AlarmInfo(
-            definition=book.definition,
-            query=query.id,
-            status=str(query.status),
-            schema=query.bundle.schema,
-            rows=rows,
-            raised=len(opened),
-            waiting=sum(row.state == AlarmState.WAITING for row in rows),
-            unlisted=book.unlisted,
-            since=min((row.raised for row in opened if row.raised is not None), default=None),
-        )
+        query = followed.query
+        away = tuple(sorted(followed.away)) if followed.book.has_unknown else ()
+        return alarm_info(followed.book, query.bundle.schema, query.id, str(query.status), away)

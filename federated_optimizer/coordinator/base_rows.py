@@ -34,10 +34,12 @@ class BaseRows:
 
     Attributes:
         contents: Rows by leaf.
+        origins: Rows by the gateway that sent them, of leaves that gateways send as they are.
         notes: What is not known, in words.
     """
 
     contents: dict[Leaf, list[Row]]
+    origins: dict[Leaf, dict[str, list[Row]]]
     notes: tuple[str, ...]
 
 
@@ -72,14 +74,19 @@ class BaseRowReader:
             for leaf in leaves:  # each at once in the list: what was started is stopped
                 helpers.append(await self._start(leaf_query(leaf)))  # noqa: PERF401
             restless = await self._settle(helpers)
-            contents = {
-                leaf: list(expand(dict(helper.result.view)))
-                for leaf, helper in zip(leaves, helpers, strict=True)
-            }
+            read = dict(zip(leaves, helpers, strict=True))
+            contents = {leaf: list(expand(dict(h.result.view))) for leaf, h in read.items()}
+            origins = {leaf: o for leaf, h in read.items() if (o := self._origins(h)) is not None}
         finally:
             for helper in helpers:
                 await self._stop(helper)
-        return BaseRows(contents, tuple(restless) + tuple(forgetful(leaves)))
+        return BaseRows(contents, origins, tuple(restless) + tuple(forgetful(leaves)))
+
+    def _origins(self, helper: RunningQuery) -> dict[str, list[Row]] | None:
+        """Return rows by the gateway that sent them; None where another site has mixed them."""
+        by_site = {s: list(expand(dict(d))) for s, d in helper.result.contents_by_site().items()}
+        roles = {self._membership.role(site) for site, rows in by_site.items() if rows}
+        return by_site if roles <= {"gateway"} else None
 
     async def _settle(self, helpers: list[RunningQuery]) -> list[str]:
         """Wait until all helpers stand still at once; return a note when they never did."""

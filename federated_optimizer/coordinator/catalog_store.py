@@ -5,10 +5,12 @@ catalog at a time: the newest one that opened it. Opening claims a new epoch; ev
 an older owner finds its epoch gone and is refused, so two of them cannot mix their changes.
 """
 
+import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
@@ -323,9 +325,21 @@ def _engine(url: str) -> sa.Engine:
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() != "sqlite":
         return sa.create_engine(parsed, pool_pre_ping=True)
+    if parsed.database and parsed.database != ":memory:":
+        _keep_private(Path(parsed.database))
     engine = sa.create_engine(parsed, connect_args={"timeout": BUSY_MILLISECONDS / 1000})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     return engine
+
+
+def _keep_private(file: Path) -> None:
+    """Let only the owner read a catalog, for addresses of databases in it may hold passwords."""
+    # What goes wrong here goes wrong again at opening, in the words of the database.
+    with suppress(OSError):
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    for path in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
+        with suppress(OSError):
+            path.chmod(0o600)
 
 
 def _prepare_sqlite(connection: object, _record: object) -> None:

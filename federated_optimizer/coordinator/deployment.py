@@ -6,9 +6,10 @@ from federated_optimizer.coordinator.flows import sites_of
 from messaging import MessageClient
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import UnsupportedError
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import MAX_PAYLOAD_BYTES, Command, SiteState, TableSet
+from streamsql.wire.messages import Command, SiteState, TableSet
 from streamsql.wire.refreshes import RefreshOrder
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.table_changes import CHANGE, TableChange
@@ -58,10 +59,10 @@ class Deployment:
         """Tell a site how to work."""
         self._retain(self._topics.settings(site), encode_json(settings))
 
-    def remove_gateway(self, site: str, links: Iterable[tuple[str, str]]) -> None:
+    def remove_gateway(self, site: str, links: Iterable[tuple[str, ...]]) -> None:
         """Empty all that is retained of a gateway; its state last, by which others know it."""
-        for source, target in links:
-            self._retain(self._topics.link(site, source, target), b"")
+        for levels in links:
+            self._retain(self._topics.link(site, *levels), b"")
         self._retain(self._topics.birth(site), b"")
         self._retain(self._topics.state(site), b"")
 
@@ -105,7 +106,7 @@ class Deployment:
     def request_snapshot(self, query: str, sender: str, to: str) -> None:
         """Ask a site to send a channel's contents again; "" is the result."""
         payload = encode_json(Command(query=query, channel=to or "out"))
-        self._client.publish(self._topics.command(sender, "resync"), payload)
+        self._client.publish(self._topics.request(sender, "resync", self._host), payload)
 
     def request_flow(self, site: str) -> None:
         """Ask a site to report its counts again."""

@@ -1,14 +1,16 @@
 """EXPLAIN WHY, WHAT IF and CONFIDENCE over the base rows that the sites hold at the moment.
 
-Base rows are read with helper queries; the engine that was handed in then reasons over them in a
-thread. A running query is only looked at for its text.
+Base rows are read with helper queries; the engine that was handed in then reasons over them beside
+the event loop. A running query is only looked at for its text.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from federated_optimizer.coordinator.base_rows import BaseRowReader, BaseRows, leaves_of
+from federated_optimizer.coordinator.base_rows import BaseRowReader, leaves_of
+from federated_optimizer.coordinator.beside import Beside
 from federated_optimizer.coordinator.chances import (
     chance_by,
     column_text,
@@ -20,25 +22,29 @@ from federated_optimizer.coordinator.chances import (
 from federated_optimizer.coordinator.explanation_text import (
     WhatIfReport,
     confidence_result,
+    subjects_of,
     why_result,
 )
-from federated_optimizer.coordinator.explanations import Leaf, RowExplainer
+from federated_optimizer.coordinator.explanations import Contents, Leaf, RowExplainer
+from federated_optimizer.coordinator.losses import check_gateways, lost_rows, unknown_owners
+from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryStatus, StatementResult
 from federated_optimizer.coordinator.planner import Planner
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.running import RunningQuery
 from streamsql.binder import (
     BoundConfidence,
+    BoundLoss,
     BoundQuery,
     BoundWhy,
-    Deletion,
     bind_confidence,
     bind_deletions,
     bind_what_if,
     bind_why,
+    gateway_deletion,
+    node_deletion,
 )
 from streamsql.catalog.catalog import Catalog
-from streamsql.data.types import Row
 from streamsql.errors import BindingError, DeploymentError, FederationError
 from streamsql.syntax import (
     ExplainConfidence,
@@ -47,6 +53,8 @@ from streamsql.syntax import (
     parse_statement,
 )
 
+T = TypeVar("T")
+
 MAX_LIMIT = 10_000
 DEFAULT_CONFIDENCES = 100
 """Rows whose probability is computed when no number is given."""
@@ -54,12 +62,15 @@ DEFAULT_CONFIDENCES = 100
 MAX_QUERIES = 20
 """Running queries that one WHAT IF looks at."""
 
+_ANSWERING = "answering the question"
+
 AT_ONCE = 2
 """Questions worked on at a time; others wait."""
 
 Question = ExplainWhy | ExplainWhatIf | ExplainConfidence
-Chosen = Callable[[str, Row], bool]
-"""Whether a row of a source is to be thought away."""
+
+_ASKED_FIRST = ("user", "alarm", "map")
+"""Origins of the queries that WHAT IF is about, in the order in which they find room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +94,27 @@ class RowExplanations:
         catalog: Definitions.
         planner: Binds queries.
         queries: The running ones.
+        membership: The sites.
+        beside: Where questions are bound and answered.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what an answer rests on
         self,
         engine: RowExplainer | None,
         reader: BaseRowReader,
         catalog: Catalog,
         planner: Planner,
         queries: Queries,
+        membership: Membership,
+        beside: Beside,
     ) -> None:
         self._engine = engine
         self._reader = reader
         self._catalog = catalog
         self._planner = planner
         self._queries = queries
+        self._membership = membership
+        self._beside = beside
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def answer(self, question: Question) -> StatementResult:
@@ -112,11 +129,13 @@ class RowExplanations:
     async def _answer(self, question: Question) -> StatementResult:
         match question:
             case ExplainWhy():
-                return await self._why(bind_why(question, self._catalog))
+                bound = await self._read(lambda: bind_why(question, self._catalog))
+                return await self._why(bound)
             case ExplainWhatIf():
                 return await self._what_if_asked(question)
             case ExplainConfidence():
-                return await self._confidence(bind_confidence(question, self._catalog))
+                asked = await self._read(lambda: bind_confidence(question, self._catalog))
+                return await self._confidence(asked)
 
     # --- RowQuestions ------------------------------------------------------------------------
 
@@ -124,7 +143,7 @@ class RowExplanations:
         self, query_id: str, values: Sequence[object], *, limit: int = 10, confidence: str = ""
     ) -> StatementResult:
         """Return what a row of a running query rests on."""
-        bound = self._bound(self._find(query_id))
+        bound = await self._bound(self._find(query_id))
         _check_limit(limit)
         row = given_row(bound.schema, values)
         column = source_column(self._catalog, bound.plan, confidence) if confidence else None
@@ -134,7 +153,7 @@ class RowExplanations:
         self, query_id: str, column: str, *, limit: int | None = None
     ) -> StatementResult:
         """Return how probable the rows of a running query are."""
-        bound = self._bound(self._find(query_id))
+        bound = await self._bound(self._find(query_id))
         if limit is not None:
             _check_limit(limit)
         using = source_column(self._catalog, bound.plan, column)
@@ -144,43 +163,54 @@ class RowExplanations:
         self,
         deletions: Sequence[tuple[str, Sequence[object]]],
         *,
+        gateways: Sequence[str] = (),
+        nodes: Sequence[str | int] = (),
         query_id: str | None = None,
     ) -> StatementResult:
         """Return what would become of a running query, or of all, without base rows."""
-        found = [deletion_of(self._catalog, source, values) for source, values in deletions]
+        found: list[BoundLoss] = [
+            *(deletion_of(self._catalog, source, values) for source, values in deletions),
+            *(gateway_deletion(gateway, self._catalog) for gateway in gateways),
+            *(node_deletion(node, self._catalog) for node in nodes),
+        ]
         chosen = self._find(query_id) if query_id is not None else None
         return await self._what_if_running(found, chosen)
 
     async def _what_if_running(
-        self, found: Sequence[Deletion], only: RunningQuery | None
+        self, losses: Sequence[BoundLoss], only: RunningQuery | None
     ) -> StatementResult:
-        names = {deletion.definition.name for deletion in found}
+        names = frozenset[str]().union(*(loss.sources for loss in losses))
         running = [
             query
+            for origin in _ASKED_FIRST
             for query in self._queries.all()
-            if query.origin == "user" and query.status != QueryStatus.FAILED
+            if query.origin == origin and query.status != QueryStatus.FAILED
         ]
         chosen = running if only is None else [only]
-        targets = [Target(query.name, self._bound(query)) for query in chosen]
+        targets = await self._read(
+            lambda: [Target(query.name, self._bind(query)) for query in chosen]
+        )
         reading = [t for t in targets if names & set(sources_of(t.bound.plan))]
         if only is not None and not reading:
             raise BindingError(
                 f"the query does not read {', '.join(sorted(names))}",
                 hint=f"it reads {', '.join(sources_of(targets[0].bound.plan)) or 'no source'}",
             )
-
-        def gone(source: str, row: Row) -> bool:
-            return any(d.definition.name == source and d.matches(row) for d in found)
-
-        return await self._what_if(gone, reading, one=only is not None)
+        notes = []
+        if len(reading) > MAX_QUERIES:
+            notes.append(
+                f"only {MAX_QUERIES} of {len(reading)} queries were looked at, those of users "
+                "first; FOR and a query's name asks of one"
+            )
+        return await self._what_if(losses, reading[:MAX_QUERIES], notes, one=only is not None)
 
     async def _what_if_asked(self, question: ExplainWhatIf) -> StatementResult:
         """Answer WHAT IF of a written query, of a running one by its name, or of all that run."""
         running = self._named(question)
         if question.inner is not None and running is None:
-            bound = bind_what_if(question, self._catalog)
-            return await self._what_if(bound.chosen, [Target("", bound.query)], one=True)
-        found = bind_deletions(question, self._catalog)
+            bound = await self._read(lambda: bind_what_if(question, self._catalog))
+            return await self._what_if(bound.deletions, [Target("", bound.query)], one=True)
+        found = await self._read(lambda: bind_deletions(question, self._catalog))
         return await self._what_if_running(found, running)
 
     def _named(self, question: ExplainWhatIf) -> RunningQuery | None:
@@ -197,8 +227,11 @@ class RowExplanations:
         chance = chance_by(column) if column is not None else None
         async with self._room:
             base = await self._reader.read(leaves_of(plan))
-            answer = await asyncio.to_thread(
-                engine.why, plan, base.contents, asked.row, limit=asked.limit, chance=chance
+            answer = await self._beside.run(
+                lambda: engine.why(
+                    plan, base.contents, asked.row, limit=asked.limit, chance=chance
+                ),
+                _ANSWERING,
             )
         using = column_text(column) if column is not None else ""
         return why_result(asked.query.schema, asked.row, answer, using, base.notes)
@@ -208,51 +241,57 @@ class RowExplanations:
         plan = asked.query.plan
         async with self._room:
             base = await self._reader.read(leaves_of(plan))
-            answer = await asyncio.to_thread(
-                engine.confidences,
-                plan,
-                base.contents,
-                limit=asked.limit or DEFAULT_CONFIDENCES,
-                chance=chance_by(asked.using),
+            answer = await self._beside.run(
+                lambda: engine.confidences(
+                    plan,
+                    base.contents,
+                    limit=asked.limit or DEFAULT_CONFIDENCES,
+                    chance=chance_by(asked.using),
+                ),
+                _ANSWERING,
             )
         using = column_text(asked.using)
         return confidence_result(asked.query.schema, answer, using, base.notes)
 
     async def _what_if(
-        self, gone: Chosen, targets: Sequence[Target], *, one: bool
+        self,
+        losses: Sequence[BoundLoss],
+        targets: Sequence[Target],
+        notes: Sequence[str] = (),
+        *,
+        one: bool,
     ) -> StatementResult:
         engine = self._engine_or_refuse()
-        notes = []
-        if len(targets) > MAX_QUERIES:
-            notes.append(f"only the newest {MAX_QUERIES} of {len(targets)} queries were looked at")
-            targets = targets[-MAX_QUERIES:]
+        check_gateways(losses, self._membership)
         leaves: dict[Leaf, None] = {}
         for target in targets:
             leaves.update(dict.fromkeys(leaves_of(target.bound.plan)))
-        report = WhatIfReport()
+        report = WhatIfReport(subjects_of(losses))
         if not leaves:
             return report.result(notes)
         async with self._room:
             base = await self._reader.read(list(leaves))
+            lost = lost_rows(base, losses)
             for target in targets:
-                await self._think_away(engine, report, target, (base, gone), one=one)
+                await self._think_away(engine, report, target, (base.contents, lost), one=one)
         refuse_no_deletion(report)
-        return report.result([*notes, *base.notes])
+        return report.result([*notes, *unknown_owners(base, losses), *base.notes])
 
-    @staticmethod
     async def _think_away(
+        self,
         engine: RowExplainer,
         report: WhatIfReport,
         target: Target,
-        world: tuple[BaseRows, Chosen],
+        world: tuple[Contents, Contents],
         *,
         one: bool,
     ) -> None:
-        base, gone = world
         plan = target.bound.plan
-        mine = {leaf: base.contents[leaf] for leaf in leaves_of(plan)}
+        contents, lost = ({leaf: rows[leaf] for leaf in leaves_of(plan)} for rows in world)
         try:
-            answer = await asyncio.to_thread(engine.what_if_deleted, plan, mine, gone)
+            answer = await self._beside.run(
+                lambda: engine.what_if_deleted(plan, contents, lost), _ANSWERING
+            )
         except FederationError as error:
             if one:
                 raise
@@ -266,7 +305,13 @@ class RowExplanations:
             raise KeyError(query_id)
         return query
 
-    def _bound(self, query: RunningQuery) -> BoundQuery:
+    async def _read(self, work: Callable[[], T]) -> T:
+        return await self._beside.run(work, "reading the question")
+
+    async def _bound(self, query: RunningQuery) -> BoundQuery:
+        return await self._read(lambda: self._bind(query))
+
+    def _bind(self, query: RunningQuery) -> BoundQuery:
         return self._planner.bind(parse_statement(query.text))
 
     def _engine_or_refuse(self) -> RowExplainer:

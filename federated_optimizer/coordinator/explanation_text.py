@@ -13,6 +13,7 @@ from federated_optimizer.coordinator.explanations import (
     WhyAnswer,
 )
 from federated_optimizer.coordinator.model import ResultKind, StatementResult
+from streamsql.binder import BoundLoss, Deletion, GatewayDeletion, NodeDeletion
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 
@@ -143,9 +144,14 @@ def confidence_result(
 
 
 class WhatIfReport:
-    """The answer to WHAT IF, query by query."""
+    """The answer to WHAT IF, query by query.
 
-    def __init__(self) -> None:
+    Args:
+        subjects: What stands for the base rows, where they are not listed one by one.
+    """
+
+    def __init__(self, subjects: Sequence[str] = ()) -> None:
+        self._subjects = subjects
         self._deleted: dict[str, BaseRow] = {}
         self._queries: list[Object] = []
         self._lines: list[str] = []
@@ -176,21 +182,46 @@ class WhatIfReport:
     def result(self, notes: Sequence[str]) -> StatementResult:
         """Return the answer."""
         data = {
-            "deleted": [base_object(base) for base in self._deleted.values()],
+            "deleted": [base_object(base) for base in list(self._deleted.values())[:MAX_LISTED]],
+            "deleted_count": len(self._deleted),
             "queries": self._queries,
             "notes": list(notes),
         }
-        head = "Without " + " and ".join(self._deleted)
-        lines = [head + ":", *self._lines] if self._deleted else list(self._lines)
+        lines = [f"Without {self._lost()}:", *self._lines] if self._deleted else list(self._lines)
         if not self._queries:
             lines.append("no running query reads it; FOR (query) or FOR a view asks of any")
         lines.extend(f"note: {note}" for note in notes)
         return StatementResult(ResultKind.TEXT, text="\n".join(lines), data=data)
 
+    def _lost(self) -> str:
+        if self._subjects:
+            count = len(self._deleted)
+            rows = f"{count} base row{'s' if count > 1 else ''}"
+            return f"{' and '.join(self._subjects)} ({rows})"
+        shown = list(self._deleted)[:SHOWN]
+        more = [f"{len(self._deleted) - SHOWN} more"] if len(self._deleted) > SHOWN else []
+        return " and ".join([*shown, *more])
+
     @property
     def deletes_nothing(self) -> bool:
         """Whether queries were looked at, and none reads a base row that was meant."""
         return not self._deleted and any("error" not in query for query in self._queries)
+
+
+def subjects_of(losses: Sequence[BoundLoss]) -> list[str]:
+    """Return what dies, in words, where it is a gateway or a node; else nothing."""
+    if all(isinstance(loss, Deletion) for loss in losses):
+        return []
+    found: dict[str, None] = {}
+    for loss in losses:
+        match loss:
+            case GatewayDeletion(gateway=gateway):
+                found[f"gateway {gateway}"] = None
+            case NodeDeletion(node=node):
+                found[f"node {node}"] = None
+            case Deletion(definition=definition):
+                found[f"rows of {definition.name}"] = None
+    return list(found)
 
 
 def _what_if_lines(name: str, schema: Schema, answer: WhatIfAnswer) -> list[str]:

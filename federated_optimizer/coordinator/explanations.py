@@ -143,10 +143,8 @@ class RowExplainer(Protocol):
             FederationError: It takes too much work.
         """
 
-    def what_if_deleted(
-        self, plan: Plan, contents: Contents, chosen: Callable[[str, Row], bool]
-    ) -> WhatIfAnswer:
-        """Return what would become of a plan's result without some rows of its sources.
+    def what_if_deleted(self, plan: Plan, contents: Contents, lost: Contents) -> WhatIfAnswer:
+        """Return what would become of a plan's result without some rows of its leaves.
 
         Raises:
             FederationError: It takes too much work.

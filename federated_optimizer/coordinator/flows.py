@@ -76,7 +76,10 @@ class FlowReports:
         report = self._reports.get(site)
         if report is None:
             return (0, 0)
-        return (sum(report.sent.values()), sum(report.received.values()))
+        sent = sum(number - report.first for number in report.sent.values())
+        began = {by: self._reports[by].first for by in report.received if by in self._reports}
+        received = sum(max(n - began.get(by, 0), 0) for by, n in report.received.items())
+        return (sent, received)
 
     def recursions(self, name: str) -> Iterator[tuple[str, RecursionReport]]:
         """Yield what sites have counted of a recursion, by site."""
@@ -84,6 +87,11 @@ class FlowReports:
             for recursion in self._reports[site].recursions:
                 if recursion.name == name:
                     yield (site, recursion)
+
+    def beyond_rounds(self) -> Iterator[RecursionReport]:
+        """Yield the recursions that need more rounds than their query allows."""
+        for report in self._reports.values():
+            yield from (recursion for recursion in report.recursions if recursion.beyond)
 
     def traffic(self) -> dict[str, TrafficReport]:
         """Return what the channels have cost, by site; sites that say nothing are left out."""
@@ -172,4 +180,4 @@ class FlowReports:
 
 def sites_of(bundle: FragmentBundle) -> tuple[str, ...]:
     """Return all sites that run something of a bundle, sorted."""
-    return tuple(sorted({site for fragment in bundle.fragments for site in fragment.sites}))
+    return tuple(sorted(bundle.sites))

@@ -1,43 +1,68 @@
 """The links that gateways have published: retained, one topic each, empty when gone."""
 
 from federated_optimizer.placement import Homes
+from streamsql.errors import WireError
 from streamsql.wire.messages import LinkMessage
+from streamsql.wire.topics import text_of_level
 
 MAX_LINKS = 100_000
+_OLD_LEVELS = 2
+"""Until version 0.1 a link's topic named its ends only."""
+
+Levels = tuple[str, ...]
+Key = tuple[str, Levels]
+"""Gateway, and what follows it in the link's topic."""
 
 
 class LinkTable:
-    """Current links by owner, source and target. Bounded; more are refused."""
+    """Current links by owner and topic. Bounded; more are refused."""
 
     def __init__(self) -> None:
-        self._links: dict[tuple[str, str, str], float] = {}
+        self._links: dict[Key, tuple[str, str, float | None]] = {}
 
-    def put(self, gateway: str, source: str, target: str, link: LinkMessage) -> bool:
-        """Take in a link; return False when there is no room for another one."""
-        key = (gateway, source, target)
+    def put(self, gateway: str, levels: Levels, link: LinkMessage) -> bool:
+        """Add a link; return False when there is no room for another one.
+
+        Raises:
+            WireError: Its topic is not one of a link.
+        """
+        key = (gateway, levels)
         if key not in self._links and len(self._links) >= MAX_LINKS:
             return False
-        self._links[key] = link.cost
+        source, target = _ends(levels)
+        self._links[key] = (source, target, link.cost)
         return True
 
-    def remove(self, gateway: str, source: str, target: str) -> None:
+    def remove(self, gateway: str, levels: Levels) -> None:
         """Take out a link that is gone."""
-        self._links.pop((gateway, source, target), None)
+        self._links.pop((gateway, levels), None)
 
-    def owned_by(self, gateway: str) -> list[tuple[str, str]]:
-        """Return source and target of a gateway's links."""
-        return [(source, target) for owner, source, target in self._links if owner == gateway]
+    def owned_by(self, gateway: str) -> list[Levels]:
+        """Return the topic levels of a gateway's links."""
+        return [levels for owner, levels in self._links if owner == gateway]
 
     def homes(self) -> Homes:
         """Return at which gateway every end of links lives: the first that has links from it."""
-        links = dict(self._links)
+        links = sorted((owner, *ends[:2]) for (owner, _), ends in tuple(self._links.items()))
         gateway: dict[str, str] = {}
-        for owner, source, _target in sorted(links):
+        for owner, source, _target in links:
             gateway.setdefault(source, owner)
         local = sum(gateway.get(target) == owner for owner, _source, target in links)
         return Homes(gateway, local / len(links) if links else 0.0)
 
-    def of(self, gateways: frozenset[str]) -> tuple[tuple[str, str, float], ...]:
+    def of(self, gateways: frozenset[str]) -> tuple[tuple[str, str, float | None], ...]:
         """Return (source, target, cost) of the links that these gateways own, sorted."""
-        links = dict(self._links)
-        return tuple(sorted((s, t, cost) for (g, s, t), cost in links.items() if g in gateways))
+        links = [link for (owner, _), link in tuple(self._links.items()) if owner in gateways]
+        return tuple(sorted(links, key=lambda link: (*link[:2], link[2] is None, link[2] or 0.0)))
+
+
+def _ends(levels: Levels) -> tuple[str, str]:
+    """Return source and target of a link.
+
+    Raises:
+        WireError: These are not the levels of a link.
+    """
+    if len(levels) < _OLD_LEVELS:
+        raise WireError("the topic of a link names relation, source and target")
+    ends = levels if len(levels) == _OLD_LEVELS else levels[1:3]
+    return text_of_level(ends[0]), text_of_level(ends[1])

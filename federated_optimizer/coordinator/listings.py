@@ -183,11 +183,14 @@ def _rows(columns: tuple[str, ...], rows: list[Row]) -> StatementResult:
 
 def clock_text(site: SiteInfo) -> str:
     """Return how far a site's clock is from the coordinator's, with the bound of its error."""
-    clock = site.state.clock if site.state is not None else None
+    clock = site.figures.clock if site.figures is not None else None
     if clock is None or clock.offset_ms is None:
         return ""
     corrected = ", corrected" if clock.corrected_ms else ""
-    return f"{clock.offset_ms:.1f} ± {clock.error_ms:.1f} ms{corrected}"
+    known = (
+        "" if site.figures_since is None else f", last known {timestamp_text(site.figures_since)}"
+    )
+    return f"{clock.offset_ms:.1f} ± {clock.error_ms:.1f} ms{corrected}{known}"
 
 
 def _source_row(source: SourceDefinition, sites: tuple[SiteInfo, ...]) -> Row:

@@ -6,15 +6,18 @@ away; an emptied birth or state topic is how one is removed for good. What the b
 retained is believed for a while: a broker that fell has sent no wills.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import msgspec
 
 from federated_optimizer.coordinator.model import SiteInfo
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import DeploymentError
 from streamsql.wire.messages import Birth, SiteState, WrapperState
 from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.source_shapes import differences, shape_of
 
 MAX_SITES = 1_000
 CONFIRM_MICROSECONDS = 25_000_000
@@ -29,6 +32,8 @@ class _Site:
         unconfirmed_since: Since when what is known rests on what the broker has retained, or on
             what was heard before the broker was away, as `elapsed` tells; None once heard live.
         out_of_touch: Not heard live since the broker was away.
+        figures: The last state of the site itself: a will has no figures.
+        figures_at: When it was heard.
     """
 
     role: str
@@ -38,6 +43,8 @@ class _Site:
     birth: Birth | None = None
     unconfirmed_since: int | None = None
     out_of_touch: bool = False
+    figures: SiteState | None = None
+    figures_at: int = 0
 
     def confirm(self) -> None:
         """Take in that it was heard live."""
@@ -45,10 +52,15 @@ class _Site:
 
 
 class Membership:
-    """All sites as last heard of."""
+    """All sites as last heard of.
+
+    Attributes:
+        births: Grows with every change of what sites have.
+    """
 
     def __init__(self) -> None:
         self._sites: dict[str, _Site] = {}
+        self.births = 0
 
     def hear_state(
         self, site: str, state: SiteState, now: int, *, retained_at: int | None = None
@@ -68,6 +80,8 @@ class Membership:
         if before is None or before.online != state.online or state.epoch > known.epoch:
             known.since = now
         known.state, known.epoch = state, state.epoch
+        if state.online:
+            known.figures, known.figures_at = state, now
         known.role = state.role
         if retained_at is None:
             known.confirm()
@@ -117,10 +131,12 @@ class Membership:
         if known.birth is not None and birth.epoch < known.birth.epoch:
             return False
         before, known.birth, known.role = known.birth, birth, birth.role
+        self.births += before != birth
         return before != birth
 
     def forget(self, site: str) -> bool:
         """Remove a site whose retained messages were emptied."""
+        self.births += 1
         return self._sites.pop(site, None) is not None
 
     def role(self, site: str) -> str:
@@ -178,6 +194,21 @@ class Membership:
             if site.birth is not None and site.birth.sources
         }
 
+    def offering(self, sources: Collection[str]) -> frozenset[str]:
+        """Return the sites that announced one of some sources, given in lower case."""
+        return frozenset(
+            name
+            for name, site in self._sites.items()
+            if site.birth is not None and any(s.lower() in sources for s in site.birth.sources)
+        )
+
+    def owes_readings(self, site: str) -> bool:
+        """Whether a gateway may have readings that it could not send yet."""
+        if not self.is_in_touch(site):
+            return True
+        state = self._sites[site].state
+        return state is not None and state.buffer.waiting > 0
+
     def sensors(self) -> dict[str, int]:
         """Return how many sensors were announced, by stream in lower case."""
         counts: dict[str, int] = {}
@@ -215,13 +246,35 @@ class Membership:
         """Return the sites of a role, sorted."""
         return tuple(sorted(name for name, site in self._sites.items() if site.role == role))
 
-    def infos(self, expected: Mapping[str, str] | None = None) -> tuple[SiteInfo, ...]:
+    def differing(self, catalog: Catalog) -> dict[str, dict[str, str]]:
+        """Return how gateways define sources otherwise than a catalog, by source and gateway."""
+        found: dict[str, dict[str, str]] = {}
+        for name, site in self._sites.items():
+            for there in site.birth.shapes if site.birth is not None else ():
+                known = catalog.find(there.source)
+                if not isinstance(known, SourceDefinition):
+                    continue
+                difference = differences(shape_of(known.scan()), there)
+                if difference:
+                    found.setdefault(known.name.lower(), {})[name] = difference
+        return found
+
+    def infos(
+        self,
+        expected: Mapping[str, str] | None = None,
+        differing: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> tuple[SiteInfo, ...]:
         """Return all sites, sorted by id.
 
         Args:
             expected: Roles of sites that are listed although not heard of yet.
+            differing: What `differing` returns for the catalog.
         """
-        known = {name: _info(name, site) for name, site in self._sites.items()}
+        said = differing or {}
+        known = {
+            name: _info(name, site, {s: by[name] for s, by in said.items() if name in by})
+            for name, site in self._sites.items()
+        }
         for site, role in (expected or {}).items():
             unheard = SiteInfo(site, role, online=False, freshness="unknown", epoch=0, since=0)
             known.setdefault(site, unheard)
@@ -238,7 +291,7 @@ class Membership:
         return self._sites.setdefault(site, _Site(role))
 
 
-def _info(name: str, site: _Site) -> SiteInfo:
+def _info(name: str, site: _Site, differing: Mapping[str, str]) -> SiteInfo:
     state, birth = site.state, site.birth
     online = state is not None and state.online
     live = online and not site.out_of_touch
@@ -248,6 +301,12 @@ def _info(name: str, site: _Site) -> SiteInfo:
         detail = "not heard from since the broker was away"
     if state is not None and not online and not detail:
         detail = "stopped" if state.reason == "stopped" else "connection lost"
+    told = tuple(
+        f"source {source} is defined otherwise here than in the catalog: {difference}"
+        for source, difference in sorted(differing.items())
+    )
+    detail = "; ".join(part for part in (detail, *told) if part)
+    is_known = site.figures is not None and not online
     return SiteInfo(
         site=name,
         role=site.role,
@@ -261,11 +320,14 @@ def _info(name: str, site: _Site) -> SiteInfo:
         sensors=len(birth.sensors) if birth is not None else 0,
         wrappers=_wrappers(site),
         state=state,
+        figures=site.figures,
+        figures_since=site.figures_at if is_known else None,
+        differences=told,
     )
 
 
 def _wrappers(site: _Site) -> tuple[WrapperState, ...]:
-    """Return how the wrappers are doing: the state's figures are fresher than the birth's."""
-    if site.state is not None and site.state.wrappers:
-        return site.state.wrappers
+    """Return how the wrappers are doing: a state's figures are fresher than the birth's."""
+    if site.figures is not None and site.figures.wrappers:
+        return site.figures.wrappers
     return site.birth.wrappers if site.birth is not None else ()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from federated_optimizer.alarm_book import AlarmRow
+from federated_optimizer.alarm_book import AlarmBook, AlarmRow
 from streamsql.catalog.definitions import Definition
 from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.schema import Schema
@@ -98,6 +98,9 @@ class SiteInfo:
     Attributes:
         freshness: "live", "stale" (offline, within or after the grace time, or not heard from since
             the connection to the broker was lost) or "unknown".
+        figures: The last state with figures: of a site that is away the last one before.
+        figures_since: When a site that is away has sent that; None: it is there, or never did.
+        differences: How sources are defined otherwise there than in the catalog, a sentence each.
     """
 
     site: str
@@ -112,6 +115,9 @@ class SiteInfo:
     sensors: int = 0
     wrappers: tuple[WrapperState, ...] = ()
     state: SiteState | None = None
+    figures: SiteState | None = None
+    figures_since: int | None = None
+    differences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +125,16 @@ class AlarmInfo:
     """An alarm as lists show it.
 
     Attributes:
-        query: Id of its running query.
-        status: Where that query stands.
-        raised: Rows that have raised it and are still there, acknowledged ones too.
+        query: Id of its running query; empty in a local script.
+        status: Status of that query.
+        raised: Rows that have raised it and are known to be there, acknowledged ones included.
         waiting: Rows that have not been there for long enough.
-        unlisted: Rows beyond what is followed.
-        since: When the oldest of the raised ones was raised, or None.
+        unknown: Rows that have raised it and may be gone: a site that may feed them is away.
+        unacknowledged: Rows that nobody has acknowledged, cleared ones included.
+        unlisted: Rows beyond what is kept.
+        dropped: Cleared rows that were dropped before anybody acknowledged them.
+        since: When the oldest of the raised and unknown ones was raised, or None.
+        away: Sites that are away, because of which rows are unknown.
     """
 
     definition: AlarmDefinition
@@ -134,15 +144,42 @@ class AlarmInfo:
     rows: tuple[AlarmRow, ...]
     raised: int
     waiting: int
+    unknown: int
+    unacknowledged: int
     unlisted: int
+    dropped: int
     since: int | None
+    away: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
-        """`raised`, `waiting` or `clear`."""
+        """`raised`, `unknown`, `waiting` or `clear`: the first that a row is in."""
         if self.raised:
             return "raised"
+        if self.unknown:
+            return "unknown"
         return "waiting" if self.waiting else "clear"
+
+
+def alarm_info(
+    book: AlarmBook, schema: Schema, query: str = "", status: str = "", away: tuple[str, ...] = ()
+) -> AlarmInfo:
+    """Return an alarm as lists show it, from its book."""
+    return AlarmInfo(
+        definition=book.definition,
+        query=query,
+        status=status,
+        schema=schema,
+        rows=book.rows,
+        raised=book.raised,
+        waiting=book.waiting,
+        unknown=book.unknown,
+        unacknowledged=book.unacknowledged,
+        unlisted=book.unlisted,
+        dropped=book.dropped,
+        since=book.since,
+        away=away,
+    )
 
 
 class ResultKind(enum.StrEnum):
@@ -260,6 +297,8 @@ class RowQuestions(Protocol):
         self,
         deletions: Sequence[tuple[str, Sequence[object]]],
         *,
+        gateways: Sequence[str] = (),
+        nodes: Sequence[str | int] = (),
         query_id: str | None = None,
     ) -> StatementResult:
         """Return what would become of a running query, or of all, without base rows.
@@ -267,7 +306,9 @@ class RowQuestions(Protocol):
         Args:
             deletions: Names of sources or tables with values of their key or first columns: all
                 such rows are meant.
-            query_id: Id or name; None for all of users that read one of the sources.
+            gateways: Ids of gateways: all base rows that they own are meant.
+            nodes: Rows of streams and links that have one of them in their key are meant.
+            query_id: Id or name; None for all of users, alarms and the map that read a source.
 
         Raises:
             KeyError: There is no such query.
@@ -275,6 +316,18 @@ class RowQuestions(Protocol):
                 work.
         """
         ...
+
+
+class UnknownQueryError(KeyError):
+    """No query of a name runs.
+
+    Attributes:
+        why: Why it no longer does, in a sentence, where that is known.
+    """
+
+    def __init__(self, name: str, why: str = "") -> None:
+        super().__init__(name)
+        self.why = why
 
 
 class CoordinatorApi(Protocol):
@@ -295,8 +348,12 @@ class CoordinatorApi(Protocol):
         """
         ...
 
-    def validate(self, text: str) -> Validation:
+    async def validate(self, text: str) -> Validation:
         """Parse and bind without running anything."""
+        ...
+
+    async def shapes(self, names: Sequence[str]) -> dict[str, Validation]:
+        """Return the columns of sources, tables and views by name, where they bind."""
         ...
 
     def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
@@ -393,14 +450,22 @@ class CoordinatorApi(Protocol):
         ...
 
     def acknowledge(self, number: int) -> AlarmRow:
-        """Take note that somebody has seen a raised row of an alarm.
+        """Note that somebody has seen a row that raised an alarm, cleared or not.
 
         Raises:
-            KeyError: No row of this number is raised.
+            KeyError: No row of this number has been raised.
         """
         ...
 
-    def links(self) -> tuple[tuple[str, str, float], ...]:
+    def acknowledge_all(self, alarm: str) -> int:
+        """Note that somebody has seen all rows of an alarm; return how many are new.
+
+        Raises:
+            KeyError: There is no such alarm.
+        """
+        ...
+
+    def links(self) -> tuple[tuple[str, str, float | None], ...]:
         """Return the current links (source, target, cost) that gateways have published."""
         ...
 

@@ -9,7 +9,14 @@ from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.measured import recursion_facts, source_facts
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.running import RunningQuery
-from federated_optimizer.placement import Foresee, Placed, Statistics, Topology, colocation_of
+from federated_optimizer.placement import (
+    Foresee,
+    Placed,
+    Statistics,
+    Topology,
+    colocation_of,
+    ungathered,
+)
 from federated_optimizer.planning import normalize, plan
 from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query, bind_refresh
@@ -151,7 +158,7 @@ class Planner:
             return RefreshOrder(view, None, zone, error.message)
         return RefreshOrder(view, found, zone)
 
-    def place(
+    def place(  # noqa: PLR0913 - what a plan rests on
         self,
         bound: BoundQuery,
         *,
@@ -159,14 +166,15 @@ class Planner:
         version: int = 1,
         text: str = "",
         current: FragmentBundle | None = None,
+        gathered: bool = True,
     ) -> FragmentBundle:
-        """Return the bundle of a bound query.
+        """Return the bundle of a bound query; not gathered, gateways give their rows themselves.
 
         Raises:
             UnsupportedError: A recursion's strategy and way do not go together, or the strategy
                 does not fit the recursion.
         """
-        return plan(
+        bundle = plan(
             bound,
             self.topology(),
             query=query,
@@ -175,9 +183,16 @@ class Planner:
             statistics=self.statistics(current),
             foresee=self._foresee,
         )
+        return bundle if gathered else ungathered(bundle)
 
     def planned(
-        self, text: str, *, query: str, version: int, current: FragmentBundle | None = None
+        self,
+        text: str,
+        *,
+        query: str,
+        version: int,
+        current: FragmentBundle | None = None,
+        gathered: bool = True,
     ) -> Planned:
         """Return bundle and warnings of a query's text.
 
@@ -186,12 +201,15 @@ class Planner:
             query: Its id.
             version: Of the bundle.
             current: What it runs now, if it does.
+            gathered: Whether its result comes from one place.
 
         Raises:
             QueryError: It is wrong, perhaps only since the catalog has changed.
         """
         bound = self.bind(parse_statement(text))
-        bundle = self.place(bound, query=query, version=version, text=text, current=current)
+        bundle = self.place(
+            bound, query=query, version=version, text=text, current=current, gathered=gathered
+        )
         return Planned(bundle, tuple(bound.warnings), bound.order)
 
 

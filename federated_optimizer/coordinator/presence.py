@@ -9,12 +9,15 @@ from collections.abc import Callable
 
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from messaging import Will
-from streamsql.errors import DeploymentError
+from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import SiteState
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
+
+MAX_AHEAD = 86_400_000
+"""Milliseconds by which the clock of another coordinator may be ahead of ours."""
 
 
 class Presence:
@@ -61,7 +64,13 @@ class Presence:
             )
 
     def is_replaced_by(self, state: SiteState) -> bool:
-        """Whether a state that was published under our name makes us step down, the first time."""
+        """Whether a state that was published under our name makes us step down, the first time.
+
+        Raises:
+            WireError: Its epoch is of no coordinator: these follow the clock.
+        """
+        if state.epoch > self._clock() // 1_000 + MAX_AHEAD:
+            raise WireError(f"epoch {state.epoch} is more than a day ahead of the clock")
         if state.epoch <= self.epoch or self.taken_over:
             return False
         log.error("another coordinator has taken over federation %s", self._settings.site)

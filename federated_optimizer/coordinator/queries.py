@@ -1,8 +1,9 @@
 """All running queries: start, stop, redeploy, and what the sites say about them."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from federated_optimizer.coordinator.catalog_store import StoredQuery
 from federated_optimizer.coordinator.deployment import Deployment
@@ -16,19 +17,38 @@ from federated_optimizer.coordinator.results import QueryResult
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
-from streamsql.errors import BindingError, FederationError
+from federated_optimizer.coordinator.unread import UnreadQueries
+from streamsql.catalog.catalog import Catalog
+from streamsql.errors import BindingError, FederationError, RecursionRoundsError, WireError
 from streamsql.wire.channels import Reception
 from streamsql.wire.messages import DeltaBatch, FlowReport, QueryProblem
 
 log = logging.getLogger(__name__)
 
 RESYNC_MICROSECONDS = 1_000_000
+LONGEST_RESYNC_MICROSECONDS = 10_000_000
+
+
+class _Asked(NamedTuple):
+    """When a site was last asked for something of a query, and how often without an answer."""
+
+    at: int
+    times: int
+
+    @property
+    def pause(self) -> int:
+        """Microseconds until it may be asked again."""
+        doubled = RESYNC_MICROSECONDS << min(self.times - 1, 10)
+        return min(doubled, LONGEST_RESYNC_MICROSECONDS)
 
 
 class Queries:
     """The running queries by id, and everything that happens to them.
 
     Keeps nothing on disk: whoever starts and stops queries stores them.
+
+    Attributes:
+        differing: How gateways define sources otherwise than the catalog, by source and gateway.
     """
 
     def __init__(
@@ -40,13 +60,16 @@ class Queries:
         clock: Callable[[], int],
     ) -> None:
         self._settings = settings
+        self.unread = UnreadQueries(settings)
         self._deployment = deployment
         self._planner = planner
         self._membership = membership
         self._clock = clock
         self._running: dict[str, RunningQuery] = {}
-        self._asked: dict[tuple[str, str], int] = {}
+        self._asked: dict[tuple[str, str], _Asked] = {}
         self._owed: dict[str, None] = {}
+        self.differing: Mapping[str, Mapping[str, str]] = {}
+        self._compared = 0
         planner.watch(self.all)
 
     def __contains__(self, query_id: str) -> bool:
@@ -103,6 +126,7 @@ class Queries:
         created: int,
         recovered: bool = False,
         deploy: bool = True,
+        gathered: bool = True,
     ) -> RunningQuery:
         """Deploy a query."""
         bundle = planned.bundle
@@ -124,7 +148,9 @@ class Queries:
             order=planned.order,
             unread_since=elapsed() if origin == "session" else None,
             presentation=presentation_of_text(bundle.text, bundle.schema),
+            gathered=gathered,
         )
+        query.compare(self.differing)
         if deploy:
             self._deployment.publish(bundle)
         self._running[query.id] = query
@@ -150,25 +176,29 @@ class Queries:
             self._deployment.clear_problem(query.id, site)
         query.problems.clear()
         query.started = False
+        query.compare(self.differing)
 
-    def changed_plans(self) -> list[tuple[RunningQuery, Planned]]:
-        """Return the queries whose fragments would be others by now, with the new plan."""
-        changed = []
-        for query in self.all():
-            if self._settings.host in query.problems:
+    def changed_plans(self, ids: Sequence[str]) -> dict[str, Planned | FederationError]:
+        """Return the plans of queries whose fragments would be others by now, and what fails."""
+        found: dict[str, Planned | FederationError] = {}
+        for query_id in ids:
+            query = self._running.get(query_id)
+            if query is None or self._settings.host in query.problems:
                 continue
-            version = query.bundle.version + 1
             try:
                 planned = self._planner.planned(
-                    query.text, query=query.id, version=version, current=query.bundle
+                    query.text,
+                    query=query.id,
+                    version=query.bundle.version + 1,
+                    current=query.bundle,
+                    gathered=query.gathered,
                 )
             except FederationError as error:
-                # It keeps running as it is: stopping it would take away what still works.
-                log.warning("query %s cannot be planned again: %s", query.id, error.message)
+                found[query_id] = error
                 continue
             if planned.bundle.fragments != query.bundle.fragments:
-                changed.append((query, planned))
-        return changed
+                found[query_id] = planned
+        return found
 
     def lost_touch(self) -> None:
         """Take in that the broker is away: no answer is known to be settled any more."""
@@ -207,8 +237,13 @@ class Queries:
             return
         if self._settings.host in query.problems:
             return  # it was stopped for the size of its result; the rest of it is on its way
-        if query.result.accept(site, batch) == Reception.GAP:
-            self.request_result(query, site)
+        match query.result.accept(site, batch):
+            case Reception.GAP:
+                self.request_result(query, site)
+            case Reception.ACCEPTED:
+                self._asked.pop((query_id, site), None)
+            case Reception.DUPLICATE | Reception.STALE:
+                pass
         if query.result.size > self._settings.max_result_rows:
             self._overflow(query)
         self.refresh(query)
@@ -223,12 +258,16 @@ class Queries:
 
     def hear_problem(self, query_id: str, site: str, problem: QueryProblem | None) -> None:
         """Take in what keeps a site from answering; None when it is over."""
+        if site == self._settings.host:
+            return  # what we say is cleared at the broker with the query's fragments
         query = self._running.get(query_id)
         if query is None:
             if problem is not None and self._may_ask(query_id, site):
                 self._deployment.clear_problem(query_id, site)
             return
         if problem is not None:
+            if site not in query.bundle.sites:
+                raise WireError(f"{site!r:.80} has a problem with {query_id}, but no part in it")
             query.problems[site] = problem
         else:
             query.problems.pop(site, None)
@@ -250,14 +289,32 @@ class Queries:
 
     def refresh(self, query: RunningQuery) -> None:
         """Release a held result when it is time, and tell readers about a new status."""
-        if query.result.held and self._may_release(query):
-            query.result.release()
+        result = query.result
+        if result.held and self._may_release(query):
+            result.release(is_partial=not query.has_arrived(self._membership))
+        elif result.is_partial and query.has_arrived(self._membership):
+            result.is_partial = False
+        self._check_rounds(query)
         status = query.current_status(self._membership)
         if status != query.status:
             query.status = status
             query.result.announce(status, query.error)
         if query.result.wants_progress and query.is_settled(self._membership):
             query.result.tell_progress()
+
+    def compare(self, catalog: Catalog, *, changed: bool = False) -> None:
+        """Look where gateways define sources otherwise than the catalog.
+
+        Args:
+            catalog: All definitions.
+            changed: Whether it may have changed; else only births are looked at, if there were any.
+        """
+        if not changed and self._compared == self._membership.births:
+            return
+        self._compared = self._membership.births
+        self.differing = self._membership.differing(catalog)
+        for query in self.all():
+            query.compare(self.differing)
 
     def refresh_all(self) -> None:
         """Refresh every query, after something happened to a site or time has passed."""
@@ -272,7 +329,7 @@ class Queries:
                     self.request_result(query, site)
 
     def request_result(self, query: RunningQuery, site: str) -> None:
-        """Ask a site for a snapshot of the result, at most once a second."""
+        """Ask a site for a snapshot of the result, after pauses that double up to ten seconds."""
         if self._may_ask(query.id, site):
             self._deployment.request_result(query.id, site)
 
@@ -282,31 +339,14 @@ class Queries:
         self, query: RunningQuery, *, snapshot: bool, progress: bool = False
     ) -> ResultSubscription:
         """Add a reader."""
-        query.unread_since, query.ever_read = None, True
+        self.unread.read(query)
 
         def closed(reader: ResultSubscription) -> None:
             query.result.readers.discard(reader)
-            if not query.result.readers and query.origin == "session":
-                query.unread_since = elapsed()
+            if not query.result.readers:
+                self.unread.left(query)
 
         return query.result.subscribe(closed, snapshot=snapshot, progress=progress)
-
-    def keep(self, query: RunningQuery) -> None:
-        """Wait for a reader as long as if the query had just been started."""
-        if query.unread_since is not None:
-            query.unread_since, query.ever_read = elapsed(), False
-
-    def abandoned(self) -> list[RunningQuery]:
-        """Return the session queries that nobody reads any more."""
-        now = elapsed()
-        settings = self._settings
-        return [
-            query
-            for query in self.all()
-            if query.unread_since is not None
-            and now - query.unread_since
-            >= (settings.session_grace if query.ever_read else settings.unread) * 1_000_000
-        ]
 
     def _stop_unknown(self, query_id: str, site: str) -> None:
         if self._may_ask(query_id, site):
@@ -319,24 +359,41 @@ class Queries:
         return waited or query.has_arrived(self._membership)
 
     def _may_ask(self, query_id: str, site: str) -> bool:
-        """Whether a request may be sent now; at most one a second per query and site."""
+        """Whether a request may be sent now; pauses double until the site has answered."""
         now = elapsed()
-        last = self._asked.get((query_id, site))
-        if last is not None and now - last < RESYNC_MICROSECONDS:
+        asked = self._asked.get((query_id, site), _Asked(0, 0))
+        if asked.times and now - asked.at < asked.pause:
             return False
         if len(self._asked) > 10_000:
             self._asked.clear()
-        self._asked[query_id, site] = now
+        self._asked[query_id, site] = _Asked(now, asked.times + 1)
         return True
 
     def _overflow(self, query: RunningQuery) -> None:
         limit = self._settings.max_result_rows
-        log.warning("query %s stopped: more than %d rows", query.id, limit)
-        query.problems[self._settings.host] = QueryProblem(
-            "result_limit",
+        error = FederationError(
             f"the result has more than {limit} different rows",
-            "aggregate or filter more, so that fewer rows reach the reader",
-            self._clock(),
-            self._settings.host,
+            hint="aggregate or filter more, so that fewer rows reach the reader",
+            code="result_limit",
+        )
+        self.fail(query, error)
+
+    def fail(self, query: RunningQuery, error: FederationError) -> None:
+        """Stop a query everywhere for a reason of ours, but keep it listed with the reason."""
+        log.warning("query %s stopped: %s", query.id, error.message)
+        host = self._settings.host
+        query.problems[host] = QueryProblem(
+            error.code, error.message, error.hint, self._clock(), host
         )
         self._deployment.withdraw(query.bundle)
+
+    def _check_rounds(self, query: RunningQuery) -> None:
+        """Stop a query whose settled answer needs more rounds than it allows.
+
+        Before it is settled, base rows or derivations that are on their way may need fewer.
+        """
+        beyond = next(query.flows.beyond_rounds(), None)
+        if beyond is None or self._settings.host in query.problems:
+            return
+        if query.is_settled(self._membership):
+            self.fail(query, RecursionRoundsError.of(beyond.name, beyond.allowed))

@@ -1,6 +1,5 @@
 """What the coordinator hears: every payload decoded with its schema, bad ones set aside."""
 
-import logging
 from collections.abc import Callable
 
 from federated_optimizer.coordinator.elapsed import elapsed
@@ -8,13 +7,13 @@ from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.table_changes import TableChanges
-from messaging import Message, MessageClient, MessagingError
-from streamsql.errors import FederationError, InternalError, WireError
+from messaging import Message, MessageClient
+from messaging.dead_letters import DeadLetters
+from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.messages import (
     Birth,
     Command,
-    DeadLetter,
     DeltaBatch,
     FlowReport,
     LinkMessage,
@@ -23,11 +22,6 @@ from streamsql.wire.messages import (
 )
 from streamsql.wire.table_changes import TableChanged
 from streamsql.wire.topics import Topics
-
-log = logging.getLogger(__name__)
-
-MAX_KINDS = 1_000
-CUT_BYTES = 2_000
 
 
 class Receiver:
@@ -71,8 +65,12 @@ class Receiver:
         self._on_retained_fragment = on_retained_fragment
         self._on_resync = on_resync
         self._changes = changes
-        self._kinds: set[tuple[str, str]] = set()
-        self.bad_payloads = 0
+        self._dead_letters = DeadLetters(host, client, topics)
+
+    @property
+    def bad_payloads(self) -> int:
+        """Payloads so far that could not be used."""
+        return self._dead_letters.count
 
     def filters(self) -> tuple[str, ...]:
         """Return the subscriptions to keep."""
@@ -86,21 +84,14 @@ class Receiver:
             topics.flow(),
             topics.error(),
             topics.clock(),
-            topics.command(self._host, "resync"),
+            topics.request(self._host, "resync"),
             topics.response(self._changes.static),
         )
 
     def on_messages(self, burst: list[Message]) -> None:
         """Take in a burst; a bad payload never stops the rest."""
         for message in burst:
-            try:
-                self._dispatch(message)
-            except FederationError as error:
-                self._dead_letter(message, error)
-            except Exception as error:
-                log.exception("a defect met a message on %s", message.topic)
-                defect = InternalError(f"{type(error).__name__}: {error}")
-                self._dead_letter(message, defect)
+            self._dead_letters.guard(self._dispatch, message)
 
     def _dispatch(self, message: Message) -> None:
         match self._topics.parts(message.topic):
@@ -115,14 +106,16 @@ class Receiver:
             case ["q", query, "frag", site]:
                 if message.retain and message.payload:
                     self._on_retained_fragment(query, site)
-            case ["gw", gateway, "link", source, target]:
-                self._link(gateway, source, target, message.payload)
+            case ["gw", gateway, "link", *levels]:
+                self._link(gateway, tuple(levels), message.payload)
             case ["gw" | "host", site, "state"]:
                 self._state(site, message.payload, retained=message.retain)
-            case ["gw", site, "cmd", "resync"] if site == self._host:
+            case ["gw", site, "cmd", "resync", sender] if site == self._host:
                 request = decode_json(message.payload, Command)
+                if request.channel != sender:
+                    raise WireError(f"{sender!r:.80} asks for {request.channel!r:.80}")
                 self._on_resync(request.query, request.channel)
-            case ["gw", _, "rsp", _]:
+            case ["gw", host, "rsp", _] if host == self._changes.static:
                 self._changes.heard(decode_packed(message.payload, TableChanged))
             case ["gw", site, "clock"]:
                 self._tell_time(site, decode_json(message.payload, Command))
@@ -135,10 +128,10 @@ class Receiver:
         problem = decode_json(payload, QueryProblem) if payload else None
         self._queries.hear_problem(query, site, problem)
 
-    def _link(self, gateway: str, source: str, target: str, payload: bytes) -> None:
+    def _link(self, gateway: str, levels: tuple[str, ...], payload: bytes) -> None:
         if not payload:
-            self._links.remove(gateway, source, target)
-        elif not self._links.put(gateway, source, target, decode_json(payload, LinkMessage)):
+            self._links.remove(gateway, levels)
+        elif not self._links.put(gateway, levels, decode_json(payload, LinkMessage)):
             raise WireError("there are more links than the coordinator keeps")
 
     def _state(self, site: str, payload: bytes, *, retained: bool) -> None:
@@ -177,19 +170,3 @@ class Receiver:
         if self._membership.forget(site):
             self._on_removed(site)
             self._on_sites()
-
-    def _dead_letter(self, message: Message, error: FederationError) -> None:
-        """Count a bad payload; log it once per sender and kind, and keep a copy on the broker."""
-        self.bad_payloads += 1
-        kind = (message.topic, error.message[:60])
-        if kind in self._kinds:
-            return
-        if len(self._kinds) < MAX_KINDS:
-            self._kinds.add(kind)
-        log.warning("ignored a bad payload on %s: %s", message.topic, error.message)
-        text = message.payload[:CUT_BYTES].decode("utf-8", "replace")
-        letter = DeadLetter(message.topic, error.message, self._clock(), text)
-        try:
-            self._client.publish(self._topics.dead(self._host), encode_json(letter))
-        except MessagingError as problem:
-            log.warning("cannot publish the bad payload: %s", problem.message)

@@ -32,11 +32,19 @@ _Counts = tuple[int, int]
 
 @dataclass(slots=True)
 class _Doubt:
-    """Something that does not fit, since when, and how often it was asked about."""
+    """Something that does not fit.
+
+    Attributes:
+        counts: Of both ends, as last looked at.
+        since: Since when they have not moved, or been asked about.
+        asked: How often it was asked about.
+        quiet: Since when it fits; it is forgotten after as long a time as its patience.
+    """
 
     counts: _Counts
     since: int
     asked: int = 0
+    quiet: int | None = None
 
     @property
     def patience(self) -> int:
@@ -47,7 +55,9 @@ class Repairs:
     """Looks at the counts of all queries once a second.
 
     What does not fit for a few seconds is asked about first, because a report may be what was
-    lost; what still does not fit is sent again. The pauses double.
+    lost; what still does not fit is sent again. While counts move nothing is asked. The pauses
+    double until both ends have agreed for as long as the last pause: what is sent again moves
+    counts, and a slow receiver would be sent everything again each time it has caught up.
     """
 
     def __init__(self, deployment: Deployment, membership: Membership) -> None:
@@ -75,11 +85,16 @@ class Repairs:
             if query.status == QueryStatus.FAILED:
                 continue  # stopped on purpose
             for key, counts in self._doubtful(query):
-                known = before.get(key)
-                doubt = known if known and known.counts == counts else _Doubt(counts, now)
-                self._doubts[key] = doubt
+                doubt = self._doubts[key] = before.pop(key, _Doubt(counts, now))
+                if doubt.counts != counts or doubt.quiet is not None:
+                    doubt.counts, doubt.since, doubt.quiet = counts, now, None
                 if now - doubt.since >= doubt.patience:
                     due.append((query, key))
+        for key, doubt in before.items():
+            if doubt.quiet is None:
+                doubt.quiet = now
+            if doubt.asked and now - doubt.quiet < doubt.patience:
+                self._doubts[key] = doubt
         self._ask(due, now)
 
     def _ask(self, due: list[tuple[RunningQuery, _Key]], now: int) -> None:

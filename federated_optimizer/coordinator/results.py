@@ -38,6 +38,7 @@ class QueryResult:
         recovered: The query ran before: what its first snapshot holds is nothing new.
 
     Attributes:
+        is_partial: Shown before all that had been there was back; see `release`.
         on_change: Called with every change of the relation in view, after it is there.
         time: What time it is where the answer is made.
     """
@@ -63,6 +64,7 @@ class QueryResult:
         self._last_instant: int | None = None
         self.held = False
         self.held_since = 0
+        self.is_partial = False
         self.changes = 0
         self.last_change: int | None = None
         self.readers: set[ResultSubscription] = set()
@@ -128,9 +130,13 @@ class QueryResult:
         self._channels = _channels(bundle)
         self._hold()
 
-    def release(self) -> None:
-        """Show what has arrived since the redeployment or restart."""
-        self.held = False
+    def release(self, *, is_partial: bool = False) -> None:
+        """Show what has arrived since the redeployment or restart.
+
+        Args:
+            is_partial: More is on its way: rows that go now may be back at once.
+        """
+        self.held, self.is_partial = False, is_partial
         if self._is_stream:
             missed, self._missed = self._missed, {}
             self._show(missed, None)
@@ -152,6 +158,15 @@ class QueryResult:
             return tuple(change.row for change in tuple(self._recent))
         view = dict(self.view)
         return tuple(row for row in sorted(view, key=sort_key) for _ in range(view[row]))
+
+    def contents_by_site(self) -> dict[str, Delta]:
+        """Return what every result site has sent, whether it is in view or not."""
+        found: dict[str, Delta] = {}
+        for site, channel in self._channels.items():
+            found[site] = {}
+            for contents in channel.contents.values():
+                accumulate(found[site], contents)
+        return found
 
     def snapshot(self) -> ChangeBatch:
         """Return everything in view as one batch."""

@@ -8,13 +8,14 @@ refuses changes from then on (its own writes to a shared catalog fail, too).
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from federated_optimizer.alarm_book import AlarmRow
 from federated_optimizer.coordinator.alarms import Alarms
 from federated_optimizer.coordinator.announcing import Announcer
 from federated_optimizer.coordinator.background import Background, keep_house
 from federated_optimizer.coordinator.base_rows import BaseRowReader
+from federated_optimizer.coordinator.beside import Beside, OnTheLoop
 from federated_optimizer.coordinator.catalog_store import open_catalog
 from federated_optimizer.coordinator.deployment import Deployment
 from federated_optimizer.coordinator.elapsed import elapsed
@@ -31,6 +32,7 @@ from federated_optimizer.coordinator.model import (
     SiteInfo,
     StatementResult,
     Subscription,
+    UnknownQueryError,
     Validation,
 )
 from federated_optimizer.coordinator.planner import Planner
@@ -44,20 +46,27 @@ from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.scripts import carry_out
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.site_settings import SettingsBook
-from federated_optimizer.coordinator.statements import StatementRunner
+from federated_optimizer.coordinator.statements import (
+    Prepared,
+    PreparedDefinition,
+    StatementRunner,
+)
 from federated_optimizer.coordinator.system_rows import rows_of_tables
 from federated_optimizer.coordinator.system_tables import SystemTables
 from federated_optimizer.coordinator.table_changes import Changing, TableChanges
-from federated_optimizer.coordinator.validation import validate
+from federated_optimizer.coordinator.validation import select_all, validate
 from messaging import MessageClient, MessagingError, Will
 from streamsql.algebra.row_order import in_order
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
 from streamsql.library import library_views
-from streamsql.syntax.statements import Statement
+from streamsql.syntax.statements import Describe, Explain, Show, Statement
 from streamsql.wire.messages import Command, SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics, check_id
+
+_TRIES = 3
+"""Times that a statement is planned while others may run, before they have to wait for it."""
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +83,8 @@ class Coordinator:
         clock: Wall-clock microseconds.
         explainer: The engine that answers questions about rows, which are refused without it, and
             foresees how recursions will be kept.
+        beside: Where statements are bound and planned, and expressions of users evaluated; without
+            it on the loop.
 
     Attributes:
         rows: Answers questions about rows; see `RowQuestions`.
@@ -85,8 +96,10 @@ class Coordinator:
         client: MessageClient | ClientFactory,
         clock: Callable[[], int],
         explainer: RowExplainer | None = None,
+        beside: Beside | None = None,
     ) -> None:
         self._settings = settings
+        self._beside = beside or OnTheLoop()
         self._explainer = explainer
         self._client_or_factory = client
         self._clock = clock
@@ -133,7 +146,7 @@ class Coordinator:
             self._settings, self._deployment, self._planner, self._membership, self._clock
         )
         self._repairs = Repairs(self._deployment, self._membership)
-        self._alarms = Alarms(self._queries, self._store, self._clock)
+        self._alarms = Alarms(self._queries, self._membership, self._store, self._clock)
         self._site_settings = SettingsBook(
             self._store, self._deployment, self._membership, self._settings.bases
         )
@@ -159,6 +172,8 @@ class Coordinator:
             site_settings=self._site_settings,
             refresh=lambda view: self.command(self._settings.static, "refresh", {"view": view}),
             zone=self._settings.time_zone,
+            folders=self._settings.folders,
+            beside=self._beside,
         )
         self._replanning = Replanning(
             self._planner,
@@ -167,12 +182,19 @@ class Coordinator:
             redeploy=self._statements.redeploy,
             lock=self._lock,
             seconds=self._settings.regroup,
+            beside=self._beside,
         )
         reader = BaseRowReader(
             self._start_helper, self._stop_helper, self._membership, self._settings
         )
         self.rows = RowExplanations(
-            self._explainer, reader, self._catalog, self._planner, self._queries
+            self._explainer,
+            reader,
+            self._catalog,
+            self._planner,
+            self._queries,
+            self._membership,
+            self._beside,
         )
         for query in found.queries:
             self._planner.remember(query.bundle)
@@ -180,7 +202,15 @@ class Coordinator:
         host, static = self._settings.host, self._settings.static
         self._reports = HostReports(self._client, self._topics, host, static, self.epoch)
         rows = rows_of_tables(self, self._catalog, static)
-        self._system = SystemTables(self._client, self._topics, host, self.epoch, rows)
+        self._system = SystemTables(
+            self._client,
+            self._topics,
+            host,
+            self.epoch,
+            rows,
+            beside=self._beside,
+            fail=self._queries.fail,
+        )
         self._alarms.begin(self._catalog.alarms, found.alarm_rows)
         self._changes = TableChanges(self._catalog, self._deployment, self._membership, static)
         self._leftovers = Leftovers(self._client, self._topics, self._deployment, self._queries)
@@ -206,7 +236,8 @@ class Coordinator:
         # What ran before is planned again once: this release may place it better.
         self._replanning.soon()
         chores = (self._replanning.work, self._stop_abandoned, self._keep_up, self._alarms.keep)
-        self._background.spawn(keep_house(chores, lambda: self._presence.taken_over))
+        for jobs in (chores, (self._show_tables,)):
+            self._background.spawn(keep_house(jobs, lambda: self._presence.taken_over))
 
     async def close(self) -> None:
         """Say goodbye and stop; queries keep running at the sites."""
@@ -227,7 +258,9 @@ class Coordinator:
         self, text: str, *, name: str = "", origin: str = "user"
     ) -> tuple[StatementResult, ...]:
         """Run a script; see `CoordinatorApi.execute`."""
-        return await carry_out(text, lambda statement: self._run(statement, name, origin))
+        return await carry_out(
+            text, lambda statement: self._run(statement, name, origin), self._beside
+        )
 
     async def _run(self, statement: Statement, name: str, origin: str) -> StatementResult:
         if isinstance(statement, Question):
@@ -235,15 +268,42 @@ class Coordinator:
         if isinstance(statement, Changing):
             self._presence.check_in_charge()
             return await self._changes.run(statement)
+        self._presence.check_in_charge()
+        if isinstance(statement, Explain | Show | Describe):
+            return await self._statements.run(statement, name=name, origin=origin)
+        for _ in range(_TRIES):
+            prepared = await self._statements.prepared(statement)
+            async with self._lock:
+                if prepared is None or self._statements.is_current(prepared):
+                    return await self._run_in_turn(statement, name, origin, prepared)
+        # Definitions change all the time: others wait until this one is planned.
         async with self._lock:
-            self._presence.check_in_charge()
-            result = await self._statements.run(statement, name=name, origin=origin)
-            self._replanning.look()
+            return await self._run_in_turn(statement, name, origin, None)
+
+    async def _run_in_turn(
+        self,
+        statement: Statement,
+        name: str,
+        origin: str,
+        prepared: Prepared | PreparedDefinition | None,
+    ) -> StatementResult:
+        self._presence.check_in_charge()
+        result = await self._statements.run(statement, name=name, origin=origin, prepared=prepared)
+        self._queries.compare(self._catalog, changed=True)
+        self._replanning.look()
         return result
 
-    def validate(self, text: str) -> Validation:
+    async def validate(self, text: str) -> Validation:
         """Parse and bind without running anything."""
-        return validate(text, self._catalog)
+        return await self._beside.run(lambda: validate(text, self._catalog), "checking the text")
+
+    async def shapes(self, names: Sequence[str]) -> dict[str, Validation]:
+        """Return the columns of what may be read, where it binds."""
+
+        def work() -> dict[str, Validation]:
+            return {name: validate(select_all(name), self._catalog) for name in names}
+
+        return await self._beside.run(work, "looking at the columns")
 
     def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
         """Return all queries, newest last."""
@@ -260,7 +320,7 @@ class Coordinator:
     def keep(self, query_id: str) -> QueryInfo:
         """Return a query that somebody is about to read; a session query waits for them anew."""
         query = self._find(query_id)
-        self._queries.keep(query)
+        self._queries.unread.keep(query)
         return self._queries.info(query)
 
     def explain(self, query_id: str) -> StatementResult:
@@ -299,10 +359,15 @@ class Coordinator:
         self._presence.check_in_charge()
         return self._alarms.acknowledge(number)
 
+    def acknowledge_all(self, alarm: str) -> int:
+        """Note that somebody has seen all rows of an alarm."""
+        self._presence.check_in_charge()
+        return self._alarms.acknowledge_all(alarm)
+
     def sites(self) -> tuple[SiteInfo, ...]:
         """Return gateways, base sites and the static engine, also those not heard of yet."""
-        expected = dict.fromkeys(self._settings.bases, "base")
-        return self._membership.infos({**expected, self._settings.static: "static"})
+        expected = {**dict.fromkeys(self._settings.bases, "base"), self._settings.static: "static"}
+        return self._membership.infos(expected, self._queries.differing)
 
     def site_settings(self, site: str) -> SiteSettings:
         """Return what is set at an engine site, or what it uses."""
@@ -324,7 +389,7 @@ class Coordinator:
         """Return all sources, tables and views."""
         return tuple(self._catalog)
 
-    def links(self) -> tuple[tuple[str, str, float], ...]:
+    def links(self) -> tuple[tuple[str, str, float | None], ...]:
         """Return the links of gateways that are there, or away for no longer than the grace."""
         grace = int(self._settings.grace * 1_000_000)
         return self._links.of(self._membership.present(self._clock(), grace))
@@ -348,7 +413,7 @@ class Coordinator:
     def _find(self, query_id: str) -> RunningQuery:
         query = self._queries.find(query_id)
         if query is None:
-            raise KeyError(query_id)
+            raise UnknownQueryError(query_id, self._queries.unread.why_ended(query_id))
         return query
 
     def _on_connection(self, connected: bool) -> None:
@@ -364,6 +429,7 @@ class Coordinator:
 
     def _sites_changed(self) -> None:
         self._replanning.look()
+        self._queries.compare(self._catalog)
         self._queries.refresh_all()
 
     def _heard_own_state(self, state: SiteState) -> None:
@@ -373,8 +439,11 @@ class Coordinator:
             self._announcer.say_online()
 
     async def _start_helper(self, text: str) -> RunningQuery:
-        (result,) = await self.execute(text, origin="session")
-        return self._find(result.query.id if result.query is not None else "")
+        async with self._lock:
+            self._presence.check_in_charge()
+            running = await self._statements.start_reading(text)
+            self._replanning.look()
+        return running
 
     async def _stop_helper(self, query: RunningQuery) -> None:
         async with self._lock:
@@ -383,8 +452,12 @@ class Coordinator:
 
     async def _stop_abandoned(self) -> None:
         async with self._lock:
-            for query in self._queries.abandoned():
+            for query in self._queries.unread.abandoned(self._queries.all()):
                 await self._statements.stop(query)
+
+    async def _show_tables(self) -> None:
+        if self._client.connected:
+            await self._system.look(self._queries.all(), self._clock())
 
     async def _keep_up(self) -> None:
         self._queries.refresh_all()
@@ -394,7 +467,6 @@ class Coordinator:
                 log.warning("site %s was not heard from since the broker was away", site)
                 self._sites_changed()
             self._announcer.go_on()
-            self._system.look(self._queries.all(), self._clock())
             self._reports.look(self._queries.all(), elapsed())
             self._queries.request_missing()
             self._repairs.look(self._queries.all(), elapsed())

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from streamsql.catalog.open_folders import OpenFolders
 from streamsql.catalog.refreshes import zone_of
 from streamsql.errors import DeploymentError
 from streamsql.wire.topics import check_id
@@ -30,6 +31,8 @@ class CoordinatorSettings:
         max_base_rows: Base rows that such a question may read.
         max_behind: Changes that may wait for a reader before it gets a snapshot instead.
         time_zone: Of the times of day of REFRESH AT, by its IANA name.
+        folders: Whose files tables may name, where the coordinator knows it; the static engine
+            checks it in any case, when it opens them.
     """
 
     site: str = "demo"
@@ -49,6 +52,7 @@ class CoordinatorSettings:
     max_base_rows: int = 100_000
     max_behind: int = 50_000
     time_zone: str = "UTC"
+    folders: OpenFolders | None = None
 
     def __post_init__(self) -> None:
         """Refuse ids that cannot be topic levels."""

@@ -2,9 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from federated_optimizer.coordinator.alarms import ORIGIN as ALARM
 from federated_optimizer.coordinator.alarms import Alarms
+from federated_optimizer.coordinator.beside import Beside
 from federated_optimizer.coordinator.catalog_store import CatalogStore, StoredQuery
 from federated_optimizer.coordinator.explaining import explained
 from federated_optimizer.coordinator.listings import describe_definition, show
@@ -16,12 +20,14 @@ from federated_optimizer.coordinator.references import names_used, user_views
 from federated_optimizer.coordinator.refresh_text import refreshes_of
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.site_settings import SettingsBook, alter_site
+from federated_optimizer.coordinator.table_places import check_place
 from streamsql.algebra.user_functions import INSTALLED
-from streamsql.binder import define, refreshed_view
+from streamsql.binder import Creating, define, refreshed_view
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.open_folders import OpenFolders
 from streamsql.errors import BindingError, FederationError, InternalError, UnsupportedError
 from streamsql.syntax import (
     AdvanceTime,
@@ -38,6 +44,7 @@ from streamsql.syntax import (
     Refresh,
     Show,
     Subscribe,
+    parse_statement,
 )
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.statements import Statement
@@ -48,6 +55,38 @@ _NO_SOURCE = (
     "this table names no source, so queries over it wait for ever;"
     " write WITH (source = 'csv', path = 'rows.csv')"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query that was planned before it is its turn.
+
+    Attributes:
+        catalog: The definitions it was planned with.
+        planned: Its plan, without an id.
+        display: The display it wants to be shown on, or empty.
+        gathered: Whether rows of gateways are brought together first.
+    """
+
+    catalog: tuple[Definition, ...]
+    planned: Planned
+    display: str
+    gathered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDefinition:
+    """A definition that was checked before it is its turn.
+
+    Attributes:
+        catalog: The definitions it was checked with.
+        definition: What it defines.
+        query: The plan of an alarm's query.
+    """
+
+    catalog: tuple[Definition, ...]
+    definition: Definition
+    query: Prepared | None = None
 
 
 class StatementRunner:
@@ -68,6 +107,8 @@ class StatementRunner:
         site_settings: SettingsBook,
         refresh: Callable[[str], None],
         zone: str,
+        folders: OpenFolders | None,
+        beside: Beside,
     ) -> None:
         self._catalog = catalog
         self._store = store
@@ -81,8 +122,56 @@ class StatementRunner:
         self._site_settings = site_settings
         self._refresh = refresh
         self._zone = zone
+        self._folders = folders
+        self._beside = beside
 
-    async def run(self, statement: Statement, *, name: str, origin: str) -> StatementResult:
+    async def prepared(self, statement: Statement) -> Prepared | PreparedDefinition | None:
+        """Do what can be done of a statement before others have to wait for it.
+
+        Raises:
+            FederationError: The statement is wrong, or takes too long.
+        """
+        match statement:
+            case Query() | Subscribe():
+                return await self._prepared(statement)
+            case CreateAlarm(query=query):
+                defined = await self._defined(statement)
+                return replace(defined, query=await self._prepared(query))
+            case CreateSource() | CreateView() | CreateFunction() | CreateDisplay():
+                return await self._defined(statement)
+            case _:
+                return None
+
+    def is_current(self, prepared: Prepared | PreparedDefinition) -> bool:
+        """Whether no definition has changed since."""
+        return prepared.catalog == tuple(self._catalog)
+
+    async def _prepared(self, statement: Query | Subscribe, *, gathered: bool = True) -> Prepared:
+        self._planner.topology()  # remembers who is there
+        known = tuple(self._catalog)
+
+        def work() -> Prepared:
+            bound = self._planner.bind(statement)
+            presentation = presentation_of(statement, bound.schema, bound.emit)
+            bundle = self._planner.place(bound, query="", text=statement.text, gathered=gathered)
+            planned = Planned(bundle, tuple(bound.warnings), bound.order)
+            return Prepared((), planned, presentation.display, gathered)
+
+        return replace(await self._beside.run(work, "planning the query"), catalog=known)
+
+    async def _defined(self, statement: Creating) -> PreparedDefinition:
+        known = tuple(self._catalog)
+        work = lambda: define(statement, self._catalog)  # noqa: E731
+        return PreparedDefinition(known, await self._beside.run(work, "checking the definition"))
+
+    async def run(
+        self,
+        statement: Statement,
+        *,
+        name: str,
+        origin: str,
+        prepared: Prepared | PreparedDefinition | None = None,
+    ) -> StatementResult:
         """Execute one statement.
 
         Raises:
@@ -90,22 +179,32 @@ class StatementRunner:
         """
         match statement:
             case Query() | Subscribe():
-                return await self.start(statement, name=name, origin=origin)
-            case CreateAlarm():
-                return await self._create_alarm(statement)
-            case CreateSource() | CreateView() | CreateFunction() | CreateDisplay():
-                return await self._create(statement)
+                planned = prepared if isinstance(prepared, Prepared) else None
+                return await self.start(statement, name=name, origin=origin, prepared=planned)
+            case CreateAlarm() | CreateSource() | CreateView() | CreateFunction() | CreateDisplay():
+                defined = prepared if isinstance(prepared, PreparedDefinition) else None
+                if defined is None or not self.is_current(defined):
+                    defined = await self._defined(statement)
+                if isinstance(statement, CreateAlarm):
+                    return await self._create_alarm(statement, defined)
+                return await self._create(statement, defined.definition)
             case Drop():
                 return await self._drop(statement)
             case Explain():
-                return explained(statement, self._catalog, self._planner, self._queries.all())
+                return await self._beside.run(
+                    lambda: explained(statement, self._catalog, self._planner, self._queries.all()),
+                    "explaining the plan",
+                )
             case Show(kind=kind):
                 infos = tuple(self._queries.info(query) for query in self._queries.all())
                 sites, alarms = self._sites(), self._alarms.infos()
                 refreshes = refreshes_of(sites, self._zone)
-                return show(kind, self._catalog, infos, sites, alarms, refreshes=refreshes)
+                return await self._beside.run(
+                    lambda: show(kind, self._catalog, infos, sites, alarms, refreshes=refreshes),
+                    "listing",
+                )
             case Describe():
-                return self._describe(statement)
+                return await self._beside.run(lambda: self._describe(statement), "describing")
             case Refresh():
                 view = refreshed_view(statement, self._catalog)
                 self._refresh(view.name)
@@ -129,7 +228,14 @@ class StatementRunner:
 
     # --- queries -----------------------------------------------------------------------------
 
-    async def start(self, statement: Statement, *, name: str, origin: str) -> StatementResult:
+    async def start(
+        self,
+        statement: Query | Subscribe,
+        *,
+        name: str,
+        origin: str,
+        prepared: Prepared | None = None,
+    ) -> StatementResult:
         """Start a continuous query; one of the same name and text is returned as it runs."""
         if origin not in ORIGINS:
             raise BindingError(
@@ -138,17 +244,27 @@ class StatementRunner:
         running = self._of_same_name(statement, name)
         if running is not None:
             return self._query_result(running, f"query {running.name} runs already")
-        running = await self._start(statement, name, origin)
+        running = await self._start(statement, name, origin, prepared)
         return self._query_result(running, f"query {running.name} started")
 
-    async def _start(self, statement: Statement, name: str, origin: str) -> RunningQuery:
-        bound = self._planner.bind(statement)
-        presentation = presentation_of(statement, bound.schema, bound.emit)
-        check_room_on(statement, len(self._shown_on(presentation.display)))
+    async def start_reading(self, text: str) -> RunningQuery:
+        """Start a session query over a leaf whose rows come from the sites that have them."""
+        statement = parse_statement(text)
+        assert isinstance(statement, Query)  # noqa: S101  (our own text)
+        prepared = await self._prepared(statement, gathered=False)
+        return await self._start(statement, "", "session", prepared)
+
+    async def _start(
+        self, statement: Query | Subscribe, name: str, origin: str, prepared: Prepared | None
+    ) -> RunningQuery:
+        if prepared is None or not self.is_current(prepared):
+            prepared = await self._prepared(statement)
+        planned = prepared.planned
+        check_room_on(statement, len(self._shown_on(prepared.display)))
         self._queries.check_room()
         number = await asyncio.to_thread(self._store.next_query_number)
         query_id = f"q{number}"
-        bundle = self._planner.place(bound, query=query_id, text=statement.text)
+        bundle = msgspec.structs.replace(planned.bundle, query=query_id)
         stored = StoredQuery(
             query_id, name or query_id, statement.text, origin, self._clock(), bundle
         )
@@ -156,10 +272,11 @@ class StatementRunner:
             await asyncio.to_thread(self._store.put_query, stored)
         try:
             running = self._queries.start(
-                Planned(bundle, tuple(bound.warnings), bound.order),
+                replace(planned, bundle=bundle),
                 name=stored.name,
                 origin=origin,
                 created=stored.created,
+                gathered=prepared.gathered,
             )
         except FederationError:
             await asyncio.to_thread(self._store.drop_query, query_id)
@@ -221,9 +338,12 @@ class StatementRunner:
     # --- definitions -------------------------------------------------------------------------
 
     async def _create(
-        self, statement: CreateSource | CreateView | CreateFunction | CreateDisplay
+        self,
+        statement: CreateSource | CreateView | CreateFunction | CreateDisplay,
+        definition: Definition,
     ) -> StatementResult:
-        definition = define(statement, self._catalog)
+        if isinstance(statement, CreateSource) and self._folders and statement.kind == "table":
+            check_place(statement, self._folders)
         if isinstance(definition, FunctionDefinition):
             # Planning evaluates calls with constants, so the coordinator needs it, too.
             INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
@@ -236,11 +356,13 @@ class StatementRunner:
             ResultKind.DONE, message, warnings=self._creation_warnings(definition)
         )
 
-    async def _create_alarm(self, statement: CreateAlarm) -> StatementResult:
-        definition = define(statement, self._catalog)
+    async def _create_alarm(
+        self, statement: CreateAlarm, prepared: PreparedDefinition
+    ) -> StatementResult:
+        definition = prepared.definition
         if not isinstance(definition, AlarmDefinition):
             raise InternalError("CREATE ALARM has made something else")
-        query = await self._start(statement.query, definition.query_name, ALARM)
+        query = await self._start(statement.query, definition.query_name, ALARM, prepared.query)
         try:
             await asyncio.to_thread(self._store.put_definition, definition)
         except FederationError:
@@ -291,7 +413,9 @@ class StatementRunner:
                 hint="CREATE VIEW of the same name replaces it",
                 code="in_use",
             )
-        self._refuse_if_used(statement, definition)
+        await self._beside.run(
+            lambda: self._refuse_if_used(statement, definition), "looking for who reads it"
+        )
         await asyncio.to_thread(self._store.drop_definition, definition.name)
         self._catalog.drop(name)
         if isinstance(definition, AlarmDefinition):

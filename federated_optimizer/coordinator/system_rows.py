@@ -58,7 +58,7 @@ def alarm_rows(alarms: Iterable[AlarmInfo]) -> Iterator[Row]:
     for alarm in alarms:
         for r in alarm.rows:
             shown = encode_json(dict(alarm.schema.to_object(r.row))).decode()
-            times = (r.since, r.raised, r.acknowledged, r.cleared)
+            times = (r.since, r.raised, r.unknown, r.acknowledged, r.cleared)
             severity = str(alarm.definition.severity)
             yield (r.id, r.alarm, severity, str(r.state), *times, shown)
 

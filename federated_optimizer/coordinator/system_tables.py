@@ -8,13 +8,16 @@ or sent for queries that read none.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from federated_optimizer.coordinator.beside import Beside
 from federated_optimizer.coordinator.running import RunningQuery
 from messaging import MessageClient, MessagingError
-from streamsql.algebra.operators import Scan, Window, walk_plan
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import Plan, Project, Scan, Window, walk_plan
 from streamsql.catalog.system import is_system_table
 from streamsql.data.delta import Delta, difference
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
+from streamsql.errors import FederationError
 from streamsql.reference import Database, evaluate
 from streamsql.wire.channels import SendingChannel
 from streamsql.wire.codec import encode_packed
@@ -40,26 +43,42 @@ class SystemTables:
         host: The coordinator's id.
         epoch: Of this life.
         tables: See `Tables`.
+        beside: Where fragments are evaluated.
+        fail: Stops a query whose fragments cannot be.
     """
 
-    def __init__(
-        self, client: MessageClient, topics: Topics, host: str, epoch: int, tables: Tables
+    def __init__(  # noqa: PLR0913  (what it says, to whom, and who works)
+        self,
+        client: MessageClient,
+        topics: Topics,
+        host: str,
+        epoch: int,
+        tables: Tables,
+        *,
+        beside: Beside,
+        fail: Callable[[RunningQuery, FederationError], None],
     ) -> None:
         self._client = client
         self._topics = topics
         self._host = host
         self._epoch = epoch
         self._tables = tables
+        self._beside = beside
+        self._fail = fail
         self._parts: dict[str, _Part] = {}
 
-    def look(self, queries: Iterable[RunningQuery], now: int) -> None:
+    async def look(self, queries: Iterable[RunningQuery], now: int) -> None:
         """Send what has changed since the last look, and say how far every channel is.
 
         Args:
             queries: All that run.
             now: Wall-clock microseconds.
         """
-        concerned = {query.id: query for query in queries if query.bundle.at(self._host)}
+        concerned = {
+            query.id: query
+            for query in queries
+            if query.bundle.at(self._host) and self._host not in query.problems
+        }
         self._parts = {name: part for name, part in self._parts.items() if name in concerned}
         rows: dict[str, tuple[Row, ...]] = {}
         for name, query in concerned.items():
@@ -69,7 +88,12 @@ class SystemTables:
             for table in part.reads:
                 if table not in rows:
                     rows[table] = tuple(sorted(self._tables[table](), key=repr))
-            if part.evaluate(rows, now):
+            try:
+                sending = await part.evaluate(rows, now, self._beside)
+            except FederationError as error:
+                self._fail(query, error)
+                continue
+            if sending and part.bundle is query.bundle:
                 self._send(part, now)
             query.flows.hear(self._host, part.flow(), query.bundle)
 
@@ -120,16 +144,27 @@ class _Part:
         self._read: list[tuple[Row, ...]] | None = None
         self._results: dict[str, Delta] = {}
 
-    def evaluate(self, rows: Mapping[str, tuple[Row, ...]], now: int) -> bool:
-        """Compute the fragments anew if their tables have changed; return whether to send."""
+    async def evaluate(self, rows: Mapping[str, tuple[Row, ...]], now: int, beside: Beside) -> bool:
+        """Compute the fragments anew if their tables have changed; return whether to send.
+
+        Raises:
+            FederationError: It takes too long.
+        """
         read = [rows[table] for table in self.reads]
         if read == self._read and not self._follows_clock:
             return bool(self.owed)
-        self._read = read
         database = Database()
         for table in self.reads:
             database.append(table, [SourceEvent(row, now) for row in rows[table]])
-        self._results = {f.id: evaluate(f.plan, database, now) for f in self.fragments}
+
+        def work() -> dict[str, Delta]:
+            return {f.id: evaluate(f.plan, database, now) for f in self.fragments}
+
+        plain = all(is_plain(f.plan) for f in self.fragments)
+        self._results = (
+            work() if plain else await beside.run(work, "a query over the system's tables")
+        )
+        self._read = read
         return True
 
     def batches(self, destination: str, channel: SendingChannel, now: int) -> Iterator[DeltaBatch]:
@@ -151,6 +186,15 @@ class _Part:
         """Return the next sequence number of every channel."""
         sent = {to: channel.sequence for to, channel in self.channels.items()}
         return FlowReport(self.bundle.version, self.epoch, sent, {}, bool(self.owed))
+
+
+def is_plain(plan: Plan) -> bool:
+    """Whether rows are only read and columns chosen: no expression of a user is evaluated."""
+    return all(
+        isinstance(node, Scan)
+        or (isinstance(node, Project) and all(isinstance(e, Column) for e in node.expressions))
+        for node in walk_plan(plan)
+    )
 
 
 def _routed(fragment: Fragment, rows: Delta, destination: str) -> Delta:

@@ -53,6 +53,11 @@ def validate(text: str, catalog: Catalog) -> Validation:
     return Validation(tuple(found), schema.names, tuple(warnings), types)
 
 
+def select_all(name: str) -> str:
+    """Return the query for all of a relation of the catalog."""
+    return f'SELECT * FROM "{name}"'  # noqa: S608  (a known name)
+
+
 def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> Schema | None:
     """Bind one statement; return the columns if it is a query."""
     match statement:

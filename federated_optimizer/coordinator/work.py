@@ -38,6 +38,12 @@ def _work(data: Mapping[str, Any]) -> str:
     if report.most_rounds:  # a kernel has none
         rounds = f"{data['rounds_per_change']:g} rounds a change (most {report.most_rounds})"
         parts.insert(2, rounds)
+    if report.trace:
+        shown = ", ".join(_round_text(*round_) for round_ in report.trace)
+        parts.append(
+            f"last change by round: {shown}; in all {report.derived} derived, "
+            f"{report.deleted} deleted"
+        )
     if report.recomputed:
         parts.append(f"computed again {report.recomputed} times")
     if report.rederived:
@@ -50,6 +56,12 @@ def _work(data: Mapping[str, Any]) -> str:
     if report.lives > 1:
         parts.append(f"life {report.lives}")
     return "; ".join(parts)
+
+
+def _round_text(derived: int, deleted: int) -> str:
+    if not deleted:
+        return f"+{derived}"
+    return f"+{derived} -{deleted}" if derived else f"-{deleted}"
 
 
 def traffic_lines(traffic: Mapping[str, TrafficReport]) -> list[str]:

@@ -1,8 +1,10 @@
 """Placement: cut a plan into fragments, each where its data is, with reasons in words."""
 
+from collections import Counter
+
 import msgspec
 
-from federated_optimizer.placement.bundling import Bundler
+from federated_optimizer.placement.bundling import Bundler, ungathered
 from federated_optimizer.placement.explain import explain_bundle
 from federated_optimizer.placement.partition import Cutter
 from federated_optimizer.placement.recursions import Foresee
@@ -16,7 +18,7 @@ from federated_optimizer.placement.statistics import (
     Statistics,
 )
 from federated_optimizer.placement.topology import Topology, colocation_of
-from streamsql.algebra.operators import Fixpoint, Plan, Scan, SourceKind, walk_plan
+from streamsql.algebra.operators import Fixpoint, Materialize, Plan, Scan, SourceKind, walk_plan
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "explain_bundle",
     "group_joins",
     "place",
+    "ungathered",
 ]
 
 
@@ -63,13 +66,32 @@ def place(  # noqa: PLR0913 - what a bundle consists of
         UnsupportedError: A recursion's strategy and way do not go together, or the strategy does
             not fit the recursion, which only `foresee` can tell.
     """
-    cutter = Cutter(topology, statistics)
-    top = cutter.gathered(cutter.piece(plan))
-    fragments = Bundler(topology, cutter).fragments(top)
+    cutter, fragments = _cut(plan, topology, statistics)
+    apart = _materialized_apart(fragments)
+    if apart:
+        cutter, fragments = _cut(plan, topology, statistics, apart)
     recursions = tuple(dict.fromkeys(cutter.recursions))
     if foresee is not None:
         recursions = tuple(_foreseen(r, fragments, foresee) for r in recursions)
     return FragmentBundle(query, version, fragments, plan.schema, text, emit, recursions)
+
+
+def _cut(
+    plan: Plan, topology: Topology, statistics: Statistics, apart: frozenset[str] = frozenset()
+) -> tuple[Cutter, tuple[Fragment, ...]]:
+    cutter = Cutter(topology, statistics, apart)
+    top = cutter.gathered(cutter.piece(plan))
+    return cutter, Bundler(topology, cutter).fragments(top)
+
+
+def _materialized_apart(fragments: tuple[Fragment, ...]) -> frozenset[str]:
+    """Return the materialized tables that more than one fragment would compute."""
+    found = Counter(
+        name
+        for fragment in fragments
+        for name in {n.name for n in walk_plan(fragment.plan) if isinstance(n, Materialize)}
+    )
+    return frozenset(name for name, count in found.items() if count > 1)
 
 
 def _foreseen(

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import msgspec
+
 from federated_optimizer.placement.fragment import (
     BasePiece,
     Cut,
@@ -13,7 +15,7 @@ from federated_optimizer.placement.fragment import (
 from federated_optimizer.placement.partition import Cutter
 from federated_optimizer.placement.topology import Topology
 from streamsql.algebra.operators import Plan, RemoteSource, transform_up, walk_plan
-from streamsql.wire.fragments import Engine, Fragment
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +92,16 @@ class Bundler:
 
         cuts = {ids[number]: self._cutter.cuts[number] for number in ids}
         return (transform_up(plan, renamed), cuts)
+
+
+def ungathered(bundle: FragmentBundle) -> FragmentBundle:
+    """Return a bundle whose gateways give their rows themselves, where a base only gathers them.
+
+    Its result says of every row which gateways have it.
+    """
+    match bundle.fragments:
+        case (Fragment(plan=RemoteSource()), Fragment(engine=Engine.GATEWAY, sites=sites) as sent):
+            alone = msgspec.structs.replace(sent, consumer="", destinations=(), partition=())
+            return msgspec.structs.replace(bundle, fragments=(alone,)) if sites else bundle
+        case _:
+            return bundle

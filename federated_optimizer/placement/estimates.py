@@ -17,6 +17,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
+    Materialize,
     OverWindow,
     Plan,
     Project,
@@ -101,8 +102,8 @@ def estimate(plan: Plan, statistics: Statistics) -> Estimate:
             return Estimate(float(len(rows)), 0.0, 0.0)
         case Filter(input=child, predicate=predicate):
             return estimate(child, statistics).scaled(selectivity(predicate))
-        case Project(input=child) | Distinct(input=child) | Aggregate(input=child):
-            return estimate(child, statistics)
+        case Project() | Distinct() | Aggregate() | Materialize():
+            return estimate(plan.input, statistics)
         case SessionWindow(input=child) | AsOfJoin(left=child) | SetOperation(left=child):
             return estimate(child, statistics)
         case OverWindow(input=child):

@@ -1,15 +1,18 @@
 """EXPLAIN of a bundle: fragments with engine, sites, what was pushed, and why the rest was not."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from federated_optimizer.placement.bundle_graph import bundle_dot
+from federated_optimizer.placement.recursion_prices import TRUST, rounded
 from streamsql.algebra.explain import describe, plan_lines
 from streamsql.algebra.expressions import conjuncts, expression_text
 from streamsql.algebra.operators import (
     Filter,
     Fixpoint,
+    Materialize,
     Plan,
     Project,
     RecursiveReference,
@@ -17,12 +20,11 @@ from streamsql.algebra.operators import (
     Scan,
     UnionAll,
     Values,
-    walk_plan,
 )
 from streamsql.errors import UnsupportedError
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 def explain_bundle(bundle: FragmentBundle, fmt: str = "text") -> str | dict[str, Any]:
@@ -55,6 +57,9 @@ def fragment_lines(fragment: Fragment) -> list[str]:
     parts = pushed(fragment)
     if parts:
         lines.append("  pushed: " + ", ".join(parts))
+    parts = over_tables(fragment)
+    if parts:
+        lines.append("  computed here, over tables read whole: " + ", ".join(parts))
     lines.extend("  not pushed: " + reason for reason in fragment.reasons)
     return lines
 
@@ -69,7 +74,7 @@ def recursion_lines(recursion: RecursionPlan) -> list[str]:
     for price in recursion.prices:
         mark = "  <- taken" if price.way == recursion.way else ""
         lines.append(
-            f"  {price.way:<12}{price.bytes_per_second:>14,.1f}{price.milliseconds:>8.1f}"
+            f"  {price.way:<12}{_about(price.bytes_per_second):>14}{price.milliseconds:>8.0f}"
             f"  {price.where}{mark}"
         )
     if recursion.kept:
@@ -77,10 +82,16 @@ def recursion_lines(recursion: RecursionPlan) -> list[str]:
     if recursion.without:
         lines.append(f"  without {', '.join(recursion.without)}: away for too long")
     if recursion.measured:
-        lines.append("  rates: as measured while it ran")
+        lines.append(f"  rates: as measured while it ran; bytes/s within a factor of {TRUST}")
+    elif recursion.prices:
+        lines.append("  bytes/s: orders only; nothing of this recursion has been counted yet")
     if recursion.assumed:
         lines.append("  assumed: " + "; ".join(recursion.assumed))
     return lines
+
+
+def _about(price: float) -> str:
+    return f"~{rounded(price):,}" if price >= 1 else "<1"
 
 
 def bundle_data(bundle: FragmentBundle) -> dict[str, Any]:
@@ -97,10 +108,28 @@ def bundle_data(bundle: FragmentBundle) -> dict[str, Any]:
 
 
 def pushed(fragment: Fragment) -> list[str]:
-    """Return what runs in the network or at the static engine, beyond shipping rows."""
-    if fragment.engine == Engine.BASE:
-        return []
-    return [part for node in walk_plan(fragment.plan) for part in _pushed_parts(node)]
+    """Return what runs at the gateways, where the rows are, beyond shipping them."""
+    return _work_of(fragment) if fragment.engine == Engine.GATEWAY else []
+
+
+def over_tables(fragment: Fragment) -> list[str]:
+    """Return what the static engine computes; files and databases are not asked to."""
+    return _work_of(fragment) if fragment.engine == Engine.STATIC else []
+
+
+def _work_of(fragment: Fragment) -> list[str]:
+    return [part for node in _computed(fragment.plan, set()) for part in _pushed_parts(node)]
+
+
+def _computed(plan: Plan, seen: set[Plan]) -> Iterator[Plan]:
+    """Yield the operators of a plan, those of a materialized table once."""
+    if isinstance(plan, Materialize):
+        if plan in seen:
+            return
+        seen.add(plan)
+    yield plan
+    for child in plan.inputs:
+        yield from _computed(child, seen)
 
 
 def _pushed_parts(plan: Plan) -> list[str]:
@@ -109,7 +138,7 @@ def _pushed_parts(plan: Plan) -> list[str]:
             return [f"[{expression_text(p)}]" for p in conjuncts(predicate)]
         case Scan() | RemoteSource() | RecursiveReference() | Values() | Project() | UnionAll():
             return []
-        case Fixpoint():
+        case Fixpoint() | Materialize():
             return []
         case _:
             return [describe(plan)]
@@ -146,6 +175,7 @@ def _fragment_data(fragment: Fragment) -> dict[str, Any]:
         "columns": list(names),
         "plan": _plan_data(fragment.plan),
         "pushed": pushed(fragment),
+        "over_tables": over_tables(fragment),
         "not_pushed": list(fragment.reasons),
         "homes": len(fragment.homes),
     }

@@ -22,6 +22,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    Materialize,
     OverWindow,
     Plan,
     Project,
@@ -36,7 +37,17 @@ from streamsql.algebra.operators import (
     with_inputs,
 )
 
-OneSided = Filter | Project | Distinct | Aggregate | TopN | OverWindow | HopWindow | SessionWindow
+OneSided = (
+    Filter
+    | Project
+    | Materialize
+    | Distinct
+    | Aggregate
+    | TopN
+    | OverWindow
+    | HopWindow
+    | SessionWindow
+)
 TwoSided = Join | AsOfJoin | SetOperation
 MAX_COLOCATIONS = 64
 """Co-locations of a piece that are followed; what is beyond is treated as not known."""
@@ -89,8 +100,8 @@ def unary_piece(plan: OneSided, below: GatewayPiece) -> GatewayPiece | str:
             return distinct_piece(below)
         case Aggregate():
             return aggregate_piece(plan, below)
-        case HopWindow():
-            return hop_piece(plan, below)
+        case HopWindow() | Materialize():
+            return with_plan(below, with_inputs(plan, (below.plan,)))
         case TopN() | OverWindow() | SessionWindow():
             return partitioned_piece(plan, below)
 
@@ -116,11 +127,6 @@ def distinct_piece(below: GatewayPiece) -> GatewayPiece | str:
         f"Distinct over {_words(below)} because: two gateways may have equal rows, "
         "no column tells which gateway a row comes from"
     )
-
-
-def hop_piece(plan: HopWindow, below: GatewayPiece) -> GatewayPiece:
-    """Return hopping windows at the gateways: they look at one row at a time."""
-    return with_plan(below, with_inputs(plan, (below.plan,)))
 
 
 def partitioned_piece(

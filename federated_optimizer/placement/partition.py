@@ -4,11 +4,14 @@ Gateway and static pieces grow as long as their engine can do the next operator 
 first operator that cannot becomes a base piece over cuts. With several base sites, base pieces
 are cut again wherever rows must be re-partitioned: joins by key, aggregates by group, sessions,
 window functions and TopN by partition, Distinct, set operations and the leaves of a recursion by
-whole row. A TopN whose rows lie in several parts is taken of every part first. A recursion that
+whole row. A TopN whose rows lie in several parts is taken of every part first. Below windows that
+close nothing is spread: what closes them must not overtake what is in them. A recursion that
 gateways compute together reads what is theirs where it is; the rest of its leaves is cut.
 """
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from federated_optimizer.placement.estimates import selectivity
 from federated_optimizer.placement.fragment import (
@@ -42,6 +45,7 @@ from federated_optimizer.placement.words import (
     different_places,
     filter_reason,
     join_words,
+    materialized_reason,
     names_text,
     network_reason,
 )
@@ -56,6 +60,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    Materialize,
     OnClose,
     OverWindow,
     Plan,
@@ -72,6 +77,7 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    walk_plan,
     with_inputs,
 )
 from streamsql.catalog.system import is_site_source
@@ -88,12 +94,27 @@ class Cutter:
         recursions: How the recursions met so far are computed.
     """
 
-    def __init__(self, topology: Topology, statistics: Statistics = NOTHING_KNOWN) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        statistics: Statistics = NOTHING_KNOWN,
+        apart: frozenset[str] = frozenset(),
+    ) -> None:
+        """Prepare to cut.
+
+        Args:
+            topology: The sites.
+            statistics: What is known of sources and recursions that run.
+            apart: Materialized tables to be fragments of their own. A fragment has one consumer,
+                so what reads them, and all else, is at the first base site.
+        """
         self.topology = topology
         self.statistics = statistics
         self.cuts: dict[str, Cut] = {}
         self.recursions: list[RecursionPlan] = []
         self._numbers: dict[Cut, str] = {}
+        self._apart = apart
+        self._bases = topology.bases[:1] if apart else topology.bases
 
     def piece(self, plan: Plan, shown: float = 1.0) -> Piece:
         """Return the largest piece that computes a plan, cut where it must be.
@@ -103,16 +124,16 @@ class Cutter:
             shown: Share of its rows that filters right above it let through.
         """
         match plan:
-            case Scan(kind=SourceKind.TABLE):
-                return StaticPiece(plan, (plan.source,), self.topology.keeper(plan.source))
             case Scan():
-                return scan_piece(plan, self.topology)
+                return self._scan(plan)
             case Window():
                 return self._window(plan)
             case Filter(predicate=predicate):
                 return self._unary(plan, self.piece(plan.input, shown * selectivity(predicate)))
             case Project():
                 return self._unary(plan, self.piece(plan.input, shown))
+            case Materialize():
+                return self._materialize(plan)
             case Distinct() | Aggregate() | TopN() | OverWindow() | HopWindow() | SessionWindow():
                 return self._unary(plan, self.piece(plan.input))
             case Join() | AsOfJoin() | SetOperation():
@@ -139,6 +160,19 @@ class Cutter:
 
     # --- operators ---------------------------------------------------------------------------
 
+    def _scan(self, plan: Scan) -> Piece:
+        if plan.kind == SourceKind.TABLE:
+            return StaticPiece(plan, (plan.source,), self.topology.keeper(plan.source))
+        return scan_piece(plan, self.topology)
+
+    def _materialize(self, plan: Materialize) -> Piece:
+        """Return the table where its input is, or a cut of it, which all readings share."""
+        placed = self._unary(plan, self.piece(plan.input))
+        if plan.name not in self._apart:
+            return placed
+        cut = self._at_base(placed, SOMEHOW)
+        return dataclasses.replace(cut, reasons=(*cut.reasons, materialized_reason(plan.name)))
+
     def _window(self, plan: Window) -> Piece:
         if plan.input.kind == SourceKind.TABLE:
             table = plan.input.source
@@ -162,7 +196,7 @@ class Cutter:
                 if not isinstance(placed, str):
                     return placed
                 return self._unary_at_base(plan, below, (placed,))
-            case NetworkPiece() if isinstance(plan, Filter | Project | HopWindow):
+            case NetworkPiece() if isinstance(plan, Filter | Project | HopWindow | Materialize):
                 # Every row of the relation is shown by one of its sites.
                 made = with_inputs(plan, (below.plan,))
                 return NetworkPiece(made, below.sites, below.reasons, below.homes)
@@ -181,14 +215,14 @@ class Cutter:
                 spread = projected(spread, plan)
             case Aggregate(group=group):
                 spread = regrouped(spread, group)
-            case Distinct() | TopN() | OverWindow() | HopWindow() | SessionWindow():
+            case Distinct() | TopN() | OverWindow() | HopWindow() | SessionWindow() | Materialize():
                 pass  # rows stay where they are
         made = with_inputs(plan, (base.plan,))
         return BasePiece(made, spread, base.reasons + reasons)
 
     def _input_at_base(self, plan: OneSided, below: Piece) -> BasePiece:
         match plan:
-            case Filter() | Project() | HopWindow():
+            case Filter() | Project() | HopWindow() | Materialize():
                 return self._at_base(below, SOMEHOW)
             case Distinct():
                 return self._hashed(below, tuple(range(len(plan.schema))), subset=True)
@@ -234,11 +268,12 @@ class Cutter:
     def _on_close(self, plan: OnClose) -> Piece:
         """Return windows that close where the progress of all sites is known: at one base site.
 
-        The rows are cut before the progress: a site sends its cuts in this order, so what closes a
-        window never overtakes what is in it.
+        Progress travels the path of the rows: both go straight to that site, and a site sends its
+        cuts in order, rows first. Rows spread over the base sites on their way would be overtaken.
         """
-        (rows,) = (self.gathered(self.piece(child)) for child in plan.left.inputs)
-        progress = self.gathered(self.piece(plan.right))
+        with self._at_first_base():
+            (rows,) = (self.gathered(self.piece(child)) for child in plan.left.inputs)
+            progress = self.gathered(self.piece(plan.right))
         made = with_inputs(plan, (with_inputs(plan.left, (rows.plan,)), progress.plan))
         reason = f"{describe(plan)} because: a window closes when all sites have passed its end"
         return BasePiece(made, SINGLE, rows.reasons + progress.reasons + (reason,))
@@ -246,10 +281,11 @@ class Cutter:
     def _to_stream(self, plan: ToStream) -> Piece:
         """Return a stream where the events and the progress of all sites are known.
 
-        The events are cut before the progress, as for windows that close.
+        The events are cut before the progress, and go straight there, as for windows that close.
         """
-        feeds = [self.gathered(self.piece(feed)) for feed in plan.feeds]
-        progress = [self.gathered(self.piece(part)) for part in plan.progress]
+        with self._at_first_base():
+            feeds = [self.gathered(self.piece(feed)) for feed in plan.feeds]
+            progress = [self.gathered(self.piece(part)) for part in plan.progress]
         made = with_inputs(plan, tuple(piece.plan for piece in (*feeds, *progress)))
         reason = f"{describe(plan)} because: an instant is over when all sites have passed it"
         return BasePiece(made, SINGLE, (reason,))
@@ -279,7 +315,13 @@ class Cutter:
         )
 
     def _fixpoint(self, plan: Fixpoint, shown: float) -> Piece:
-        chosen = choose(plan, self.topology, self.statistics, shown=shown)
+        topology = dataclasses.replace(self.topology, bases=self._bases)
+        read = (node.name for node in walk_plan(plan) if isinstance(node, Materialize))
+        table = next((name for name in read if name in self._apart), "")
+        together = f"it reads {table}, which is MATERIALIZED for other readers too"
+        chosen = choose(
+            plan, topology, self.statistics, shown=shown, together=together if table else ""
+        )
         self.recursions.append(chosen.plan)
         if chosen.sites:
             return self._at_gateways(plan, chosen)
@@ -323,6 +365,15 @@ class Cutter:
 
     # --- cutting -----------------------------------------------------------------------------
 
+    @contextmanager
+    def _at_first_base(self) -> Iterator[None]:
+        """Cut as if there were no other base site."""
+        before, self._bases = self._bases, self._bases[:1]
+        try:
+            yield
+        finally:
+            self._bases = before
+
     def _hashed(self, piece: Piece, columns: tuple[int, ...], *, subset: bool = False) -> BasePiece:
         """Return the piece spread by hash of the columns, or gathered when there are none.
 
@@ -331,7 +382,7 @@ class Cutter:
             columns: Rows that agree on them must be at one site.
             subset: Whether a hash of some of the columns will do.
         """
-        if not columns or len(self.topology.bases) == 1:
+        if not columns or len(self._bases) == 1:
             return self.gathered(piece)
         if isinstance(piece, BasePiece) and not piece.spread.single:
             have = piece.spread.columns
@@ -343,7 +394,7 @@ class Cutter:
         """Return the piece as part of a base fragment, cutting it off where needed."""
         if isinstance(piece, BasePiece) and not move and fits(piece.spread, spread):
             return piece
-        if len(self.topology.bases) == 1:
+        if len(self._bases) == 1:
             spread = SINGLE
         elif spread == SOMEHOW:
             spread = Spread(single=False, columns=tuple(range(len(piece.plan.schema))))

@@ -12,9 +12,16 @@ from dataclasses import dataclass
 import msgspec
 
 from federated_optimizer.placement.estimates import Estimate, estimate, row_bytes, total
-from federated_optimizer.placement.recursion_prices import Price, Workload, moved_per_change, prices
+from federated_optimizer.placement.recursion_prices import (
+    Price,
+    Workload,
+    moved_per_change,
+    prices,
+    times_text,
+)
 from federated_optimizer.placement.statistics import Placed, RecursionFacts, Statistics
 from federated_optimizer.placement.topology import Topology
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
@@ -113,7 +120,14 @@ def owners_of(leaves: tuple[Plan, ...], topology: Topology) -> frozenset[str]:
     )
 
 
-def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown: float) -> Chosen:
+def choose(
+    node: Fixpoint,
+    topology: Topology,
+    statistics: Statistics,
+    *,
+    shown: float,
+    together: str = "",
+) -> Chosen:
     """Choose the way of a recursion.
 
     Args:
@@ -121,11 +135,14 @@ def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown:
         topology: The sites.
         statistics: What is known.
         shown: Share of the recursion's rows that are wanted at the base.
+        together: Why it stays at one place, unless the query asks for another way.
 
     Raises:
         UnsupportedError: The query asks for a strategy and a way that do not go together.
     """
     _check(node.choice)
+    if node.copies != Copies.ONE:
+        _check_copies(node.choice)
     leaves = leaves_of(node)
     owners = owners_of(leaves, topology)
     gateways = tuple(sorted(owners - topology.absent)) or tuple(sorted(owners))
@@ -140,6 +157,11 @@ def choose(node: Fixpoint, topology: Topology, statistics: Statistics, *, shown:
     way, why = _decided(node.choice, placed.way if placed else "", priced, several)
     if spread and node.choice.way == "auto" and _ships(node.choice):
         way, why = "witness", f"{len(bases)} base sites share the work: each keeps a part"
+    if together and node.choice.way == "auto":
+        way, why = "centre", together
+    if node.copies != Copies.ONE:
+        way, why = "centre", "UNION ALL counts copies, which one place can"
+        priced = tuple(price for price in priced if price.way == way)
     at_gateways = way != "centre" and not spread
     sites = candidates if way != "centre" else bases[:1]
     plan = RecursionPlan(
@@ -194,6 +216,16 @@ def _check(choice: RecursionChoice) -> None:
         )
 
 
+def _check_copies(choice: RecursionChoice) -> None:
+    wanted = {choice.strategy, choice.ship, choice.annotations, choice.order} - {"auto"}
+    if wanted or choice.way not in ("auto", "centre"):
+        raise UnsupportedError(
+            "UNION ALL in a recursion counts copies at one place: what the query says of strategy, "
+            "way, ship, annotations or order is about sets",
+            hint="leave these options out, or write UNION",
+        )
+
+
 def _keeps_provenance(choice: RecursionChoice) -> bool:
     """Whether the query asks for annotations, by the strategy or by saying how they are kept."""
     if choice.strategy == "auto":
@@ -226,7 +258,7 @@ def _decided(
         factor = known[current] / max(best.bytes_per_second, 1e-9)
         return (
             best.way,
-            f"{best.way} is cheapest: {current}, as it ran, costs {factor:.1f} times as much",
+            f"{best.way} is cheapest: {current}, as it ran, costs {times_text(factor)} as much",
         )
     others = [p for p in ways if p.way != best.way]
     if not others or not best.bytes_per_second:
@@ -235,7 +267,7 @@ def _decided(
     factor = second.bytes_per_second / best.bytes_per_second
     return (
         best.way,
-        f"{best.way} is cheapest: {second.way}, the next, costs {factor:.1f} times as much",
+        f"{best.way} is cheapest: {second.way}, the next, costs {times_text(factor)} as much",
     )
 
 
@@ -260,7 +292,8 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
     if facts is not None:
         inserts = deletes = facts.changes / 2
         assumed = ()
-    moved = facts.view_changes if facts is not None else 0.0
+    # 0 is an answer: most deletions in a dense net change nothing.
+    moved = facts.view_changes if facts else moved_per_change(view_rows, rows, DEGREE)
     load = Workload(
         sites=max(len(sites), 1),
         base_rows=rows,
@@ -269,11 +302,12 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         base_bytes=min((row_bytes(leaf.schema) for leaf in leaves), default=2.0),
         view_rows=view_rows,
         view_bytes=row_bytes(node.schema),
-        view_changes=moved or moved_per_change(view_rows, rows, DEGREE),
+        view_changes=moved,
         fan=DEGREE,
         local=_local(leaves, sites, topology, statistics),
         at_sites=at_sites,
         shown=shown,
+        whole=node.choice.ship in ("eager", "ship-all"),
     )
     return load, assumed
 

@@ -15,6 +15,11 @@ from streamsql.algebra.operators import AsOfJoin, Join, Plan, SetOperation
 from streamsql.catalog.system import is_system_table
 
 
+def materialized_reason(table: str) -> str:
+    """Return why what reads a materialized table is at the base."""
+    return f"what reads {table} because: it is MATERIALIZED, and its readings share one fragment"
+
+
 def network_reason(plan: Plan) -> str:
     """Return why an operator is not computed by the gateways of a recursion."""
     return f"{describe(plan)} because: it combines rows that different gateways show"

@@ -5,10 +5,11 @@ Precondition: filters are pushed and keys extracted, so that what an operator re
 A projection to the needed columns is put on every input of a join, aggregate, union, TopN or time
 window; unneeded expressions and aggregates are dropped. Of the right side of a semi or anti join
 only keys and residual are needed. Nothing is pruned below Distinct and set operations (fewer
-columns would merge rows that differ), no group column is dropped (groups would merge), the columns
-of a recursion stay (its rows are a set), and no projection is put between a join and a recursive
-reference. A leaf of a recursion may lose columns: that only gives equal rows, and a set counts them
-once. At least one column stays everywhere, because engines disagree about rows without columns.
+columns would merge rows that differ) or below Materialize (its readings would differ), no group
+column is dropped (groups would merge), the columns of a recursion stay (its rows are a set), and no
+projection is put between a join and a recursive reference. A leaf of a recursion may lose columns:
+that only gives equal rows, and a set counts them once. At least one column stays everywhere,
+because engines disagree about rows without columns.
 
 TopN and the right side of an as-of join order equal rows as whole rows, column by column. So what
 is dropped there stands behind every needed column: an order by more columns only refines the order
@@ -38,6 +39,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
+    Materialize,
     OnClose,
     OverWindow,
     Plan,
@@ -134,7 +136,7 @@ def _prune(plan: Plan, needed: frozenset[int]) -> _Pruned:
             return _prune_over(plan, needed)
         case HopWindow() | SessionWindow():
             return _prune_time_window(plan, needed)
-        case Distinct() | SetOperation() | OnClose() | StreamWindow() | Fixpoint():
+        case Distinct() | SetOperation() | OnClose() | StreamWindow() | Fixpoint() | Materialize():
             inputs = tuple(
                 _exactly(child, range(len(child.schema)), force=True).plan for child in plan.inputs
             )

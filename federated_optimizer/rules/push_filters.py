@@ -22,7 +22,8 @@ Never: into the nullable side of a left join or any side of a full one (rows wit
 padded, not dropped), from the ON part of an anti join to its left side (the row would go, not
 stay), to the right side of an as-of join (an older row would be found instead), below a Window (a
 ROWS window would count other rows; windows stand on scans anyway), below a Fixpoint (rows that
-fail may lead to rows that pass), below an Aggregate without groups (it has a row even of nothing).
+fail may lead to rows that pass), below an Aggregate without groups (it has a row even of nothing),
+below Materialize (its other readings need the rows).
 
 Example: `Filter ss.w < 5` over `InnerJoin(ss, sr)` becomes `InnerJoin(Filter ss.w < 5 (ss), sr)`.
 """
@@ -41,6 +42,7 @@ from streamsql.algebra.expressions import (
     conjuncts,
     map_columns,
     shifted,
+    substituted,
 )
 from streamsql.algebra.operators import (
     Aggregate,
@@ -72,8 +74,9 @@ def _push(plan: Plan, predicates: list[Expression]) -> Plan:
         case Filter(input=child, predicate=predicate):
             return _push(child, conjuncts(predicate) + predicates)
         case Project(input=child):
-            inner = [substituted(p, plan.expressions) for p in predicates]
-            return with_inputs(plan, (_push(child, inner),))
+            inner = [(p, substituted(p, plan.expressions)) for p in predicates]
+            below = with_inputs(plan, (_push(child, [new for _, new in inner if new is not None]),))
+            return filtered(below, [old for old, new in inner if new is None])
         case Join():
             return _push_join(plan, predicates)
         case UnionAll() | Distinct() | SetOperation():
@@ -93,13 +96,8 @@ def _push(plan: Plan, predicates: list[Expression]) -> Plan:
             return _push_aggregate(plan, predicates)
         case _:
             inputs = tuple(_push(child, []) for child in plan.inputs)
-            below = plan if inputs == plan.inputs else with_inputs(plan, inputs)
-            return filtered(below, predicates)
-
-
-def substituted(expression: Expression, replacements: tuple[Expression, ...]) -> Expression:
-    """Return the expression with column i replaced by the i-th expression."""
-    return map_columns(expression, lambda column: replacements[column.position])
+            changed = plan if inputs == plan.inputs else with_inputs(plan, inputs)
+            return filtered(changed, predicates)
 
 
 def _push_join(join: Join, predicates: list[Expression]) -> Plan:

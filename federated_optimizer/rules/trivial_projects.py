@@ -11,9 +11,8 @@ Example: `Project a` over `Project x + 1 AS a, b` becomes `Project x + 1 AS a`.
 
 from collections import Counter
 
-from federated_optimizer.rules.push_filters import substituted
 from federated_optimizer.rules.rule import Rule
-from streamsql.algebra.expressions import Call, Column, Expression, walk
+from streamsql.algebra.expressions import Call, Column, Expression, substituted, walk
 from streamsql.algebra.operators import Plan, Project, transform_up
 
 
@@ -27,8 +26,10 @@ def _simplify(plan: Plan) -> Plan:
         return plan
     child = plan.input
     if isinstance(child, Project) and _cheap_to_merge(plan, child):
-        merged = tuple(substituted(e, child.expressions) for e in plan.expressions)
-        return _simplify(Project(child.input, merged, plan.names))
+        merged = [substituted(e, child.expressions) for e in plan.expressions]
+        if None not in merged:
+            expressions = tuple(e for e in merged if e is not None)
+            return _simplify(Project(child.input, expressions, plan.names))
     return child if is_identity(plan) else plan
 
 

@@ -5,26 +5,28 @@ import logging
 from messaging import MessageClient, QueueFull
 from stream_engine.site import SiteEngine
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.types import Row, Value, display
+from streamsql.data.types import Row, Value, display, text_of
 from streamsql.errors import WireError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import LinkMessage
-from streamsql.wire.topics import Topics, check_id
+from streamsql.wire.topics import Topics, level_of
 
 log = logging.getLogger(__name__)
 
 MAX_FOUND = 100_000
 """Retained links of an earlier life that are remembered until they are cleared."""
+MAX_REFUSED = 100
 
-Ends = tuple[str, str]
+Levels = tuple[str, ...]
+"""What follows the gateway in a link's topic: relation, source, target and the rest of its key."""
 
 
 class LinkPublisher:
-    """Keeps the broker's retained links equal to the engine's rows, including expiries.
+    """Keeps the broker's retained links of one source equal to the engine's rows.
 
     Columns are read by role: the key's first two columns are source and target, a number called
-    `cost` is the cost (0 without one), the rest are properties. Ends that cannot be
-    topic levels are left out and reported once.
+    `cost` is the cost, the rest are properties. A link whose key is too long for a topic is left
+    out and reported once.
     """
 
     def __init__(
@@ -40,7 +42,8 @@ class LinkPublisher:
         self.engine = engine
         self.client = client
         self.topics = topics
-        self._published: dict[Ends, Row | None] = {}
+        self._relation = level_of(definition.name)
+        self._published: dict[Levels, Row | None] = {}
         self._refused: set[str] = set()
 
     def forget(self) -> None:
@@ -50,10 +53,16 @@ class LinkPublisher:
         """
         self._published = dict.fromkeys(self._published)
 
-    def found(self, source: str, target: str) -> None:
-        """Note a link that is retained on the broker, perhaps since an earlier life."""
-        if len(self._published) < MAX_FOUND:
-            self._published.setdefault((source, target), None)
+    def found(self, levels: Levels) -> bool:
+        """Note a link that is retained on the broker, perhaps since an earlier life.
+
+        Returns:
+            Whether it is one of this source's.
+        """
+        ours = len(levels) == 1 + len(self.definition.key) and levels[0] == self._relation
+        if ours and len(self._published) < MAX_FOUND:
+            self._published.setdefault(levels, None)
+        return ours
 
     def publish_changes(self) -> None:
         """Send what changed since the last call; stops early when the queue is full."""
@@ -61,36 +70,38 @@ class LinkPublisher:
             return
         current = self._current()
         try:
-            for ends in sorted(self._published.keys() - current.keys()):
-                self.client.publish(self.topics.link(self.gateway, *ends), b"", retain=True)
-                del self._published[ends]
-            for ends, row in current.items():
-                if self._published.get(ends) != row:
-                    payload = encode_json(self._message(ends, row))
-                    self.client.publish(self.topics.link(self.gateway, *ends), payload, retain=True)
-                    self._published[ends] = row
+            for levels in sorted(self._published.keys() - current.keys()):
+                self.client.publish(self.topics.link(self.gateway, *levels), b"", retain=True)
+                del self._published[levels]
+            for levels, row in current.items():
+                if self._published.get(levels) != row:
+                    payload = encode_json(self._message(row))
+                    topic = self.topics.link(self.gateway, *levels)
+                    self.client.publish(topic, payload, retain=True)
+                    self._published[levels] = row
         except QueueFull:
             return
 
-    def _current(self) -> dict[Ends, Row]:
-        source, target = self.definition.key[:2]
-        current: dict[Ends, Row] = {}
+    def _current(self) -> dict[Levels, Row]:
+        key = self.definition.key
+        current: dict[Levels, Row] = {}
         for row in self.engine.source_rows(self.definition.name):
             try:
-                ends = (check_id(str(row[source])), check_id(str(row[target])))
+                levels = tuple(level_of(text_of(row[position])) for position in key)
             except WireError as error:
                 self._refuse(error)
             else:
-                current[ends] = row
+                current[self._relation, *levels] = row
         return current
 
     def _refuse(self, error: WireError) -> None:
-        if error.message not in self._refused and len(self._refused) < 100:
+        if error.message not in self._refused and len(self._refused) < MAX_REFUSED:
             self._refused.add(error.message)
             log.warning("a link of %s is not published: %s", self.definition.name, error)
 
-    def _message(self, ends: Ends, row: Row) -> LinkMessage:
+    def _message(self, row: Row) -> LinkMessage:
         fields = self.definition.schema.fields
+        source, target = (text_of(row[position]) for position in self.definition.key[:2])
         values: dict[str, Value] = {
             field.name: display(value, field.dtype)
             for position, (field, value) in enumerate(zip(fields, row, strict=True))
@@ -98,6 +109,17 @@ class LinkPublisher:
         }
         cost = values.get("cost")
         if isinstance(cost, str | bool):
-            return LinkMessage(*ends, 0.0, values)
+            return LinkMessage(source, target, None, values)
         values.pop("cost", None)
-        return LinkMessage(*ends, float(cost or 0.0), values)
+        return LinkMessage(source, target, None if cost is None else float(cost), values)
+
+
+def clear_unknown(levels: Levels, gateway: str, client: MessageClient, topics: Topics) -> None:
+    """Clear a retained link of no source of ours: of one that is gone, or of an earlier version.
+
+    Until version 0.1 topics named the ends only, so links of two sources overwrote each other.
+    """
+    try:
+        client.publish(topics.link(gateway, *levels), b"", retain=True)
+    except QueueFull:
+        log.warning("too many messages wait for the broker; an old link is cleared later")

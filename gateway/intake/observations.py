@@ -77,13 +77,17 @@ class ObservationLane:
         if self._settled and self.buffer.delete(sorted(self._settled)):
             self._settled.clear()
 
+    @property
+    def waiting(self) -> int:
+        """How many stored packs are still to be sent, as history."""
+        return max(len(self.buffer) - len(self._flying) - len(self._settled), 0)
+
     def replay(self, most: int) -> int:
         """Publish up to `most` stored packs, oldest first, on the history lane; return how many.
 
         Nothing is sent while the broker is away or many publishes wait.
         """
-        waiting = len(self.buffer) - len(self._flying) - len(self._settled)
-        if waiting <= 0 or not self.client.connected or self.client.pending() > MAX_AHEAD:
+        if not self.waiting or not self.client.connected or self.client.pending() > MAX_AHEAD:
             return 0
         stored = self.buffer.oldest(most, after=self._replayed_to)
         if not stored:

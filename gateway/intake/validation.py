@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from gateway.wrappers.wrapper import Reading
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
+from streamsql.data.types import EARLIEST, LATEST
 
 MAX_TEXT = 4_000
 MAX_FUTURE = 3_600_000_000
-_LATEST = 2**63
 
 
 def event_of(
@@ -50,9 +50,11 @@ def event_of(
 
 
 def _event_time(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and -_LATEST <= value < _LATEST:
+    if isinstance(value, int) and not isinstance(value, bool) and EARLIEST <= value < LATEST:
         return value
-    raise ValueError(f"event time {value!r:.60} is not a number of microseconds")
+    raise ValueError(
+        f"event time {value!r:.60} is not a number of microseconds of the years 1 to 9999"
+    )
 
 
 def _check_text(value: str, name: str) -> None:

@@ -9,6 +9,7 @@ from gateway.session.clock_offset import ClockOffset, sample_of
 from gateway.settings import ClockSettings
 from messaging import MessageClient, QueueFull
 from stream_engine.introspection.measured import Measured
+from streamsql.data.types import LATEST
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import ClockState, Command
 from streamsql.wire.topics import Topics
@@ -154,4 +155,4 @@ class ClockExchange:
 
 
 def _is_time(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LATEST

@@ -16,6 +16,7 @@ from streamsql.wire.messages import (
     WrapperState,
 )
 from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.source_shapes import shape_of
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ def birth_of(
         rooms=settings.rooms,
         current=tuple(current),
         capabilities=CAPABILITIES,
+        shapes=tuple(shape_of(definition.scan()) for definition in settings.sources),
     )
 
 

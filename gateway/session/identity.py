@@ -8,8 +8,7 @@ session with the higher epoch, of equal ones the one started later, stays.
 import enum
 from dataclasses import dataclass
 
-from gateway.session.epoch import MAX_EPOCH
-from streamsql.errors import DeploymentError, WireError
+from streamsql.errors import DeploymentError
 from streamsql.wire.messages import SiteState
 
 
@@ -48,12 +47,7 @@ def judge(own: Session, state: SiteState, *, first: bool) -> Verdict:
         state: What was received.
         first: It was retained on the broker when we first connected, so whoever wrote it has lost
             the connection to us.
-
-    Raises:
-        WireError: The epoch is out of range.
     """
-    if not 0 <= state.epoch < MAX_EPOCH:
-        raise WireError(f"SiteState: epoch {state.epoch} is out of range")
     if state.instance == own.instance:
         return Verdict.OURS if state.online else Verdict.OUTDATED
     ended = first or not state.instance or (not state.online and state.reason == "stopped")

@@ -1,5 +1,7 @@
 """Counts of batches sent and received, for whoever wants to know whether a query has settled."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from gateway.site.traffic import Traffic
@@ -21,12 +23,25 @@ class FlowReports:
     """Publishes queries' counts soon after they change, and now and then.
 
     Only those of queries to which something has happened are looked at.
+
+    Args:
+        engine: The site.
+        client: To publish with.
+        topics: Of the federation.
+        traffic: What channels have cost.
+        is_new: Whether a query waits for something else before its answer can be complete.
     """
 
     def __init__(
-        self, engine: SiteEngine, client: MessageClient, topics: Topics, traffic: Traffic
+        self,
+        engine: SiteEngine,
+        client: MessageClient,
+        topics: Topics,
+        traffic: Traffic,
+        is_new: Callable[[str], bool],
     ) -> None:
         self._engine = engine
+        self._is_new = is_new
         self._traffic = traffic
         self._client = client
         self._topics = topics
@@ -69,7 +84,11 @@ class FlowReports:
         report = self._engine.flow(query)
         if report is None:
             return None
-        return msgspec.structs.replace(report, traffic=self._traffic.report(query))
+        return msgspec.structs.replace(
+            report,
+            traffic=self._traffic.report(query),
+            busy=report.busy or self._is_new(query),
+        )
 
     def publish(self, now: float) -> None:
         """Publish what has changed; `now` in seconds of a clock that only goes forward."""

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable
 
 from gateway.clock import Clock
-from gateway.site.dead_letters import DeadLetters
 from gateway.site.flow_reports import FlowReports
 from gateway.site.forget_messages import forget_command
 from gateway.site.inbox import SiteInbox
@@ -21,9 +20,11 @@ from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.process_numbers import measured_host
 from gateway.site.resync_requests import ResyncRequests
+from gateway.site.stopped_queries import StoppedQueries
 from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic
 from messaging import Message, MessageClient, QueueFull
+from messaging.dead_letters import DeadLetters
 from stream_engine.snapshot.recorded_site import RecordedSite
 from stream_engine.step_result import Forget, Outgoing
 from streamsql.errors import FederationError, InternalError, WireError
@@ -37,6 +38,9 @@ log = logging.getLogger(__name__)
 FULL_PAUSE = 1.0
 SHORTEST_REST = 0.001
 LONGEST_SLEEP = 5.0
+MAX_FAILED_STEPS = 10
+DEFECT_SECONDS = 60.0
+"""Between two log entries of steps that fail."""
 
 
 class SiteHost:
@@ -50,10 +54,11 @@ class SiteHost:
             directly (base sites).
         on_command: Called with verb and command for verbs the host does not know.
         on_own_state: Called with the state under our own id, and whether it was retained.
-        on_own_link: Called with source and target of a link retained under our own id.
+        on_own_link: Called with the topic levels of a link retained under our own id.
         on_step: Called after each step, with whether the broker is there.
         meter: Returns what the process has counted beside the host, for reports on the site.
         settings: How the engine works until it is told otherwise.
+        stopped: Where queries are noted that must not run again.
     """
 
     def __init__(  # noqa: PLR0913  (each is one seam)
@@ -69,11 +74,13 @@ class SiteHost:
         reads_observations: bool = False,
         on_command: Callable[[str, Command], None] | None = None,
         on_own_state: Callable[[SiteState, bool], None] | None = None,
-        on_own_link: Callable[[str, str], None] | None = None,
+        on_own_link: Callable[[tuple[str, ...]], None] | None = None,
         on_step: Callable[[bool], None] | None = None,
         meter: Meter = tuple,
         settings: SiteSettings | None = None,
+        stopped: StoppedQueries | None = None,
     ) -> None:
+        self._stopped = stopped
         self.engine = engine
         self.client = client
         self.topics = topics
@@ -83,16 +90,21 @@ class SiteHost:
         self.batches_sent = 0
         self.steps = 0
         self.worked_seconds = 0.0
+        self.defects = 0
+        self.problem = ""
+        self._failed_steps = 0
+        self._say_defect_at = float("-inf")
         self.membership = Membership(
             int(grace_seconds * 1_000_000), self._site_lost, self._site_removed
         )
         self.dead_letters = DeadLetters(engine.site, client, topics)
         self.traffic = Traffic()
-        self.flow_reports = FlowReports(engine, client, topics, self.traffic)
         self.left_fragments = LeftFragments()
         self.reports = SystemReports(
             engine, clock, speed=speed, meter=lambda: (*measured_host(self), *meter())
         )
+        self.is_untold: Callable[[str], bool] = lambda _query: False
+        self.flow_reports = FlowReports(engine, client, topics, self.traffic, self._is_unfinished)
         self.lanes = ObservationLanes(client, topics) if reads_observations else None
         self.inbox = SiteInbox(
             self, on_command=on_command, on_own_state=on_own_state, on_own_link=on_own_link
@@ -119,6 +131,9 @@ class SiteHost:
         """Payloads so far that could not be used."""
         return self.dead_letters.count
 
+    def _is_unfinished(self, query: str) -> bool:
+        return self.reports.is_new(query) or self.is_untold(query)
+
     async def start(self) -> None:
         """Register callbacks and subscribe; call once, right after connecting.
 
@@ -134,6 +149,7 @@ class SiteHost:
             topics.fragment("+", me),
             topics.exchange("+", me, "+"),
             topics.command(me, "+"),
+            topics.request(me),
             topics.settings(me),
         )
 
@@ -142,7 +158,7 @@ class SiteHost:
 
         The message waits behind a step that may work on that very query for minutes.
         """
-        if message.payload or not message.topic.startswith(self.topics.root):
+        if message.payload or not message.topic.startswith(f"{self.topics.root}/"):
             return
         match self.topics.parts(message.topic):
             case ["q", query, "frag", to] if to == self.site:
@@ -176,6 +192,11 @@ class SiteHost:
             ),
         )
 
+    def dropped(self, query: str) -> None:
+        """Take note that a query is wanted nowhere any more."""
+        if self._stopped is not None:
+            self._stopped.discard(query)
+
     def say(self, query: str, problem: QueryProblem | None) -> None:
         """Publish what is wrong with a query here; None: nothing is any more."""
         payload = b"" if problem is None else encode_json(problem)
@@ -188,11 +209,31 @@ class SiteHost:
             await self._sleep()
             self._wake.clear()
             began = time.monotonic()
-            self._step(began)
+            self._step_or_report(began)
             # A busy site works half of the time at most: the longer a step takes, the more the
             # next one takes in at once. An idle one answers at once.
             took = time.monotonic() - began
             await asyncio.sleep(min(max(took, SHORTEST_REST), self.tick_seconds))
+
+    def _step_or_report(self, now: float) -> None:
+        """Step; a defect outside of queries is counted and logged, and the site goes on.
+
+        A site that cannot step any more ends: it would only seem to answer.
+        """
+        try:
+            self._step(now)
+            self._failed_steps = 0
+        except Exception as error:
+            self.defects += 1
+            self._failed_steps += 1
+            if self._failed_steps >= MAX_FAILED_STEPS:
+                raise
+            if now >= self._say_defect_at:
+                self._say_defect_at = now + DEFECT_SECONDS
+                log.exception("a step met a defect (the %d. one); the site goes on", self.defects)
+            self.problem = f"a step met a defect: {error!r:.200}"
+            # What the step was to send is lost with it: every channel begins with a snapshot.
+            self._snapshots_due = now + FULL_PAUSE
 
     async def _sleep(self) -> None:
         seconds = self._seconds_to_next()
@@ -297,7 +338,8 @@ class SiteHost:
             return
         for query, sender in self._requests.due(waiting, now):
             command = Command(query=query, channel=self.site)
-            self._publish_small(self.topics.command(sender, "resync"), encode_json(command))
+            topic = self.topics.request(sender, "resync", self.site)
+            self._publish_small(topic, encode_json(command))
 
     def _tell_forgotten(self, forgets: Iterable[Forget]) -> None:
         """Tell senders what they need not remember; what gets lost is told with the next one."""
@@ -305,7 +347,8 @@ class SiteHost:
             return
         for told in forgets:
             command = forget_command(told, self.site)
-            self._publish_small(self.topics.command(told.sender, "forget"), encode_json(command))
+            topic = self.topics.request(told.sender, "forget", self.site)
+            self._publish_small(topic, encode_json(command))
 
     def _publish_small(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
         try:

@@ -12,7 +12,6 @@ from typing import Protocol
 from msgspec.structs import asdict
 
 from gateway.clock import Clock
-from gateway.site.dead_letters import DeadLetters
 from gateway.site.flow_reports import FlowReports
 from gateway.site.forget_messages import forget_from
 from gateway.site.left_fragments import LeftFragments
@@ -22,9 +21,10 @@ from gateway.site.observation_reader import ObservationReader, Seen
 from gateway.site.system_lane import SystemLane
 from gateway.site.traffic import Traffic
 from messaging import Message
+from messaging.dead_letters import DeadLetters
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.system import SYS_STREAM
-from streamsql.errors import FederationError, InternalError, WireError
+from streamsql.errors import FederationError, InternalError, StepBudgetError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, SiteState
@@ -56,6 +56,10 @@ class Host(Protocol):
         """Tell whoever started a query that it does not run here, and why."""
         ...
 
+    def dropped(self, query: str) -> None:
+        """Take note that a query is wanted nowhere any more."""
+        ...
+
     def configure(self, settings: SiteSettings | None) -> None:
         """Let the engine work otherwise; None: as at the beginning."""
         ...
@@ -74,7 +78,7 @@ class SiteInbox:
         *,
         on_command: Callable[[str, Command], None] | None,
         on_own_state: Callable[[SiteState, bool], None] | None,
-        on_own_link: Callable[[str, str], None] | None,
+        on_own_link: Callable[[tuple[str, ...]], None] | None,
     ) -> None:
         self.batches = 0
         self._host = host
@@ -86,14 +90,7 @@ class SiteInbox:
 
     def take(self, message: Message) -> None:
         """Take in one message, whatever is in it."""
-        try:
-            self._dispatch(message)
-        except FederationError as error:
-            self._host.dead_letters.add(message, error)
-        except Exception as error:  # a payload must not stop the site, whatever it meets
-            log.exception("a defect met a message on %s", message.topic)
-            defect = InternalError(f"{type(error).__name__}: {error}")
-            self._host.dead_letters.add(message, defect)
+        self._host.dead_letters.guard(self._dispatch, message)
 
     def uninstall(self, query: str) -> None:
         """Stop a query here."""
@@ -136,19 +133,22 @@ class SiteInbox:
                 self._fragment(query, payload)
             case ["gw", site, "state"]:
                 self._state(site, message)
+            case ["gw", site, "cmd", verb, sender] if site == me:
+                self._request(verb, sender, decode_json(payload, Command, limit=MAX_SMALL))
             case ["gw", site, "cmd", verb] if site == me:
                 self._command(verb, decode_json(payload, Command, limit=MAX_SMALL))
             case ["gw", site, "settings"] if site == me:
                 self._settings(payload)
-            case ["gw", site, "link", source, target] if site == me:
-                if message.retain and self._on_own_link is not None:
-                    self._on_own_link(source, target)
+            case ["gw", site, "link", *levels] if site == me:
+                if message.retain and payload and self._on_own_link is not None:
+                    self._on_own_link(tuple(levels))
             case _:
                 raise WireError(f"nobody here reads {message.topic!r:.200}")
 
     def _fragment(self, query: str, payload: bytes) -> None:
         if not payload:
             self.uninstall(query)
+            self._host.dropped(query)
             return
         bundle = decode_packed(payload, FragmentBundle)
         if bundle.query != query:
@@ -156,6 +156,9 @@ class SiteInbox:
         self._host.left_fragments.saw(query)
         try:
             self._host.engine.install(bundle)
+        except StepBudgetError as error:
+            self._host.report_failure(query, error)
+            return
         except Exception as error:
             # The bundle is well formed, so somebody waits for the answer to it.
             failure = (
@@ -198,14 +201,27 @@ class SiteInbox:
             values = asdict(settings).items()
             log.info("settings: %s", ", ".join(f"{name} {value}" for name, value in values))
 
-    def _command(self, verb: str, command: Command) -> None:
+    def _request(self, verb: str, sender: str, command: Command) -> None:
+        """Do what the receiver of a channel asks for.
+
+        A site speaks of its own channel only. Hosts that are no engine sites may ask for any: the
+        coordinator sees both ends.
+        """
         host = self._host
+        own = command.channel == sender
+        if not own and (verb == "forget" or sender in host.membership.known()):
+            raise WireError(f"{verb} of the channel to {command.channel!r:.80} by {sender!r:.80}")
         if verb == "resync":
             destination = "" if command.channel == "out" else command.channel
             host.engine.resync(command.query, destination)
         elif verb == "forget":
-            host.engine.forget(command.channel, forget_from(command, me=host.engine.site))
-        elif verb == "flow":
+            host.engine.forget(sender, forget_from(command, me=host.engine.site))
+        else:
+            raise WireError(f"nobody here does {verb!r:.80}")
+
+    def _command(self, verb: str, command: Command) -> None:
+        host = self._host
+        if verb == "flow":
             host.flow_reports.forget()  # a coordinator that has just started knows no counts
         elif verb == "mark":
             host.left_fragments.marked(command.id, time.monotonic())

@@ -13,6 +13,7 @@ from gateway.site.system_lane import listens
 from streamsql.algebra.operators import Scan, SourceKind, walk_plan
 from streamsql.catalog.system import SYS_STREAM, is_site_source
 from streamsql.data.events import SourceEvent
+from streamsql.data.types import EARLIEST, LATEST
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json
 from streamsql.wire.fragments import FragmentBundle
@@ -74,7 +75,7 @@ class ObservationReader:
         pack = decode_json(payload, ObservationPack, limit=MAX_PACK)
         try:
             events = [
-                SourceEvent(row_from(values, scan.columns), microseconds(seconds))
+                SourceEvent(row_from(values, scan.columns), _event_time(seconds))
                 for _, seconds, values in rows_of(pack.e)
             ]
         except ValueError as error:
@@ -103,6 +104,18 @@ class ObservationReader:
         if len(seen) > REMEMBERED:
             del seen[next(iter(seen))]
         return True
+
+
+def _event_time(seconds: float) -> int:
+    """Return when an event was, in microseconds.
+
+    Raises:
+        ValueError: In no year from 1 to 9999.
+    """
+    time = microseconds(seconds)
+    if not EARLIEST <= time < LATEST:
+        raise ValueError(f"{seconds} s since 1970 is in no year from 1 to 9999")
+    return time
 
 
 def _is_heard(scan: Scan, bundle: FragmentBundle, site: str) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from gateway.site.dead_letters import DeadLetters
 from gateway.site.traffic import ChannelCounts, Traffic
+from messaging.dead_letters import DeadLetters
 from stream_engine.introspection.measured import Measured
 from stream_engine.introspection.site_report import channel_to
 from streamsql.wire.messages import BufferState, WrapperState

@@ -3,7 +3,8 @@
 `snapshot` is written beside the old one, synced and renamed over it. `journal-N` holds records in
 the order in which they were written; the snapshot names the first journal that comes after it. A
 record is handed to the operating system before anything it leads to is sent, so it outlives the
-process; it outlives a power cut from the next snapshot on.
+process; it outlives a power cut from the next snapshot on. `losses.json` names what restarts have
+lost so far.
 """
 
 import hashlib
@@ -42,6 +43,10 @@ class Loaded:
     records: list[bytes] = field(default_factory=list)
     damage: str = ""
     cut: str = ""
+
+
+_LOSSES = "losses.json"
+_MAX_LOSSES_BYTES = 10_000_000
 
 
 class StateFiles:
@@ -97,6 +102,19 @@ class StateFiles:
                 records.extend(error.records)
                 return Loaded(snapshot, records, cut=f"journal {generation} {error}")
         return Loaded(snapshot, records)
+
+    def losses(self) -> bytes:
+        """Return what former lives have said to be lost; empty: nothing.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        path = self.folder / _LOSSES
+        if not path.exists():
+            return b""
+        if path.stat().st_size > _MAX_LOSSES_BYTES:
+            raise OSError(27, "it is too large")
+        return path.read_bytes()
 
     def _read_snapshot(self) -> tuple[int, bytes]:
         """Return the snapshot and the first journal after it.
@@ -169,6 +187,11 @@ class StateFiles:
         else:
             self.journal_bytes += size
 
+    def cut(self, problem: str) -> None:
+        """Take note that something is missing from here on: a snapshot follows soon."""
+        if self._journal is not None:
+            self._failed(problem)
+
     def save(self, snapshot: bytes, generation: int) -> bool:
         """Replace the snapshot; remove the journals before it. May be called by another thread.
 
@@ -179,29 +202,52 @@ class StateFiles:
         Returns:
             Whether it is on disk; else `problem` says why, and what was there before still is.
         """
-        temporary = self.folder / "snapshot.new"
         if len(snapshot) > self.max_bytes:
             size = f"{len(snapshot)} bytes, snapshots.max_bytes is {self.max_bytes}"
             self._complain(f"the state of this site is not saved: {size}")
             return False
         try:
             body = _GENERATION.pack(generation) + snapshot
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                file.write(_SNAPSHOT + hashlib.sha256(body).digest() + body)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.folder / "snapshot")
-            _sync_folder(self.folder)
+            self._replace("snapshot", _SNAPSHOT + hashlib.sha256(body).digest() + body)
             old = [number for number in self._journals() if number < generation]
             for number in old:
                 self._journal_path(number).unlink(missing_ok=True)
         except OSError as error:
             self._complain(f"the state of this site cannot be saved: {error.strerror}")
-            _remove(temporary)
             return False
         self.problem = ""
         return True
+
+    def save_losses(self, content: bytes) -> bool:
+        """Replace what is said to be lost; return whether it is on disk."""
+        try:
+            if content:
+                self._replace(_LOSSES, content)
+            else:
+                (self.folder / _LOSSES).unlink(missing_ok=True)
+        except OSError as error:
+            self._complain(f"what was lost cannot be saved: {error.strerror}")
+            return False
+        return True
+
+    def _replace(self, name: str, content: bytes) -> None:
+        """Put a file in place of another, as a whole.
+
+        Raises:
+            OSError: It is as it was.
+        """
+        temporary = self.folder / f"{name}.new"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.folder / name)
+            _sync_folder(self.folder)
+        except OSError:
+            _remove(temporary)
+            raise
 
     def set_aside(self) -> None:
         """Move a snapshot that cannot be used out of the way, for whoever wants to look at it."""

@@ -16,7 +16,7 @@ from gateway.clock import Clock
 from gateway.settings import SnapshotSettings
 from gateway.site.membership import CONFIRM_MICROSECONDS
 from gateway.site.state_files import Loaded, StateFiles
-from gateway.site.state_losses import Loss, StateLosses
+from gateway.site.state_losses import Loss, SavedLosses, StateLosses, decode_losses
 from stream_engine.snapshot.recorded_site import RecordedSite, Restored
 from stream_engine.step_result import Forget
 from streamsql.errors import FederationError
@@ -45,6 +45,7 @@ class StateKeeper:
         hears: Whether sources are read from what gateways publish: while this site is away they
             publish to nobody.
         elapsed: Seconds of a clock that nobody sets.
+        told: Is called once, when it has been said what restarts have lost.
 
     Attributes:
         losses: What the last restart has lost.
@@ -61,6 +62,7 @@ class StateKeeper:
         say: Callable[[str, QueryProblem | None], None],
         hears: bool = False,
         elapsed: Callable[[], float] = time.monotonic,
+        told: Callable[[], None] = lambda: None,
     ) -> None:
         self.engine = engine
         self.files = StateFiles(folder, settings.max_bytes)
@@ -69,9 +71,10 @@ class StateKeeper:
         self._clock = clock
         self._host_state = host_state
         self._say = say
-        self._away_since = 0
         self._hears = hears
         self._elapsed = elapsed
+        self._on_told = told
+        self._is_told = False
         self._due = self._earliest = elapsed()
         self._saved_changes = -1
         self._unsavable = ""
@@ -79,11 +82,19 @@ class StateKeeper:
         self._connected_at: float | None = None
         self._say_at = float("-inf")
         self._restored: set[str] = set()
+        self._saved_losses = b""
 
     @property
     def problem(self) -> str:
         """What keeps the state from being saved, or empty."""
         return self.files.problem or self._unsavable
+
+    def is_untold(self, query: str) -> bool:
+        """Whether a query may miss something that has not been said since the restart."""
+        if self._is_told:
+            return False
+        reads = bool(self.losses.away_since) and query in self.engine.readers()
+        return reads or self.losses.concerns(query)
 
     def restore(self) -> Restored:
         """Bring the site where it was, and begin to keep a journal."""
@@ -101,14 +112,32 @@ class StateKeeper:
             log.warning("%s; set aside as snapshot.broken", damage)
             self.files.set_aside()
         cut = loaded.cut or restored.cut
-        self.losses = StateLosses.of(restored, now, cut, damage)
+        self.losses = StateLosses.of(restored, now, cut, damage, self._lost_before(now))
         self.losses.find(self.engine)
         self._restored = {site for _query, site in self.engine.senders()}
-        self._away_since = restored.now if self._hears else 0
+        if self._hears and not self.losses.away_since:
+            self.losses.away_since = restored.now
+        self._save_losses()
         self._report(loaded, restored, now, self._elapsed() - began)
         self.files.next_journal()
         self.engine.record = self.files.append
+        self.engine.unrecorded = self.files.cut
         return restored
+
+    def _lost_before(self, now: int) -> SavedLosses | None:
+        """Return what former restarts have lost, as far as it is known."""
+        try:
+            return decode_losses(self.files.losses())
+        except (OSError, FederationError) as error:
+            log.warning("what former restarts have lost is not known: %s", error)
+            unknown = Loss(None, now, "the record of what former restarts have lost is damaged")
+            return SavedLosses(general=(unknown,))
+
+    def _save_losses(self) -> None:
+        """Let the next life know what is lost, if that is anything new."""
+        content = self.losses.saved()
+        if content != self._saved_losses and self.files.save_losses(content):
+            self._saved_losses = content
 
     def _report(self, loaded: Loaded, restored: Restored, now: int, took: float) -> None:
         if loaded.snapshot is None and not loaded.records:
@@ -120,8 +149,8 @@ class StateKeeper:
             len(self.engine.queries),
             len(loaded.records),
         )
-        if self.losses.general is not None:
-            log.warning("%s", self.losses.general)
+        for loss in self.losses.general:
+            log.warning("%s", loss)
         for complaint in [f"{q}: {why}" for q, (_, why) in restored.unsaved.items()]:
             log.warning("query %s begins anew", complaint)
         for complaint in restored.complaints[:10]:
@@ -204,17 +233,24 @@ class StateKeeper:
         since = now - self._connected_at
         if since < FIND_SECONDS:
             self.losses.find(self.engine)
+        else:
+            self.losses.all_found(self.engine)
         if self._restored and since >= CONFIRM_MICROSECONDS / 1_000_000:
             self._give_up()
         if since >= 1 and now - self._say_at >= REPEAT_SECONDS:
             self._say_at = now
-            if self._away_since:
+            if self.losses.away_since:
                 reason = "this site was away while gateways sent observations"
-                away = Loss(self._away_since, self._clock(), reason)
+                away = Loss(self.losses.away_since, self._clock(), reason)
                 self.losses.missed(self.engine, away)
-                self._away_since = 0
+                self.losses.away_since = 0
             for query, problem in self.losses.due(self.engine, self._clock()):
                 self._say(query, problem)
+            if self._settings.keep:
+                self._save_losses()
+            if not self._is_told:
+                self._is_told = True
+                self._on_told()
 
     def _give_up(self) -> None:
         """Retract what sites have sent to the former life and nobody has repeated since."""

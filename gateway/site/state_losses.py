@@ -1,57 +1,93 @@
-"""What a restart has lost for good: which queries miss which stretch of time, and until when."""
+"""Losses by restarts: which queries miss which intervals, and until when."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
+
+import msgspec
 
 from stream_engine.snapshot.recorded_site import RecordedSite, Restored
+from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import QueryProblem
 
 CODE = "state_lost"
+MAX_GAPS = 12
+"""Gaps of a query that are named one by one; the nearest of more are named together."""
+_MAX_REASON = 500
 _HINT = "stop the query and start it again to begin anew"
+_BEGINNING = -(2**62)
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(msgspec.Struct, frozen=True):
     """A stretch of time that is missing.
 
     Attributes:
         since: Microseconds, or None: from the beginning.
         until: Microseconds.
         reason: In words.
+        gaps: How many gaps there are in it; with one all of it is missing.
     """
 
     since: int | None
     until: int
     reason: str
+    gaps: int = 1
 
     def __str__(self) -> str:
         """Return a sentence."""
+        return sentence([self])
+
+    @property
+    def start(self) -> int:
+        """When it begins, for comparing."""
+        return _BEGINNING if self.since is None else self.since
+
+    @property
+    def stretch(self) -> str:
+        """From when to when."""
         since = "the beginning" if self.since is None else _shown(self.since)
-        return (
-            f"what came in from {since} to {_shown(self.until)} is missing in the answer: "
-            f"{self.reason}"
-        )
+        several = f" ({self.gaps} gaps)" if self.gaps > 1 else ""
+        return f"from {since} to {_shown(self.until)}{several}"
+
+    def with_next(self, other: "Loss", gaps: int) -> "Loss":
+        """Return both as one; the reason is that of the first."""
+        return Loss(self.since, max(self.until, other.until), self.reason, gaps)
 
 
-@dataclass(slots=True)
+class SavedLosses(msgspec.Struct, frozen=True):
+    """Losses that the next incarnation must know.
+
+    Attributes:
+        general: Of every query that is found to have run before the restart.
+        queries: By query.
+        away_since: Since when this site has not heard the gateways; 0: it hears them.
+    """
+
+    general: tuple[Loss, ...] = ()
+    queries: dict[str, tuple[Loss, ...]] = {}
+    away_since: int = 0
+
+
 class StateLosses:
-    """The losses of one restart.
+    """The losses of all restarts that some query still misses.
 
     Only queries with a history here miss something for longer than it takes to be told again: all
     others are rebuilt from what sources hold and other sites send.
 
     Attributes:
-        general: Of every query that ran before the restart, or None.
+        general: Of every query that ran before this restart.
+        away_since: Since when this site has not heard the gateways; 0: it hears them.
     """
 
-    general: Loss | None = None
-    _own: dict[str, Loss] = field(default_factory=dict)
-    _found: set[str] = field(default_factory=set)
-    _said: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.general: list[Loss] = []
+        self.away_since = 0
+        self._losses: dict[str, list[Loss]] = {}
 
     @staticmethod
-    def of(restored: Restored, now: int, cut: str, damage: str) -> "StateLosses":
+    def of(
+        restored: Restored, now: int, cut: str, damage: str, before: SavedLosses | None = None
+    ) -> "StateLosses":
         """Return what was lost.
 
         Args:
@@ -59,46 +95,121 @@ class StateLosses:
             now: The time of the restart.
             cut: Why the journal's end is missing, or empty.
             damage: Why the snapshot could not be used, or empty.
+            before: What former restarts have lost.
         """
         losses = StateLosses()
+        if before is not None:
+            losses.general = list(before.general)
+            losses.away_since = before.away_since
+            losses._losses = {query: list(found) for query, found in before.queries.items()}
         if damage:
-            losses.general = Loss(None, now, damage)
+            losses.general.append(Loss(None, now, damage[:_MAX_REASON]))
         elif cut:
-            losses.general = Loss(restored.now, now, cut)
+            losses.general.append(Loss(restored.now, now, cut[:_MAX_REASON]))
+        losses.general = merged(losses.general)
         for query, (since, reason) in restored.unsaved.items():
-            losses._own[query] = Loss(since, now, reason)
+            losses._add(query, Loss(since, now, reason[:_MAX_REASON]))
         return losses
+
+    def concerns(self, query: str) -> bool:
+        """Whether a query is known to miss something."""
+        return query in self._losses
+
+    def saved(self) -> bytes:
+        """Return what the next life has to know; nothing if there is nothing."""
+        queries = {query: tuple(found) for query, found in self._losses.items()}
+        if not (queries or self.general or self.away_since):
+            return b""
+        return encode_json(SavedLosses(tuple(self.general), queries, self.away_since))
 
     def find(self, engine: RecordedSite) -> None:
         """Note the queries that run: call it while what ran before the restart is installed."""
-        if self.general is not None:
-            self._found.update(engine.with_history())
+        for query in engine.with_history() if self.general else ():
+            for loss in self.general:
+                self._add(query, loss)
 
     def missed(self, engine: RecordedSite, loss: Loss) -> None:
-        """Add a loss of the queries that read sources here and miss nothing worse."""
+        """Add a loss of the queries that read sources here."""
         for query in engine.readers():
-            if query not in self._found:
-                self._own.setdefault(query, loss)
+            self._add(query, loss)
+
+    def all_found(self, engine: RecordedSite) -> None:
+        """Forget what nobody misses: all queries that should run are installed by now."""
+        self.general = []
+        for query in self._losses.keys() - engine.queries.keys():
+            del self._losses[query]
 
     def due(self, engine: RecordedSite, now: int) -> Iterator[tuple[str, QueryProblem | None]]:
         """Yield the problem of each query that misses something, None once when it is over.
 
-        It is over when the windows of the query have passed the time that is missing.
+        A loss is over when the windows of the query have passed the time that is missing.
         """
-        for query in engine.queries:
-            loss = self._own.get(query)
-            if loss is None and query in self._found:
-                loss = self.general
-            if loss is None:
-                continue
+        for query in [query for query in self._losses if query in engine.queries]:
             memory = engine.memory_of(query)
-            if memory is not None and now >= loss.until + memory:
-                if query in self._said:
-                    self._said.discard(query)
-                    yield query, None
+            losses = [
+                loss for loss in self._losses[query] if memory is None or now < loss.until + memory
+            ]
+            if losses:
+                self._losses[query] = losses
+                yield query, QueryProblem(CODE, sentence(losses), _HINT, now, engine.site)
                 continue
-            self._said.add(query)
-            yield query, QueryProblem(CODE, str(loss), _HINT, now, engine.site)
+            del self._losses[query]
+            yield query, None
+
+    def _add(self, query: str, loss: Loss) -> None:
+        self._losses[query] = merged([*self._losses.get(query, ()), loss])
+
+
+def decode_losses(content: bytes) -> SavedLosses | None:
+    """Return what a former life has saved.
+
+    Raises:
+        WireError: It is damaged.
+    """
+    return decode_json(content, SavedLosses) if content else None
+
+
+def merged(losses: Iterable[Loss]) -> list[Loss]:
+    """Return losses in order of time, at most `MAX_GAPS`; those that touch are one.
+
+    Examples:
+        >>> merged([Loss(5, 7, "b"), Loss(0, 2, "a"), Loss(1, 4, "c")])
+        [Loss(since=0, until=4, reason='a', gaps=1), Loss(since=5, until=7, reason='b', gaps=1)]
+    """
+    result: list[Loss] = []
+    for loss in sorted(losses, key=lambda loss: (loss.start, loss.until)):
+        if result and loss.start <= result[-1].until:
+            last = result[-1]
+            result[-1] = last.with_next(loss, max(last.gaps, loss.gaps))
+        else:
+            result.append(loss)
+    while len(result) > MAX_GAPS:
+        between = [b.start - a.until for a, b in pairwise(result)]
+        place = between.index(min(between))
+        first, second = result[place], result[place + 1]
+        result[place : place + 2] = [first.with_next(second, first.gaps + second.gaps)]
+    return result
+
+
+def sentence(losses: Iterable[Loss]) -> str:
+    """Return all stretches that are missing, and why.
+
+    Examples:
+        >>> sentence([Loss(None, 0, "it was away"), Loss(1, 1_500_000, "it was away")])[:52]
+        'what came in from the beginning to 1970-01-01 00:00:'
+    """
+    by_reason: dict[str, list[str]] = {}
+    for loss in losses:
+        by_reason.setdefault(loss.reason, []).append(loss.stretch)
+    return "; ".join(
+        f"what came in {_listed(stretches)} is missing in the answer: {reason}"
+        for reason, stretches in by_reason.items()
+    )
+
+
+def _listed(stretches: list[str]) -> str:
+    *others, last = stretches
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _shown(microseconds: int) -> str:

@@ -16,6 +16,12 @@ from streamsql.data.types import Row
 SHORTEST_SECONDS = 0.05
 """Between two reports: a site whose clock runs fast would else do nothing but report."""
 
+FIRST_SECONDS = 1.0
+"""Between the reports that a new query waits for, at most: it shall not wait for a long period."""
+
+NEWS = 2
+"""Reports until a new query has what is measured from one report to the next."""
+
 Meter = Callable[[], Iterable[Measured]]
 
 
@@ -43,10 +49,20 @@ class SystemReports:
         self._speed = speed
         self._meter = meter
         self._readers: dict[str, int] = {}
+        self._heard: dict[str, int] = {}  # reports since each reader of `sys_stream` began
         self._reported_at = float("-inf")
         self._operators: dict[Row, SourceEvent] = {}
         for source in SITE_SOURCES:
             engine.declare(source.scan())
+
+    def is_new(self, query: str) -> bool:
+        """Whether a query reads `sys_stream` and has yet to be told of one whole period.
+
+        Rates are differences of two reports, so that its answer is not there before the second.
+        """
+        return self._heard.get(query, 0) < NEWS and query in self._engine.readers_of(
+            SYS_STREAM.name
+        )
 
     def next_due(self) -> float | None:
         """Return when `publish` has something to do, in its seconds; None: nobody reads."""
@@ -54,7 +70,10 @@ class SystemReports:
             return None if not self._operators else float("-inf")
         if SYS_OPERATORS.name in self._engine.told and self._engine.queries != self._readers:
             return self._reported_at + SHORTEST_SECONDS
-        return self._reported_at + max(self.seconds / self._speed, SHORTEST_SECONDS)
+        seconds = self.seconds
+        if any(map(self.is_new, self._engine.readers_of(SYS_STREAM.name))):
+            seconds = min(seconds, FIRST_SECONDS)
+        return self._reported_at + max(seconds / self._speed, SHORTEST_SECONDS)
 
     def publish(self, now: float) -> None:
         """Hand the site a report if one is due.
@@ -74,7 +93,9 @@ class SystemReports:
         if told:
             self._reported_at = now
             self.count += 1
-        if SYS_STREAM.name in told:
+        readers = self._engine.readers_of(SYS_STREAM.name)
+        self._heard = {query: min(self._heard.get(query, 0) + 1, NEWS) for query in readers}
+        if readers:
             batches[SYS_STREAM.name] = self._measured(ts)
         if batches:
             self._engine.take_in(batches)

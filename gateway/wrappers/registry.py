@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from gateway.settings import WrapperSettings
 from gateway.wrappers.wrapper import Wrapper
+from streamsql.catalog.wrappers import WrapperKind
 from streamsql.errors import DeploymentError
 
 
@@ -32,10 +33,10 @@ def _replay() -> Wrapper:
 
 
 KINDS: dict[str, Callable[[], Wrapper]] = {
-    "motes": _motes,
-    "soft_sensors": _soft_sensors,
-    "calendar": _calendar,
-    "replay": _replay,
+    WrapperKind.MOTES: _motes,
+    WrapperKind.SOFT_SENSORS: _soft_sensors,
+    WrapperKind.CALENDAR: _calendar,
+    WrapperKind.REPLAY: _replay,
 }
 
 

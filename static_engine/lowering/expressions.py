@@ -1,8 +1,8 @@
 """Scalar expressions as Spark columns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from operator import and_, or_
+from operator import add, and_, or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
@@ -16,9 +16,17 @@ from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.expressions import Column as ColumnReference
 from streamsql.algebra.scalar import FUNCTIONS
 from streamsql.algebra.user_functions import INSTALLED, is_called_on_null, is_user_function
-from streamsql.data.types import DataType
+from streamsql.data.types import DataType, Value
 from streamsql.errors import InternalError
 
+_LONG_LIST = 200
+_MENTIONS = 5
+"""REPLACE mentions its text so often; no other function mentions an argument more often."""
+_BOUND_FROM = 200
+_REPEATING = frozenset(
+    {*"+-*/%", "||", "REPLACE", "LEAST", "GREATEST", "ABS", "FLOOR", "CEIL", "SQRT", *COMPARISONS}
+)
+"""Functions that mention an argument more than once, and are none of Python."""
 Lowered = list[Column]
 
 
@@ -28,19 +36,71 @@ def lower_expression(expression: Expression, row: Sequence[Column]) -> Column:
     Raises:
         InternalError: The function is unknown here, although the binder let it pass.
     """
+    return _sized(expression, row)[0]
+
+
+def _sized(expression: Expression, row: Sequence[Column]) -> tuple[Column, int]:
+    """Return a column and a bound of how many nodes Spark's tree of it has."""
     match expression:
         case ColumnReference(position=position):
-            return row[position]
+            return row[position], 1
         case Literal(value=value, dtype=dtype):
-            return constant(value, dtype)
-        case Call(function="IN", arguments=arguments):
-            return _in(arguments, [lower_expression(a, row) for a in arguments])
+            return constant(value, dtype), 1
+        case Call(function="IN", arguments=(needle, *candidates)) if _is_long(needle, candidates):
+            column, size = _sized(needle, row)
+            return call_python(_membership(candidates), DataType.BOOLEAN, [column]), size + 1
+        case Call(function="||") if any(map(_is_concatenation, expression.arguments)):
+            # One check of the whole: a part that is too long makes the whole too long.
+            texts = tuple(_leaves_of_concatenation(expression))
+            return _sized(Call("||", texts, expression.dtype), row)
         case Call(function=name, arguments=arguments):
-            lowered = [lower_expression(argument, row) for argument in arguments]
-            return _call(name, expression, lowered)
+            parts = [_sized(argument, row) for argument in arguments]
+            lowered, size = [column for column, _ in parts], 1 + sum(size for _, size in parts)
+            if not _repeats(expression):
+                return _call(name, expression, lowered), size
+            if size > _BOUND_FROM:
+                return _bound(expression, lowered), size + 2 * len(lowered)
+            return _call(name, expression, lowered), _MENTIONS * size
+
+
+def _is_concatenation(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.function == "||"
+
+
+def _leaves_of_concatenation(expression: Expression) -> Iterator[Expression]:
+    waiting = [expression]
+    while waiting:
+        match waiting.pop():
+            case Call(function="||", arguments=arguments):
+                waiting.extend(reversed(arguments))
+            case leaf:
+                yield leaf
+
+
+def _repeats(call: Call) -> bool:
+    """Whether Spark's tree of a call has one of its arguments more than once."""
+    if call.function in "+-*" and all(a.dtype in INTEGRAL for a in call.arguments):
+        return False
+    return call.function in _REPEATING
+
+
+def _bound(call: Call, lowered: Lowered) -> Column:
+    """Return a call whose arguments are evaluated once and named: a tree is not doubled by it.
+
+    Spark has no LET; a lambda over a list of one row of arguments is one.
+    """
+    names = [f"a{number}" for number in range(len(lowered))]
+    arguments = fn.struct(*[c.alias(name) for c, name in zip(lowered, names, strict=True)])
+
+    def body(bound: Column) -> Column:
+        return _call(call.function, call, [bound[name] for name in names])
+
+    return fn.element_at(fn.transform(fn.array(arguments), body), 1)
 
 
 def _call(name: str, call: Call, lowered: Lowered) -> Column:
+    if name == "IN":
+        return _in(call.arguments, lowered)
     if is_user_function(name):
         return _by_user(call, lowered)
     special = _SPECIAL.get(name)
@@ -75,6 +135,31 @@ def _case(call: Call, lowered: Lowered) -> Column:
 def _coalesce(call: Call, lowered: Lowered) -> Column:
     pairs = zip(call.arguments, lowered, strict=True)
     return fn.coalesce(*[as_type(column, a.dtype, call.dtype) for a, column in pairs])
+
+
+def _is_long(needle: Expression, candidates: Sequence[Expression]) -> bool:
+    """Whether a list is one of so many constants that a column for each would take seconds."""
+    return len(candidates) > _LONG_LIST and all(
+        isinstance(c, Literal) and (c.value is None or _are_alike(c.dtype, needle.dtype))
+        for c in candidates
+    )
+
+
+def _are_alike(one: DataType, other: DataType) -> bool:
+    """Whether Python's equality of two types is that of the language: of numbers it is exact."""
+    numbers = (DataType.INTEGER, DataType.DOUBLE)
+    return one == other or (one in numbers and other in numbers)
+
+
+def _membership(candidates: Sequence[Expression]) -> Callable[[Value], bool | None]:
+    given = [c.value for c in candidates if isinstance(c, Literal)]
+    values = frozenset(value for value in given if value is not None)
+    otherwise = None if None in given else False
+
+    def is_in(value: Value) -> bool | None:
+        return True if value in values else otherwise
+
+    return is_in
 
 
 def _in(arguments: tuple[Expression, ...], lowered: Lowered) -> Column:
@@ -150,9 +235,18 @@ def _whole(rounding: Callable[[Column], Column]) -> Strict:
 
 
 def _concatenate(_call: Call, lowered: Lowered, types: Types) -> Column:
-    return fn.concat(
-        *[cast(column, dtype, DataType.TEXT) for column, dtype in zip(lowered, types, strict=True)]
-    )
+    parts = [
+        cast(column, dtype, DataType.TEXT) for column, dtype in zip(lowered, types, strict=True)
+    ]
+    return text.unless_too_long(fn.concat(*parts), reduce(add, map(fn.length, parts)))
+
+
+def _like(call: Call, lowered: Lowered, types: Types) -> Column:
+    match call.arguments:
+        case (_, Literal(value=str(pattern))) if text.is_for_java(pattern):
+            return text.like(lowered[0], pattern)
+        case _:
+            return _by_python(call, lowered, types)  # Spark's own goes back at every %
 
 
 _STRICT: dict[str, Strict] = {
@@ -168,7 +262,7 @@ _STRICT: dict[str, Strict] = {
     "SQRT": lambda _call, lowered, _types: arithmetic.square_root(lowered[0]),
     "LEAST": _extreme(fn.least),
     "GREATEST": _extreme(fn.greatest),
-    "LIKE": lambda call, lowered, _types: text.like(lowered[0], call.arguments[1], lowered[1]),
+    "LIKE": _like,
     "LOWER": lambda _call, lowered, _types: fn.lower(lowered[0]),
     "UPPER": lambda _call, lowered, _types: fn.upper(lowered[0]),
     "LENGTH": lambda _call, lowered, _types: fn.length(lowered[0]).cast("bigint"),

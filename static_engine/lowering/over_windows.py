@@ -32,7 +32,9 @@ def over(frame: DataFrame, plan: OverWindow) -> DataFrame:
         aggregate = call.aggregate_call
         if aggregate is None:
             parts.append(_value(call, given, windows).alias(f"p{n}"))
-            finished.append(fn.col(f"p{n}"))
+            value = fn.col(f"p{n}")
+            looks_ahead = call.function == WindowFunction.NTH_VALUE and _is_tail_of_peers(call)
+            finished.append(fn.first(value).over(windows.group) if looks_ahead else value)
             continue
         lowered = lower_aggregate(aggregate, given)
         window = windows.framed(call)
@@ -69,6 +71,11 @@ class _Windows:
         return Window.partitionBy(*self._partition).orderBy(*self._keys)
 
     @property
+    def whole(self) -> WindowSpec:
+        """The partition in order."""
+        return self.rows.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+
+    @property
     def group(self) -> WindowSpec:
         """All peers of a row, in order."""
         window = Window.partitionBy(*self._group).orderBy(*self._whole)
@@ -92,12 +99,20 @@ def _value(call: WindowCall, given: list[Column], windows: _Windows) -> Column:
             return fn.rank().over(windows.peers)
         case WindowFunction.DENSE_RANK:
             return fn.dense_rank().over(windows.peers)
+        case WindowFunction.PERCENT_RANK:
+            return fn.percent_rank().over(windows.peers)
+        case WindowFunction.CUME_DIST:
+            return fn.cume_dist().over(windows.peers)
+        case WindowFunction.NTILE:
+            return fn.ntile(call.number).over(windows.rows)
         case WindowFunction.LAG | WindowFunction.LEAD:
             shifted = fn.lag(given[0], -call.shift).over(windows.rows)
             if len(given) == 1:
                 return shifted
             known = fn.lag(fn.lit(1), -call.shift).over(windows.rows)
             return fn.when(known.isNull(), given[1]).otherwise(shifted)
+        case WindowFunction.NTH_VALUE:
+            return _nth(call, given[0], windows)
         case _:
             return _edge(call, given[0], windows)
 
@@ -112,5 +127,28 @@ def _edge(call: WindowCall, value: Column, windows: _Windows) -> Column:
         return chosen.over(windows.framed(call))
     if bound is not None:
         return chosen.over(windows.group)
-    whole = windows.rows.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    return chosen.over(whole)
+    return chosen.over(windows.whole)
+
+
+def _is_tail_of_peers(call: WindowCall) -> bool:
+    """Whether a frame goes from the row's peers to the end of the partition."""
+    return call.frame.peers and call.frame.start == 0 and call.frame.end is None
+
+
+def _nth(call: WindowCall, value: Column, windows: _Windows) -> Column:
+    """Return NTH_VALUE; peers are in order themselves.
+
+    From the peers to the end it is the value so many rows ahead of the first peer: this returns
+    those ahead of each row, `over` takes the first one's.
+    """
+    frame, nth = call.frame, fn.nth_value(value, call.number)
+    if not frame.peers:
+        return nth.over(windows.framed(call))
+    if frame.is_whole:
+        return nth.over(windows.whole)
+    if frame.start == frame.end:
+        return nth.over(windows.group)
+    if _is_tail_of_peers(call):
+        return fn.lead(value, call.number - 1).over(windows.rows)
+    held = fn.count(fn.lit(1)).over(windows.framed(call))
+    return fn.when(held >= call.number, nth.over(windows.whole))

@@ -20,6 +20,7 @@ from static_engine.lowering import exact, holistic
 from static_engine.lowering.types import SPARK_TYPES
 from streamsql import errors
 from streamsql.algebra import (
+    like_patterns,
     regular_expressions,
     scalar,
     scalar_numbers,
@@ -32,7 +33,15 @@ from streamsql.data.types import DataType
 
 _SENT = (
     *(exact, holistic, errors, delta, types),
-    *(regular_expressions, scalar, scalar_numbers, scalar_text, scalar_time, user_functions),
+    *(
+        like_patterns,
+        regular_expressions,
+        scalar,
+        scalar_numbers,
+        scalar_text,
+        scalar_time,
+        user_functions,
+    ),
 )
 for _module in _SENT:
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]

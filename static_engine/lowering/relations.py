@@ -27,6 +27,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
+    Materialize,
     OnClose,
     OverWindow,
     Plan,
@@ -53,15 +54,18 @@ Tables = Callable[[Scan], DataFrame]
 _NOTHING = "nothing"  # the column of a relation without columns
 
 
-def lower_plan(plan: Plan, tables: Tables, session: SparkSession) -> DataFrame:
+def lower_plan(
+    plan: Plan, tables: Tables, session: SparkSession, keep: Callable[[DataFrame], DataFrame]
+) -> DataFrame:
     """Return the DataFrame of a plan over stored tables.
 
     Args:
         plan: A plan without streams, remote inputs and recursion.
         tables: The rows of a table, columns c0, c1, … in the scan's order.
         session: Where constant rows are made.
+        keep: Marks a frame as one to be computed once; called once for each materialized table.
     """
-    return _Lowering(tables, session).lower(plan)
+    return _Lowering(tables, session, keep).lower(plan)
 
 
 def columns_of_width(width: int) -> list[Column]:
@@ -70,9 +74,13 @@ def columns_of_width(width: int) -> list[Column]:
 
 
 class _Lowering:
-    def __init__(self, tables: Tables, session: SparkSession) -> None:
+    def __init__(
+        self, tables: Tables, session: SparkSession, keep: Callable[[DataFrame], DataFrame]
+    ) -> None:
         self._tables = tables
         self._session = session
+        self._keep = keep
+        self._kept: dict[Plan, DataFrame] = {}
 
     def lower(self, plan: Plan) -> DataFrame:
         match plan:
@@ -80,18 +88,14 @@ class _Lowering:
                 return self._tables(plan)
             case Values():
                 return self._values(plan)
-            case Filter(input=child, predicate=predicate):
-                row = columns_of_width(len(child.schema))
-                condition = lower_expression(predicate, row).cast("boolean")
-                return self.lower(child).filter(condition)
-            case Project(input=child, expressions=expressions):
-                row = columns_of_width(len(child.schema))
-                columns = [lower_expression(e, row) for e in expressions]
-                return _select(self.lower(child), columns, plan.schema)
+            case Filter() | Project():
+                return self._row_by_row(plan)
             case Join():
                 return self._join(plan)
             case Aggregate():
                 return self._aggregate(plan)
+            case Materialize():
+                return self._materialized(plan)
             case Distinct(input=child):
                 return self.lower(child).distinct()
             case UnionAll(branches=branches):
@@ -119,6 +123,18 @@ class _Lowering:
             ):
                 # The executor has refused these with the reason.
                 raise InternalError(f"{type(plan).__name__} cannot be lowered to Spark")
+
+    def _row_by_row(self, plan: Filter | Project) -> DataFrame:
+        row = columns_of_width(len(plan.input.schema))
+        below = self.lower(plan.input)
+        if isinstance(plan, Filter):
+            return below.filter(lower_expression(plan.predicate, row).cast("boolean"))
+        return _select(below, [lower_expression(e, row) for e in plan.expressions], plan.schema)
+
+    def _materialized(self, plan: Materialize) -> DataFrame:
+        if plan not in self._kept:
+            self._kept[plan] = self._keep(self.lower(plan.input))
+        return self._kept[plan]
 
     def _values(self, values: Values) -> DataFrame:
         if not values.rows or not len(values.schema):

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.errors import TableError
+from static_engine.tables import row_group_size
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta, expand
 from streamsql.errors import WireError
@@ -69,7 +70,7 @@ class RowsFolder:
             written = data.replace_schema_metadata({_HEADER: encode_json(header)})
             self._folder.mkdir(parents=True, exist_ok=True)
             with temporary.open("wb") as file:
-                pq.write_table(written, file)
+                pq.write_table(written, file, row_group_size=row_group_size(written))
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

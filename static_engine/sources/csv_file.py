@@ -3,6 +3,7 @@
 An empty field is NULL; an empty text is written as "".
 """
 
+import codecs
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,7 @@ def columns_in(
     definition: SourceDefinition, options: TableOptions, file: Path
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the file's columns, by numbers (names may repeat), and those that are declared."""
+    _check_utf8(definition, file)
     parsing = pc.ParseOptions(delimiter=options.delimiter, newlines_in_values=True)
     # Lines of other lengths are judged when the rows are read; here only the first one counts.
     parsing.invalid_row_handler = lambda _row: "skip"
@@ -113,11 +115,6 @@ def _translated(
                 f"expected {row.expected_columns}: {row.text[:120]!r}",
                 hint="put quotes around fields that contain the delimiter",
             ) from None
-        line = _line_not_utf8(file)
-        if line:
-            raise TableError(
-                f"{where}: line {line} is not UTF-8", hint="save it as UTF-8"
-            ) from None
         if "Empty CSV" in str(error):
             raise TableError(f"{where} is empty", hint="a header line is expected") from None
         raise TableError(f"{where} is not CSV: {error}") from error
@@ -127,6 +124,26 @@ def _translated(
 
 def _where(definition: SourceDefinition, file: Path) -> str:
     return f"table {definition.name}: {file.name}"
+
+
+def _check_utf8(definition: SourceDefinition, file: Path) -> None:
+    """Check a file before the parser sees it, which could not hand a row of other bytes to us.
+
+    Raises:
+        TableError: It is no UTF-8; says in which line.
+    """
+    where = _where(definition, file)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with file.open("rb") as content:
+            while block := content.read(_BLOCK_BYTES):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        line = _line_not_utf8(file)
+        raise TableError(f"{where}: line {line} is not UTF-8", hint="save it as UTF-8") from None
+    except OSError as error:
+        raise TableError(f"{where} cannot be read: {error.strerror or error}") from error
 
 
 def _line_not_utf8(file: Path) -> int:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -11,10 +11,25 @@ from sqlalchemy.exc import ArgumentError
 
 from static_engine.sources.errors import TableError, TableMissingError
 from static_engine.sources.options import TableOptions
+from static_engine.sources.secrets import Secrets
+from streamsql.catalog.open_folders import OpenFolders
 from streamsql.catalog.table_options import TABLE_OPTIONS
 
 MAX_FILES = 10_000
 """Files of a folder that is a table."""
+
+_FILE_PARAMETERS = (
+    "passfile",
+    "servicefile",
+    "sslcert",
+    "sslcrl",
+    "sslcrldir",
+    "sslkey",
+    "sslkeylogfile",
+    "sslrootcert",
+)
+"""Parameters of PostgreSQL addresses that name files."""
+_NO_FILES = ("", "system")
 
 Fingerprint = tuple[tuple[str, int, int, int], ...]
 """Name, inode, size and time of change of each file; equal as long as nothing changed."""
@@ -25,16 +40,28 @@ class Locations:
     """What the operator allows tables to read.
 
     Attributes:
-        base: Folder that relative paths start from and may not leave.
-        allow_absolute: Whether absolute paths may name anything.
+        base: Folder that relative paths start from.
+        opened: Further folders whose files may be named.
+        closed: Folders whose files may not, though they may be within one that is open.
         dialects: Databases that may be named by URL.
         changed: Sources whose tables take INSERT and DELETE.
+        secrets: Addresses of databases by name.
     """
 
     base: Path
-    allow_absolute: bool = False
+    opened: tuple[Path, ...] = ()
+    closed: tuple[Path, ...] = ()
     dialects: tuple[str, ...] = ("sqlite", "postgresql")
     changed: tuple[str, ...] = tuple(TABLE_OPTIONS)
+    secrets: Secrets = field(default_factory=Secrets)
+
+    def folders(self) -> OpenFolders:
+        """Return the folders as they are now, with links followed."""
+        return OpenFolders(
+            str(self.base.resolve()),
+            tuple(str(folder.resolve()) for folder in self.opened),
+            tuple(str(folder.resolve()) for folder in self.closed),
+        )
 
 
 def resolve(path: str, locations: Locations) -> Path:
@@ -45,22 +72,28 @@ def resolve(path: str, locations: Locations) -> Path:
     """
     if not path or "\0" in path:
         raise TableError(f"{path!r:.80} is not a path")
-    base = locations.base.resolve()
-    if Path(path).is_absolute() and not locations.allow_absolute:
-        raise TableError(
-            f"path {path!r:.200} is absolute",
-            hint=f"give it relative to {base}, or set allow_absolute_paths",
-        )
+    folders = locations.folders()
     try:
-        full = (base / path).resolve()
+        full = Path(folders.base, path).resolve()
     except (OSError, RuntimeError) as error:
         raise TableError(f"path {path!r:.200} cannot be followed: {error}") from error
-    if not Path(path).is_absolute() and not full.is_relative_to(base):
-        raise TableError(
-            f"path {path!r:.200} leads out of {base}",
-            hint="move the file below that folder, or set base_dir",
-        )
+    _check_open(full, path, folders)
     return full
+
+
+def _check_open(real: Path, path: str, folders: OpenFolders) -> None:
+    """Check a real path: a link in an open folder may lead anywhere.
+
+    Raises:
+        TableError: It is in no open folder.
+    """
+    if not folders.allow(str(real)):
+        raise TableError(
+            f"path {path!r:.200} leads out of the folders that tables may name: {folders.shown}",
+            hint="move the file there, or have the operator open its folder (--tables DIR, "
+            "setting table_folders)",
+            code="outside_folders",
+        )
 
 
 def files_of(path: str, locations: Locations, suffix: str) -> tuple[Path, ...]:
@@ -85,6 +118,10 @@ def files_of(path: str, locations: Locations, suffix: str) -> tuple[Path, ...]:
         ) from None
     except OSError as error:
         raise TableError(f"{where} cannot be read: {error.strerror}") from error
+    folders = locations.folders()
+    for file in files:
+        if file.is_symlink():
+            _check_open(file.resolve(), f"{path}/{file.name}", folders)
     if not files:
         raise TableMissingError(f"folder {where} has no {suffix} files")
     if len(files) > MAX_FILES:
@@ -100,7 +137,7 @@ def database_url(url: str, locations: Locations) -> URL:
         TableMissingError: The SQLite file is missing.
     """
     try:
-        parsed = make_url(url)
+        parsed = make_url(locations.secrets.address(url))
     except (ArgumentError, ValueError):
         # Not quoted: whatever it is, it may hold a password.
         raise TableError(
@@ -121,12 +158,31 @@ def database_url(url: str, locations: Locations) -> URL:
     if dialect == "postgresql" and "+" not in parsed.drivername:
         parsed = parsed.set(drivername="postgresql+psycopg")
     if dialect != "sqlite":
-        return parsed
+        return _with_open_files(parsed, locations)
     if not parsed.database or parsed.database == ":memory:" or parsed.query:
         raise TableError("an sqlite address names a file and nothing else: sqlite:///file.db")
     (file,) = files_of(parsed.database, locations, ".db")[:1]
     # Quoted: what follows a question mark or a hash would be no part of the name.
     return parsed.set(database=f"file:{quote(str(file))}", query={"mode": "ro", "uri": "true"})
+
+
+def _with_open_files(url: URL, locations: Locations) -> URL:
+    """Return an address whose certificates and keys are in open folders, by real paths.
+
+    Raises:
+        TableError: One is elsewhere.
+    """
+    named = {
+        key: str(resolve(value, locations))
+        for key, value in url.query.items()
+        if key in _FILE_PARAMETERS and isinstance(value, str) and value not in _NO_FILES
+    }
+    doubled = sorted(
+        k for k, v in url.query.items() if k in _FILE_PARAMETERS and not isinstance(v, str)
+    )
+    if doubled:
+        raise TableError(f"the option url gives {doubled[0]} more than once")
+    return url.update_query_dict(named)
 
 
 def sqlite_file(url: URL) -> Path:

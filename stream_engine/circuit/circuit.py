@@ -78,6 +78,7 @@ class Circuit:
         ]
         self._recursions = [node for node in nodes if isinstance(node, FixpointNode)]
         self.fixpoints = [node.operator for node in self._recursions]
+        self._checked = [n for n in self._recursions if n.is_checked]
 
     def step(
         self,
@@ -190,6 +191,15 @@ class Circuit:
             if consumer == number
         }
         return [ports[port] for port in sorted(ports)]
+
+    def check_rounds(self) -> None:
+        """Check that no recursion, as it stands, needs more rounds than its query allows.
+
+        Raises:
+            RecursionRoundsError: One does.
+        """
+        for node in self._checked:
+            node.check_rounds()
 
     def next_wakeup(self) -> int | None:
         """Return when a step would change something although no input does, or None."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.copies import CopiesOperator, branches_of
 from stream_engine.circuit.instants import ChangesOperator, InstantsOperator
 from stream_engine.circuit.joins import join_operator
 from stream_engine.circuit.multiway import MultiwayWiring, multiway, shared_plans
@@ -29,6 +30,7 @@ from stream_engine.operators.top_n import TopNOperator
 from stream_engine.operators.union_all import UnionAllOperator
 from stream_engine.operators.values import ValuesOperator
 from stream_engine.operators.window import RangeWindow, SteppedWindow, current_second, sliding
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,
@@ -37,6 +39,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
+    Materialize,
     OnClose,
     OverWindow,
     Plan,
@@ -119,6 +122,9 @@ class _Compiler:
                 return (SourceNode(plan, plan.input, window_operator(plan)), ())
             case RemoteSource():
                 return (RemoteNode(plan), ())
+            case Fixpoint() if plan.copies != Copies.ONE:
+                copies = self._copies(plan)
+                return (FixpointNode(plan, copies), copies.leaves)
             case Fixpoint():
                 recursion = self._make_fixpoint(plan)
                 return (FixpointNode(plan, recursion), recursion.leaves)
@@ -154,6 +160,14 @@ class _Compiler:
         node = OperatorNode(plan, MultiJoinOperator(join))
         node.wiring = MultiwayWiring(plan, ways=len(inputs))
         return node, inputs
+
+    def _copies(self, plan: Fixpoint) -> CopiesOperator:
+        """Return a recursion that counts copies, with a circuit for its branches inside."""
+        branches, leaves = branches_of(plan)
+        shared = None if self._shared is None else shared_plans(branches)
+        inner = _Compiler(self._make_fixpoint, shared)
+        output = inner.node_for(branches)
+        return CopiesOperator(plan, Circuit(inner.nodes, output), leaves)
 
     def _instants(self, plan: ToStream) -> Node:
         """Return the node of a stream, with a circuit for its query inside."""
@@ -205,6 +219,7 @@ PlainPlan = (
     Values
     | Filter
     | Project
+    | Materialize
     | Join
     | AsOfJoin
     | Aggregate
@@ -234,8 +249,8 @@ def plain_operator(plan: PlainPlan) -> Operator:
             return AggregateOperator(group, aggregates)
         case Distinct():
             return DistinctOperator()
-        case UnionAll():
-            return UnionAllOperator()
+        case UnionAll() | Materialize():
+            return UnionAllOperator()  # of one input: its changes as they are
         case TopN() | OverWindow() | HopWindow() | SessionWindow() | SetOperation():
             return _ordered_or_set_operator(plan)
 

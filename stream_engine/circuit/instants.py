@@ -5,6 +5,7 @@ from typing import Any
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.operators.hold import Hold
+from stream_engine.operators.reached import reached_by
 from stream_engine.state.source_relation import SourceRelation, TimedDelta
 from streamsql.algebra.operators import SourceKind, StreamKind, ToStream
 from streamsql.data.delta import Delta, accumulate, sort_key
@@ -182,14 +183,16 @@ class InstantsOperator:
         """Step through the instants that the watermark has passed; return what they add."""
         if not all(self._heard):
             return {}
-        marks: list[Any] = [mark for rows in self._marks for _site, mark in rows]
-        least = min(marks, default=None)
-        if least is None or (self._over is not None and least <= self._over):
+        reached = reached_by(self._marks)
+        until = reached.idle if reached.least is None else reached.least
+        if until is None or (self._over is not None and until <= self._over):
             return {}
-        self._over = least
         result: Delta = {}
-        while (instant := self._next()) is not None and instant < least:
+        while (instant := self._next()) is not None and instant < until:
             self._step(instant, result)
+            self._over = instant + 1
+        if reached.least is not None:
+            self._over = until  # of idle sites the next reading may be older
         return result
 
     def _next(self) -> int | None:
@@ -207,6 +210,7 @@ class InstantsOperator:
         sources = self._stored()
         sources.update(self._due(instant))
         changed = self._circuit.step(sources, {}, instant)
+        self._circuit.check_rounds()
         result.update(self._changes.at(instant, changed, first=False))
 
     def _stored(self) -> dict[Any, TimedDelta]:

@@ -16,6 +16,7 @@ from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan
 from streamsql.data.delta import Delta, accumulate
+from streamsql.errors import RecursionRoundsError
 
 
 @dataclass(slots=True)
@@ -45,6 +46,8 @@ class RecursionStatistics:
         view_rows: Rows of the view at this site.
         view_changes: Rows of those that came or went.
         most_rounds: Rounds of the change that took most.
+        beyond: Rows that need more rounds than its query allows.
+        allowed: That number of rounds, or 0.
         work: The operator's own counters.
     """
 
@@ -55,6 +58,8 @@ class RecursionStatistics:
     view_rows: int
     view_changes: int
     most_rounds: int
+    beyond: int
+    allowed: int
     work: WorkCounters
 
 
@@ -245,6 +250,8 @@ class FixpointNode:
         self._leaf_rows = 0
         self._view_rows = 0
         self._most_rounds = 0
+        self._allowed = plan.most_rounds
+        self._beyond = 0
 
     def start(self) -> Delta:
         """Return nothing: base branches come with the first step."""
@@ -268,11 +275,28 @@ class FixpointNode:
             self._timed.advance(step.now)
         before = operator.counters.rounds
         change = operator.settle()
+        operator.counters.trace.end(*come_and_gone(change))
         if change:
             self._view_rows += sum(change.values())
+            if self._allowed is not None:
+                self._beyond += rows_beyond(change, self._allowed)
         rounds = operator.counters.rounds - before
         self._most_rounds = max(self._most_rounds, rounds)
         return change
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether it may have so many rounds and no more."""
+        return self._allowed is not None
+
+    def check_rounds(self) -> None:
+        """Check that the view, as it stands, needs no more rounds than its query allows.
+
+        Raises:
+            RecursionRoundsError: It does.
+        """
+        if self._beyond and self._allowed is not None:
+            raise RecursionRoundsError.of(self._name, self._allowed)
 
     def statistics(self) -> RecursionStatistics:
         """Return what it has done."""
@@ -284,6 +308,8 @@ class FixpointNode:
             self._view_rows,
             self.wiring.rows_out,
             self._most_rounds,
+            self._beyond,
+            self._allowed or 0,
             self.operator.counters,
         )
 
@@ -294,6 +320,21 @@ class FixpointNode:
     def state_rows(self) -> int:
         """Return the rows of the view."""
         return self._view_rows
+
+
+def come_and_gone(change: Delta) -> tuple[int, int]:
+    """Return how many rows enter, and how many leave, copies among them."""
+    come = sum([weight for weight in change.values() if weight > 0])
+    return come, come - sum(change.values())
+
+
+def rows_beyond(change: Delta, most: int) -> int:
+    """Return how many more rows are past a round; the last column is a row's round."""
+    return sum(
+        weight
+        for row, weight in change.items()
+        if isinstance(number := row[-1], int) and number > most
+    )
 
 
 def combined(deltas: list[Delta]) -> Delta:

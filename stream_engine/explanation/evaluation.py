@@ -15,6 +15,7 @@ from stream_engine.recursion.options import RecursionOptions
 from stream_engine.recursion.program import Program, program_of
 from stream_engine.recursion.replicated import ReplicatedFixpoint
 from stream_engine.recursion.strategies import LOCAL_ENGINES
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (
     Fixpoint,
@@ -31,7 +32,7 @@ from streamsql.algebra.operators import (
 from streamsql.algebra.scalar import key_of
 from streamsql.data.delta import Delta, accumulate, from_rows
 from streamsql.data.types import Row
-from streamsql.errors import InternalError, RecursionLimitError
+from streamsql.errors import InternalError, RecursionLimitError, UnsupportedError
 
 _HERE = "explanation"
 
@@ -113,6 +114,12 @@ class Evaluation:
         match plan:
             case Scan() | Window():
                 made = Relation(plan)
+            case Fixpoint() if plan.copies != Copies.ONE:
+                raise UnsupportedError(
+                    f"the recursion {plan.name} counts copies (UNION ALL): which base rows a copy "
+                    "rests on is not kept",
+                    hint="ask about the same recursion with UNION",
+                )
             case Fixpoint():
                 program = program_of(plan)
                 inputs = tuple(self._relation(leaf) for leaf in program.leaves)

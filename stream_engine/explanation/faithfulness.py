@@ -27,6 +27,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    Materialize,
     OnClose,
     OverWindow,
     Plan,
@@ -106,8 +107,8 @@ class _Analysis:
         match plan:
             case Scan() | Window() | Values() | RemoteSource() | RecursiveReference():
                 return {}
-            case Filter(input=child) | Distinct(input=child) | HopWindow(input=child):
-                return self.visit(child)
+            case Filter() | Distinct() | HopWindow() | Materialize():
+                return self.visit(plan.input)
             case TopN(input=child, offset=offset):
                 # What moves up tells itself apart by any column; what was skipped may move, too.
                 self.visit(child)

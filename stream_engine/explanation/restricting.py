@@ -18,6 +18,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     Join,
     JoinKind,
+    Materialize,
     Plan,
     Project,
     UnionAll,
@@ -38,7 +39,7 @@ def _restrict(plan: Plan, bound: Bindings) -> Plan:
     if not bound:
         return plan
     match plan:
-        case Filter(input=child) | Distinct(input=child):
+        case Filter(input=child) | Distinct(input=child) | Materialize(input=child):
             return with_inputs(plan, (_restrict(child, bound),))
         case Project(input=child, expressions=expressions):
             inner = {

@@ -11,7 +11,8 @@
 | anti Join, EXCEPT       | its left row, and that no partner is there                            |
 | INTERSECT               | any of the equal rows of each side                                    |
 | as-of Join              | both parts, and that nothing between them is there                    |
-| HopWindow, TopN         | the row it was                                                        |
+| HopWindow, TopN,        |                                                                       |
+| Materialize             | the row it was                                                        |
 | SessionWindow           | the row it was, and all rows of its session                           |
 | MIN, MAX, ARG_MIN, …    | any of the rows that have the chosen value                            |
 | COUNT, SUM, AVG         | all rows that are counted or added, every copy of them                |
@@ -40,6 +41,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    Materialize,
     Plan,
     Project,
     Scan,
@@ -107,7 +109,7 @@ class Tracer:
                 return (node,) * (relation.rows[row] if each else 1)
             case Values():
                 return (self._graph.always,) * (relation.rows[row] if each else 1)
-            case Filter():
+            case Filter() | TopN() | Materialize():
                 return self._copies(relation.inputs[0], row, each=each)
             case Project():
                 return self._projected(relation, plan, row, each=each)
@@ -122,8 +124,6 @@ class Tracer:
                 return tuple(n for child in present for n in self._copies(child, row, each=each))
             case Fixpoint():
                 return (self._recursion(relation).node(row),)
-            case TopN():
-                return self._copies(relation.inputs[0], row, each=each)
             case HopWindow(input=child):
                 return self._copies(relation.inputs[0], row[: len(child.schema)], each=each)
             case SessionWindow():

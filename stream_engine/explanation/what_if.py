@@ -1,6 +1,5 @@
 """What if base rows went? The rows that would go with them, and those that would come instead."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from stream_engine.explanation.base_rows import (
@@ -39,7 +38,7 @@ class WhatIf:
 def what_if_deleted(
     plan: Plan,
     contents: Contents,
-    chosen: Callable[[str, Row], bool],
+    lost: Contents,
     *,
     work: int = DEFAULT_WORK,
 ) -> WhatIf:
@@ -50,7 +49,7 @@ def what_if_deleted(
     Args:
         plan: Of the query, as bound.
         contents: Rows of the plan's leaves.
-        chosen: Which rows of which sources are deleted.
+        lost: Which of these rows are deleted, as often as they are.
         work: Most steps of work.
 
     Raises:
@@ -64,10 +63,9 @@ def what_if_deleted(
     for leaf in leaves_of(plan):
         scan = scan_of(leaf)
         delta = changes[leaf] = {}
-        for row in contents[leaf]:
-            if chosen(scan.source, row):
-                delta[row] = delta.get(row, 0) - 1
-                deleted[scan.source, row] = BaseRow(scan, row)
+        for row in lost.get(leaf, ()):
+            delta[row] = delta.get(row, 0) - 1
+            deleted[scan.source, row] = BaseRow(scan, row)
         is_counted = isinstance(leaf, Window) and leaf.kind == WindowKind.ROWS
         counted = counted or (is_counted and bool(delta))
     change = evaluation.change(changes)

@@ -218,7 +218,9 @@ def _against_constant(
                 *_against_constant(inner, operator, bound, left_width),
                 *_against_constant(inner, _MIRRORED[operator], above, left_width),
             ]
-        case Call(function="DISTANCE", arguments=arguments) if operator in ("<", "<="):
+        case Call(function="DISTANCE", arguments=arguments) if (
+            operator in ("<", "<=") and len(arguments) > 2  # two are points in texts
+        ):
             half = len(arguments) // 2
             pairs = zip(arguments[:half], arguments[half:], strict=True)
             ranges: list[_Range] = []

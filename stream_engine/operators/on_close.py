@@ -5,6 +5,7 @@ from heapq import heappop, heappush
 
 from stream_engine.operators.aggregate import AggregateOperator
 from stream_engine.operators.hold import Hold
+from stream_engine.operators.reached import reached_by
 from stream_engine.operators.session_groups import SessionGroupsOperator
 from streamsql.algebra.operators import Aggregate, OnClose
 from streamsql.data.delta import Delta, accumulate, add
@@ -21,7 +22,9 @@ class OnCloseOperator:
     window, so only open windows are remembered, however long the query runs. What still reaches a
     closed window (a stored table that changed, a site that was away) changes nothing any more and
     is counted. The watermark is the least of all sites' rows; it never goes back, and while there
-    is no row it stays where it is.
+    is no row it stays where it is. Rows of idle sites do not count, unless there are no others:
+    then nobody is waited for, and the windows that have ended by the greatest of them close. So
+    windows that ended while this site was away are given although nothing comes any more.
 
     Where the windows are sessions whose groups are kept by session the left input is what the
     sessions are made of; then these are dropped with their windows.
@@ -146,11 +149,27 @@ class OnCloseOperator:
 
     def advance(self) -> Delta:
         """Close the windows that have ended by the watermark; return what they held."""
-        least = min((mark for _site, mark in self._marks if isinstance(mark, int)), default=None)
-        if least is None or (self._closed is not None and least <= self._closed):
+        reached = reached_by([self._marks])
+        if reached.least is None:
+            return self._close_of_idle(reached.idle)
+        if self._closed is not None and reached.least <= self._closed:
             return {}
-        self._closed = least
-        return self._close(least)
+        self._closed = reached.least
+        return self._close(reached.least)
+
+    def _close_of_idle(self, greatest: int | None) -> Delta:
+        """Close the windows that have ended by the greatest watermark of idle sites.
+
+        The watermark goes to the end of the last of them, no further: the next reading of any site
+        may be older than what another one has seen.
+        """
+        ended = max(
+            (end for end in self._open if greatest is not None and end <= greatest), default=None
+        )
+        if ended is None:
+            return {}
+        self._closed = ended
+        return self._close(ended)
 
     def _close(self, watermark: int) -> Delta:
         """Forget the windows that have ended, and return what they held."""

@@ -8,6 +8,7 @@ below a log whose producer withdrew rows it never sent.
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
+from stream_engine.operators.round_trace import RoundTrace
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta
@@ -81,6 +82,7 @@ class WorkCounters(Protocol):
     sent_rows: int
     sent_kills: int
     recomputed: int
+    trace: RoundTrace
 
 
 class RecursiveOperator(Protocol):

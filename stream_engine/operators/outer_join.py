@@ -16,7 +16,7 @@ from stream_engine.state.indexed_relation import (
     index_of,
     rows_in,
 )
-from streamsql.algebra.expressions import Expression
+from streamsql.algebra.expressions import Column, Expression
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row
 
@@ -132,7 +132,7 @@ class CountedOuterJoin:
         self._sides = join_sides(keys, residual, left_width)
         self._paddings = paddings
         self._partners: tuple[Delta, Delta] = ({}, {})
-        self._pairs_differ = bool(keys) or find_band(residual, left_width) is not None
+        self._pairs_differ = bool(keys) or _between_columns(residual, left_width)
 
     def indexes(self) -> list[Index]:
         """Return the sides that are kept by key."""
@@ -185,6 +185,17 @@ class CountedOuterJoin:
     def state_rows(self) -> int:
         """Return the rows of both sides that could match."""
         return len(self._sides[0]) + len(self._sides[1])
+
+
+def _between_columns(residual: Expression | None, left_width: int) -> bool:
+    """Whether a band compares columns: then a row of NULLs has no partner.
+
+    Computed values need not be NULL where all columns are, as `COALESCE(b.x, 0)`.
+    """
+    found = find_band(residual, left_width)
+    return found is not None and all(
+        isinstance(value, Column) for value in (found.band.left, found.band.right)
+    )
 
 
 class OuterJoinOperator:

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from stream_engine.operators.over_window_reach import Interval, Reach, Spot, merged, reach_of
+from stream_engine.operators.over_window_reach import (
+    Interval,
+    Reach,
+    Spot,
+    around_run_starts,
+    merged,
+    reach_of,
+)
 from stream_engine.operators.over_window_values import (
     Changed,
     OrderedPartition,
@@ -15,7 +22,7 @@ from stream_engine.operators.over_window_values import (
 from stream_engine.state.columns import picker
 from stream_engine.state.row_order import Entry, entry_function, row_of
 from streamsql.algebra.operators import OverWindow, WindowCall, WindowFunction
-from streamsql.algebra.over_windows import NUMBERING, SHIFTING
+from streamsql.algebra.over_windows import NUMBERING, PEER_RANKS, SHIFTING
 from streamsql.algebra.scalar import compile_row
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row, Value
@@ -27,8 +34,9 @@ class OverWindowOperator:
     With W(P) the rows of a partition P with their values, the output of a change is
     W(P + change) - W(P). Both are made only where they can differ (`over_window_reach`): of a
     bounded frame, LAG and LEAD the rows around the change; of ranks and of frames that begin with
-    the partition the rows from the change on (of DENSE_RANK only if keys come or go); of an
-    aggregate over the whole partition all of them, if its value is another. Changes that come
+    the partition the rows from the change on (of DENSE_RANK only if keys come or go); of NTILE
+    those where a run begins; of an aggregate over the whole partition all of them, if its value is
+    another, and of PERCENT_RANK and CUME_DIST, if it has more or fewer rows. Changes that come
     together are looked at together, so rows reached by several are made once.
 
     State: all rows by partition and order; the different keys for DENSE_RANK; for aggregates whose
@@ -47,6 +55,7 @@ class OverWindowOperator:
         self._needs_peers = any(map(_looks_at_peers, calls))
         kept = [number for number, call in enumerate(calls) if _keeps_slot(call)]
         self._slots = [_Slot(calls[number]) for number in kept]
+        self._runs = {c.number for c in calls if c.function == WindowFunction.NTILE}
         self._reaches: list[Reach] = [r for r in map(reach_of, calls) if r is not None]
         slot_of = {number: place for place, number in enumerate(kept)}
         self._values = [values_of(call, slot_of.get(n)) for n, call in enumerate(calls)]
@@ -92,7 +101,7 @@ class OverWindowOperator:
                 results[number] = slot.changed(partition.slots, number, applied)
                 every = every or results[number] != partition.results[number]
 
-        change = _Change(applied, turned, every)
+        change = _Change(applied, turned, self._run_edges(partition, applied), every)
         self._add_reached(partition, change, result, -1)
         for entry, came in applied:
             partition.order.change(entry, came)
@@ -103,6 +112,24 @@ class OverWindowOperator:
                 slot.changed(partition.slots, number, applied)
         partition.results = results
         self._add_reached(partition, change, result, 1)
+
+    def _run_edges(
+        self, partition: OrderedPartition, applied: Changed
+    ) -> list[tuple[Entry, Entry]]:
+        """Return first and last entries of the rows that may come into another run of NTILE.
+
+        They are named by entries, not places: the same rows have to be looked at before and after.
+        """
+        order = partition.order
+        if not self._runs or not order.total:
+            return []
+        changed = sum(abs(came) for _, came in applied)
+        intervals = [
+            i for runs in self._runs for i in around_run_starts(runs, order.total, changed)
+        ]
+        return [
+            (order.at(start), order.at(end - 1)) for start, end in merged(intervals, order.total)
+        ]
 
     @staticmethod
     def _turned_groups(partition: OrderedPartition, applied: Changed) -> dict[Entry, int]:
@@ -133,13 +160,15 @@ class OverWindowOperator:
 
     def _reached(self, partition: OrderedPartition, change: "_Change") -> Iterator[Interval]:
         """Yield the places that a change reaches, those of changed rows included."""
-        total = partition.order.total
+        total, resized = partition.order.total, change.changes_total
+        for first, last in change.run_edges:
+            yield partition.order.place(first)[0], sum(partition.order.place(last))
         for entry, _ in change.applied:
             start, copies = partition.order.place(entry)
             yield start, start + copies
             keys = entry[:-1]
             peers = partition.peers(keys) if self._needs_peers else (start, start + copies)
-            spot = Spot(start, start + copies, peers, total, keys in change.turned)
+            spot = Spot(start, start + copies, peers, total, keys in change.turned, resized)
             for reach in self._reaches:
                 found = reach(spot)
                 if found is not None:
@@ -153,12 +182,19 @@ class _Change:
     Attributes:
         applied: The entries with the weights that come.
         turned: Keys that come (1) or go (-1), if a call counts them.
+        run_edges: First and last entries around the places where runs of NTILE begin.
         every: Whether an aggregate over the whole partition has another value.
     """
 
     applied: Changed
     turned: dict[Entry, int]
+    run_edges: list[tuple[Entry, Entry]]
     every: bool
+
+    @property
+    def changes_total(self) -> bool:
+        """Whether the partition gets more or fewer rows."""
+        return sum(came for _, came in self.applied) != 0
 
 
 class _Slot:
@@ -189,6 +225,6 @@ def _keeps_slot(call: WindowCall) -> bool:
 
 
 def _looks_at_peers(call: WindowCall) -> bool:
-    if call.function in (WindowFunction.RANK, WindowFunction.DENSE_RANK):
+    if call.function in PEER_RANKS:
         return True
     return call.function not in (*NUMBERING, *SHIFTING) and call.frame.peers

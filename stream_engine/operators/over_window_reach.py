@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streamsql.algebra.operators import WindowCall, WindowFunction
+from streamsql.algebra.over_windows import run_starts
 
 Interval = tuple[int, int]
 """Places from the first to before the second."""
@@ -24,6 +25,7 @@ class Spot:
         peers: The places of the rows with its keys.
         total: Of the partition.
         group_changed: Whether the first rows with its keys came, or the last ones went.
+        total_changed: Whether the partition has more or fewer rows than before.
     """
 
     start: int
@@ -31,6 +33,7 @@ class Spot:
     peers: Interval
     total: int
     group_changed: bool
+    total_changed: bool
 
 
 Reach = Callable[[Spot], Interval | None]
@@ -39,7 +42,8 @@ Reach = Callable[[Spot], Interval | None]
 def reach_of(call: WindowCall) -> Reach | None:
     """Return which rows beside the changed ones a call has other values for.
 
-    None for an aggregate over whole partitions: all rows, if its value is another.
+    None for an aggregate over whole partitions: all rows, if its value is another; and for NTILE,
+    see `around_run_starts`.
     """
     match call.function:
         case WindowFunction.ROW_NUMBER:
@@ -48,12 +52,20 @@ def reach_of(call: WindowCall) -> Reach | None:
             return lambda spot: (spot.peers[1], spot.total)
         case WindowFunction.DENSE_RANK:
             return lambda spot: (spot.peers[1], spot.total) if spot.group_changed else None
+        case WindowFunction.PERCENT_RANK:
+            return lambda spot: (0 if spot.total_changed else spot.peers[1], spot.total)
+        case WindowFunction.CUME_DIST:
+            return lambda spot: (0 if spot.total_changed else spot.peers[0], spot.total)
+        case WindowFunction.NTILE:
+            return None
         case WindowFunction.LAG | WindowFunction.LEAD:
             return _neighbours(call.shift, call.shift)
         case WindowFunction.FIRST_VALUE:
             return _of_first(call)
         case WindowFunction.LAST_VALUE:
             return _of_last(call)
+        case WindowFunction.NTH_VALUE:
+            return _of_nth(call)
         case WindowFunction.AGGREGATE:
             frame = call.frame
             if frame.is_whole:
@@ -100,6 +112,43 @@ def _of_last(call: WindowCall) -> Reach:
             return _neighbours(frame.start, None)
         return lambda spot: (0, spot.total) if spot.end == spot.total else None
     return (lambda spot: spot.peers) if frame.peers else _neighbours(frame.end, frame.end)
+
+
+def _of_nth(call: WindowCall) -> Reach:
+    frame, before = call.frame, call.number - 1
+    if frame.start is None:
+        # All frames begin with the partition: they show the same row, if they hold it. Frames that
+        # end before their row come to hold it by rows behind it as well.
+        filled = _neighbours(frame.end, 0) if (frame.end or 0) < 0 else None
+
+        def reach(spot: Spot) -> Interval | None:
+            if spot.start <= before:
+                return (0, spot.total)
+            return None if filled is None else filled(spot)
+
+        return reach
+    if frame.peers:
+        to_end = frame.end is None
+        return lambda spot: (spot.start - before if to_end else spot.peers[0], spot.peers[1])
+    # Frames that would begin before the partition begin with it, and so show a row further ahead.
+    last = max(frame.start, 0) + before
+    return _neighbours(frame.start, last if frame.end is None else min(last, frame.end))
+
+
+def around_run_starts(runs: int, total: int, changed: int) -> list[Interval]:
+    """Return the places of a partition whose rows may get another number from NTILE.
+
+    Where `changed` rows come and go, a row's place moves by no more than that, and so does where a
+    run begins: only rows as near to such a place as both together change sides.
+
+    Examples:
+        >>> around_run_starts(4, 100, 1), around_run_starts(4, 10, 1)
+        ([(23, 27), (48, 52), (73, 77)], [(0, 10)])
+    """
+    near = 2 * changed
+    if 2 * near * min(runs, total) >= total:
+        return [(0, total)]
+    return [(start - near, start + near) for start in run_starts(runs, total)]
 
 
 def merged(intervals: list[Interval], total: int) -> list[Interval]:

@@ -9,6 +9,7 @@ from stream_engine.operators.accumulators import accumulator_for
 from stream_engine.state.ranked_order import RankedOrder
 from stream_engine.state.row_order import GREATEST, Entry, row_of
 from streamsql.algebra.operators import WindowCall, WindowFunction
+from streamsql.algebra.over_windows import run_of
 from streamsql.algebra.scalar import compile_expression, compile_row
 from streamsql.data.types import Row, Value
 from streamsql.errors import InternalError
@@ -121,9 +122,17 @@ def values_of(call: WindowCall, slot: int | None) -> Values:
             return lambda stretch: [first + 1 for first, _ in stretch.peers]
         case WindowFunction.DENSE_RANK:
             return _dense_ranks
+        case WindowFunction.PERCENT_RANK:
+            return _percent_ranks
+        case WindowFunction.CUME_DIST:
+            return lambda stretch: [
+                behind / stretch.partition.order.total for _, behind in stretch.peers
+            ]
+        case WindowFunction.NTILE:
+            return _runs(call.number)
         case WindowFunction.LAG | WindowFunction.LEAD:
             return _shifted(call)
-        case WindowFunction.FIRST_VALUE | WindowFunction.LAST_VALUE:
+        case WindowFunction.FIRST_VALUE | WindowFunction.LAST_VALUE | WindowFunction.NTH_VALUE:
             return _edges(call)
         case WindowFunction.AGGREGATE:
             return _AggregateValues(call, accumulator_of(call), slot)
@@ -165,6 +174,19 @@ def _dense_ranks(stretch: Stretch) -> list[Value]:
     return ranks
 
 
+def _percent_ranks(stretch: Stretch) -> list[Value]:
+    others = stretch.partition.order.total - 1
+    return [first / others if others else 0.0 for first, _ in stretch.peers]
+
+
+def _runs(runs: int) -> Values:
+    def values(stretch: Stretch) -> list[Value]:
+        total = stretch.partition.order.total
+        return [run_of(place, runs, total) for place in range(stretch.start, stretch.end)]
+
+    return values
+
+
 def _shifted(call: WindowCall) -> Values:
     value, *given = map(compile_expression, call.arguments)
     default = given[0] if given else None
@@ -187,14 +209,16 @@ def _shifted(call: WindowCall) -> Values:
 
 def _edges(call: WindowCall) -> Values:
     value = compile_expression(call.arguments[0])
-    first = call.function == WindowFunction.FIRST_VALUE
+    last, before = call.function == WindowFunction.LAST_VALUE, call.number - 1
 
     def values(stretch: Stretch) -> list[Value]:
         order = stretch.partition.order
         known: dict[int, Value] = {}
         result: list[Value] = []
         for start, end in frames(call, stretch):
-            place = -1 if start == end else start if first else end - 1
+            place = end - 1 if last else start + before
+            if not start <= place < end:
+                place = -1
             if place >= 0 and place not in known:
                 known[place] = value(row_of(order.at(place)))
             result.append(known[place] if place >= 0 else None)

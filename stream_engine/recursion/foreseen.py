@@ -8,6 +8,7 @@ from stream_engine.recursion.kernels.problem import Kind
 from stream_engine.recursion.kernels.recognition import recognise
 from stream_engine.recursion.program import program_of
 from stream_engine.recursion.strategies import recursive_operator
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import Fixpoint
 
 _ALGORITHMS = {
@@ -34,6 +35,8 @@ def foreseen(node: Fixpoint, sites: tuple[str, ...]) -> str:
         UnsupportedError: The strategy that the query asks for does not fit; says why, and what to
             write instead.
     """
+    if node.copies != Copies.ONE:
+        return "copies counted per chain of derivations"
     sites = sites or ("somewhere",)  # no site offers its sources yet
     plain = node
     if node.choice.compiled == "yes":  # whether there is a compiler is the sites' affair

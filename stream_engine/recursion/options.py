@@ -1,9 +1,10 @@
 """How a fixpoint is maintained, and what it counts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stream_engine.operators.round_trace import RoundTrace
 from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.placement import OwnerFunction
 from stream_engine.recursion.program import never
@@ -103,6 +104,8 @@ def options_of(choice: RecursionChoice, given: RecursionOptions | None = None) -
             changes[name] = value
     if choice.width:
         changes["width"] = choice.width
+    if choice.capacity:
+        changes["capacity"] = choice.capacity
     if choice.ship.isdecimal():
         changes["shipping"], changes["interval"] = Shipping.LAZY, int(choice.ship)
     elif choice.ship in tuple(Shipping):
@@ -131,6 +134,7 @@ class FixpointCounters:
         sent_kills: Dead tokens announced, counted per receiver.
         sent_bytes: Bytes of annotations sent.
         recomputed: Changes for which the view was computed again instead of repaired.
+        trace: Rows per round.
     """
 
     settles: int = 0
@@ -144,3 +148,4 @@ class FixpointCounters:
     sent_kills: int = 0
     sent_bytes: int = 0
     recomputed: int = 0
+    trace: RoundTrace = field(default_factory=RoundTrace)

@@ -179,6 +179,7 @@ class Partition:
         released, self.view.released = self.view.released, []
         start = [(entry.row, part) for entry, part in released if entry.shown]
         self._counters.rounds += 1
+        self._counters.trace.note(len(start))
         self._copy(start)
         self._derive(self._plans.recursive, start)
         for number, copy in enumerate(self.copies, start=self._leaf_count):

@@ -43,6 +43,8 @@ class RecomputeEngine:
                 item = items[row] = Item(row, True)
                 table.add(item)
         self.counters.settles += 1
+        if self._view:
+            self.counters.trace.note(0, len(self._view))
         view = self._evaluate()
         old, self._view = self._view, view
         delta: Delta = dict.fromkeys(view - old, 1)
@@ -62,6 +64,7 @@ class RecomputeEngine:
 
         fresh = self._derived_without_recursion(table)
         while fresh:
+            self.counters.trace.note(len(fresh))
             known.update(fresh)
             view = known if selection is None else best_rows(selection, known)
             for row in [row for row in shown if row not in view]:

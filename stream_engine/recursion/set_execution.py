@@ -75,6 +75,7 @@ class SetEngine:
             self._add(self._rules.heads(plans.step[leaf], rows, self._table))
         rounds = 0
         while released := self._derived.take_released():
+            self.counters.trace.note(len(released))
             self._add(self._rules.heads(plans.recursive, released, self._table))
             rounds += 1
             self._program.check_rounds(rounds, len(self._derived))

@@ -36,6 +36,7 @@ from stream_engine.snapshot.source_state import (
     scans_of,
 )
 from stream_engine.state.watermark import HERE
+from stream_engine.step_budget import Refusal, StepBudget
 from stream_engine.step_result import Forget, StepResult
 from streamsql.data.events import SourceEvent
 from streamsql.errors import FederationError, InternalError
@@ -72,6 +73,10 @@ def nowhere(_record: bytes) -> None:
     """Keep no journal."""
 
 
+def unheard(_problem: str) -> None:
+    """Tell nobody that the journal misses something."""
+
+
 class RecordedSite(SiteEngine):
     """An engine site with a journal.
 
@@ -81,17 +86,20 @@ class RecordedSite(SiteEngine):
         changes: Grows with everything that happens but the passing of time.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (each is one seam)
         self,
         site: str,
         epoch: int,
         record: Callable[[bytes], None] = nowhere,
         *,
         stopwatch: Stopwatch | None = None,
+        budget: StepBudget | None = None,
+        refusal: Refusal | None = None,
     ) -> None:
         """Create a site; see `SiteEngine`."""
-        super().__init__(site, epoch, stopwatch=stopwatch)
+        super().__init__(site, epoch, stopwatch=stopwatch, budget=budget, refusal=refusal)
         self.record = record
+        self.unrecorded: Callable[[str], None] = unheard
         self.changes = 0
         self._stepping = False
         self._recorded_at = 0
@@ -215,7 +223,13 @@ class RecordedSite(SiteEngine):
         if self._restarted is not None:
             self.record(encode_record(Restarted(self._restarted)))
             self._restarted = None
-        self.record(encode_record(record))
+        try:
+            content = encode_record(record)
+        except (OverflowError, TypeError, ValueError, RecursionError) as error:
+            # It has happened: a restart must not believe that nothing has.
+            self.unrecorded(f"a record cannot be written: {error}")
+        else:
+            self.record(content)
 
     def _begun(self, query: str, since: int) -> None:
         """Note since when a query runs; one that was there before the first step, since that."""

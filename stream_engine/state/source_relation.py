@@ -1,5 +1,6 @@
 """The current contents of a source at one site: keys, event time and lifetimes."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from stream_engine.state.columns import picker
@@ -76,9 +77,9 @@ class SourceRelation:
       later starts from nothing, and a withdrawal is trusted to name a row that was sent. So are the
       late events of a source, but for late withdrawals: what they name was most likely not late.
     * The progress of a source is a row per site that has taken readings in (this one, and gateways
-      whose readings are read here): the site and its watermark. With a ttl a row goes when there
-      was no reading of that site for so long by the clock here, and comes back with the next one.
-      So it does when the site is given up, with a ttl or without.
+      whose readings are read here): the site and its watermark. With a ttl the row names no site
+      any more (NULL) when there was no reading of that site for so long by the clock here, until
+      the next one. It goes when the site is given up, with a ttl or without.
 
     State: one entry per row alive (none for a log). Work per event: O(1), O(log rows) with a ttl.
 
@@ -129,7 +130,7 @@ class SourceRelation:
     def begin(
         self, reached: Mapping[str, int], heard: Mapping[str, int], site: str, now: int
     ) -> None:
-        """Begin with the progress so far, of those that are not idle.
+        """Begin with the progress so far.
 
         Args:
             reached: The watermarks of all origins.
@@ -140,14 +141,13 @@ class SourceRelation:
         idle = self.scan.ttl
         for origin in sorted(reached, key=lambda name: heard.get(name, now)):
             name, watermark, since = origin or site, reached[origin], heard.get(origin, now)
-            if idle is not None:
-                if since + idle <= now:
-                    continue
+            is_idle = idle is not None and since + idle <= now
+            if idle is not None and not is_idle:
                 self._idle_times[name] = since + idle
-            self._keyed[(name,)] = (watermark, (name, watermark))
+            self._keyed[(name,)] = (watermark, (None if is_idle else name, watermark))
 
     def _progress(self, judged: Judged, site: str, now: int) -> TimedDelta:
-        """Return how the sites' rows change: each follows its watermark, and goes when idle."""
+        """Return how the sites' rows change: each follows its watermark, or is of an idle site."""
         delta: TimedDelta = {}
         rows, times, idle = self._keyed, self._idle_times, self.scan.ttl
         for origin, watermark in judged.reached.items():
@@ -167,7 +167,10 @@ class SourceRelation:
                 _add(delta, *old, -1)
         while times and (name := next(iter(times))) and times[name] <= now:
             del times[name]
-            _add(delta, *rows.pop((name,)), -1)
+            watermark, old_row = rows[(name,)]
+            rows[(name,)] = idle_row = (watermark, (None, watermark))
+            _add(delta, watermark, old_row, -1)
+            _add(delta, *idle_row, 1)
         return delta
 
     def not_before(self, now: int) -> None:
@@ -205,6 +208,8 @@ class SourceRelation:
 
     def snapshot(self) -> TimedDelta:
         """Return all rows that are alive as of the last `take`, `apply` or `advance`."""
+        if self.scan.part == ScanPart.PROGRESS:
+            return dict(Counter(self._keyed.values()))  # idle sites may be equally far
         if self._is_keyed:
             return dict.fromkeys(self._keyed.values(), 1)
         return {(ts, row): count for row, times in self._bag.items() for ts, count in times.items()}

@@ -20,6 +20,7 @@ from streamsql.algebra.operators import (
     Filter,
     Join,
     JoinKind,
+    Materialize,
     Plan,
     Project,
     Scan,
@@ -38,6 +39,7 @@ _SHAPES = (
     "as_of",
     "group",
     "distinct",
+    "materialize",
     "union",
     "set",
     "top",
@@ -124,6 +126,8 @@ def plans(draw: st.DrawFn, sources: Sequence[Scan] = SOURCES, *, depth: int = 3)
             return Aggregate(child, tuple(draw(positions)), tuple(calls))
         case "distinct":
             return Distinct(child)
+        case "materialize":
+            return _read_twice(draw, child)
         case "union":
             return UnionAll((child, draw(_of_same_type(child))))
         case "set":
@@ -134,6 +138,15 @@ def plans(draw: st.DrawFn, sources: Sequence[Scan] = SOURCES, *, depth: int = 3)
             return draw(grouped_sessions(child))
         case _:
             return draw(timed(child))
+
+
+def _read_twice(draw: st.DrawFn, child: Plan) -> Plan:
+    """Return the union of two readings of a materialized plan, each under its own filter."""
+    kept = Materialize(child, "t")
+    schema = child.schema
+    return UnionAll(
+        (Filter(kept, draw(predicates(schema))), Filter(kept, draw(predicates(schema))))
+    )
 
 
 @st.composite

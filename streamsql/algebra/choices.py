@@ -1,5 +1,7 @@
 """What a recursion keeps and how it is maintained: aggregate selection, and the choice of a way."""
 
+import enum
+
 import msgspec
 
 
@@ -30,6 +32,38 @@ class AggregateSelection(msgspec.Struct, frozen=True):
     bests: tuple[Best, ...]
 
 
+class Copies(enum.StrEnum):
+    """How often a recursion has a row that several derivations give.
+
+    ONE: once, a set (UNION). ALL: once per derivation (UNION ALL). COUNTED: likewise, but only
+    aggregates read it, so that copies are a number and their number has no bound.
+    """
+
+    ONE = "one"
+    ALL = "all"
+    COUNTED = "counted"
+
+
+class OnMoreRounds(enum.StrEnum):
+    """Action when a recursion has rows that need more rounds than its limit.
+
+    RETURN: they are left out. ERROR: the query stops.
+    """
+
+    RETURN = "return"
+    ERROR = "error"
+
+
+class RoundLimit(msgspec.Struct, frozen=True):
+    """A bound on the rounds of a recursion, counted from nothing: round 1 is its base branches.
+
+    The last column of a bounded relation is the round in which a row comes first.
+    """
+
+    rounds: int
+    on_more: OnMoreRounds
+
+
 class RecursionChoice(msgspec.Struct, frozen=True):
     """How a recursion is to be maintained; the answer is the same whatever is chosen.
 
@@ -46,6 +80,7 @@ class RecursionChoice(msgspec.Struct, frozen=True):
         annotations: Encoding of provenance: "auto", "dnf" or "bdd".
         compiled: Whether kernels may be compiled: "auto", "yes" or "no".
         width: Most supports of an annotation, in units of its encoding; 0 for the default.
+        capacity: Rows with alternatives held back that cause a lazy site to send them; 0 for none.
     """
 
     strategy: str = "auto"
@@ -55,3 +90,4 @@ class RecursionChoice(msgspec.Struct, frozen=True):
     annotations: str = "auto"
     compiled: str = "auto"
     width: int = 0
+    capacity: int = 0

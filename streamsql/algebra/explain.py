@@ -1,5 +1,6 @@
 """Stable EXPLAIN text of plans: one operator a line, inputs below, as a tree."""
 
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import (
     Aggregate,
@@ -11,6 +12,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
+    Materialize,
     OnClose,
     OverWindow,
     Plan,
@@ -30,6 +32,7 @@ from streamsql.algebra.operators import (
     Values,
     Window,
     WindowCall,
+    WindowFunction,
     WindowKind,
 )
 from streamsql.algebra.over_windows import NUMBERING, SHIFTING
@@ -93,8 +96,10 @@ def describe(plan: Plan) -> str:
             return f"Aggregate [{keys}] {calls}".rstrip()
         case AsOfJoin():
             return _as_of_text(plan)
-        case Distinct():
-            return "Distinct"
+        case Distinct() | UnionAll():
+            return type(plan).__name__
+        case Materialize(name=name):
+            return f"Materialize {name}"
         case TopN() | OverWindow():
             return _top_text(plan) if isinstance(plan, TopN) else _over_text(plan)
         case HopWindow() | SessionWindow():
@@ -103,8 +108,6 @@ def describe(plan: Plan) -> str:
             return _final_text(plan)
         case SetOperation(kind=kind, all=every):
             return f"{kind.capitalize()}{' all' if every else ''}"
-        case UnionAll():
-            return "UnionAll"
         case Fixpoint():
             return _fixpoint_text(plan)
 
@@ -244,6 +247,8 @@ def window_call_text(call: WindowCall) -> str:
     inner = [expression_text(argument) for argument in call.arguments]
     if call.function in SHIFTING:
         inner.insert(1, str(call.distance))
+    if call.function in (WindowFunction.NTILE, WindowFunction.NTH_VALUE):
+        inner.append(str(call.number))
     name = call.function if call.aggregate is None else call.aggregate
     text = name if name == AggregateFunction.COUNT_ALL else f"{name}({', '.join(inner)})"
     framed = call.function not in (*NUMBERING, *SHIFTING)
@@ -265,6 +270,10 @@ def _fixpoint_text(fixpoint: Fixpoint) -> str:
             f"{'MIN' if best.minimum else 'MAX'}({names[best.value]})" for best in chosen.bests
         )
         text += f" keep {bests} per ({keys})"
+    if fixpoint.copies != Copies.ONE:
+        text += f" copies={fixpoint.copies}"
+    if fixpoint.rounds is not None:
+        text += f" rounds={fixpoint.rounds.rounds} {fixpoint.rounds.on_more}"
     return text + choice_text(fixpoint.choice)
 
 

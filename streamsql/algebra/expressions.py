@@ -4,7 +4,7 @@ A column is a position in the input row, so engines need no names at run time; t
 EXPLAIN. Operators are calls too (`=`, `AND`, `+`), with the function names of `scalar.FUNCTIONS`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Union
 
 import msgspec
@@ -84,6 +84,24 @@ def map_columns(expression: Expression, change: Callable[[Column], Expression]) 
             return Call(function, tuple(map_columns(a, change) for a in arguments), dtype)
         case _:
             return expression
+
+
+MAX_SIZE = 1_000
+"""Most nodes of an expression into which others are put: sums of sums double with every level."""
+
+
+def substituted(expression: Expression, replacements: Sequence[Expression]) -> Expression | None:
+    """Return the expression with column i replaced by the i-th expression.
+
+    None if it would have more than 1,000 nodes, unless only columns are replaced by others.
+    """
+    nodes = list(walk(expression))
+    read = {node.position for node in nodes if isinstance(node, Column)}
+    sizes = {position: sum(1 for _ in walk(replacements[position])) for position in read}
+    size = sum(sizes[node.position] if isinstance(node, Column) else 1 for node in nodes)
+    if size > max(MAX_SIZE, len(nodes)):
+        return None
+    return map_columns(expression, lambda column: replacements[column.position])
 
 
 def shifted(expression: Expression, offset: int) -> Expression:

@@ -41,7 +41,8 @@ class ScanPart(enum.StrEnum):
 
     ROWS: its contents. LATE: the events that came after their time had passed, as a log. PROGRESS:
     one row per site with readings, (site, watermark): no accepted event will be older. There a ttl
-    is for how long a site may be idle, by its clock, before its row goes and holds back nobody.
+    is for how long a site may be idle, by its clock, before its row names no site (NULL). Such a
+    row holds back nobody; where there are no others, the greatest of them counts.
     EVENTS: every accepted event, as a log, with when and in which order it counts (see
     `EVENT_COLUMNS`).
 

@@ -25,14 +25,27 @@ class WindowFunction(enum.StrEnum):
     ROW_NUMBER = "ROW_NUMBER"
     RANK = "RANK"
     DENSE_RANK = "DENSE_RANK"
+    PERCENT_RANK = "PERCENT_RANK"
+    CUME_DIST = "CUME_DIST"
+    NTILE = "NTILE"
     LAG = "LAG"
     LEAD = "LEAD"
     FIRST_VALUE = "FIRST_VALUE"
     LAST_VALUE = "LAST_VALUE"
+    NTH_VALUE = "NTH_VALUE"
     AGGREGATE = "AGGREGATE"
 
 
-NUMBERING = (WindowFunction.ROW_NUMBER, WindowFunction.RANK, WindowFunction.DENSE_RANK)
+PEER_RANKS = (
+    WindowFunction.RANK,
+    WindowFunction.DENSE_RANK,
+    WindowFunction.PERCENT_RANK,
+    WindowFunction.CUME_DIST,
+)
+"""The same for all rows with equal ORDER BY keys."""
+NUMBERING = (*PEER_RANKS, WindowFunction.ROW_NUMBER, WindowFunction.NTILE)
+"""Functions of where a row stands; they take no values and no frame."""
+FRACTIONS = (WindowFunction.PERCENT_RANK, WindowFunction.CUME_DIST)
 SHIFTING = (WindowFunction.LAG, WindowFunction.LEAD)
 
 
@@ -83,14 +96,19 @@ def _bound(rows: int | None, unbounded: str) -> str:
 class WindowCall(msgspec.Struct, frozen=True, tag="window_call"):
     """One window function with its OVER, but for partition and order.
 
+    * PERCENT_RANK is (rank - 1) / (rows - 1), and 0 in a partition of one row; CUME_DIST is the
+      share of rows up to the last peer.
+    * NTILE(n) numbers n runs of rows whose lengths differ by one at most, the longer ones first.
+
     Attributes:
         function: Which.
         name: Of the output column.
         arguments: Over the input row. Of LAG and LEAD the value and, if given, what stands for a
             row that is not there, of the same type and taken from the current row.
         distance: Of LAG and LEAD: how many rows back or ahead.
-        frame: Of FIRST_VALUE, LAST_VALUE and aggregates.
+        frame: Of FIRST_VALUE, LAST_VALUE, NTH_VALUE and aggregates.
         aggregate: Which one, of AGGREGATE.
+        number: Of NTILE how many runs; of NTH_VALUE which row of the frame, from 1.
     """
 
     function: WindowFunction
@@ -99,10 +117,13 @@ class WindowCall(msgspec.Struct, frozen=True, tag="window_call"):
     distance: int = 1
     frame: Frame = Frame()
     aggregate: AggregateFunction | None = None
+    number: int = 1
 
     @property
     def dtype(self) -> DataType:
         """The result type."""
+        if self.function in FRACTIONS:
+            return DataType.DOUBLE
         if self.function in NUMBERING:
             return DataType.INTEGER
         over = self.aggregate_call
@@ -125,11 +146,11 @@ class WindowCall(msgspec.Struct, frozen=True, tag="window_call"):
         """Whether arguments, frame and function fit each other."""
         count = len(self.arguments)
         match self.function:
-            case WindowFunction.ROW_NUMBER | WindowFunction.RANK | WindowFunction.DENSE_RANK:
+            case _ if self.function in NUMBERING:
                 takes: tuple[int, ...] = (0,)
             case WindowFunction.LAG | WindowFunction.LEAD:
                 takes = (1, 2)
-            case WindowFunction.FIRST_VALUE | WindowFunction.LAST_VALUE:
+            case WindowFunction.FIRST_VALUE | WindowFunction.LAST_VALUE | WindowFunction.NTH_VALUE:
                 takes = (1,)
             case _:
                 takes = (0,) if self.aggregate == AggregateFunction.COUNT_ALL else (1,)
@@ -137,6 +158,7 @@ class WindowCall(msgspec.Struct, frozen=True, tag="window_call"):
         return (
             count in takes
             and self.distance >= 0
+            and self.number >= 1
             and self.frame.is_sound
             and (self.aggregate in FRAMED_AGGREGATES if is_aggregate else self.aggregate is None)
         )
@@ -147,8 +169,34 @@ class WindowCall(msgspec.Struct, frozen=True, tag="window_call"):
 
         If not, the result does not hang on how whole rows are ordered.
         """
-        if self.function in (WindowFunction.RANK, WindowFunction.DENSE_RANK):
+        if self.function in PEER_RANKS:
             return False
         if self.function == WindowFunction.AGGREGATE:
             return not self.frame.peers and not self.frame.is_whole
         return True
+
+
+def run_starts(runs: int, total: int) -> list[int]:
+    """Return the places from 0 at which the runs of NTILE begin behind the first; none are empty.
+
+    Examples:
+        >>> run_starts(4, 10), run_starts(4, 2)
+        ([3, 6, 8], [1])
+    """
+    length, longer = divmod(total, runs)
+    count = min(runs, total)
+    return [number * length + min(number, longer) for number in range(1, count)]
+
+
+def run_of(place: int, runs: int, total: int) -> int:
+    """Return the number from 1 of the run of NTILE that the row at a place from 0 belongs to.
+
+    Examples:
+        >>> [run_of(place, 3, 7) for place in range(7)]
+        [1, 1, 1, 2, 2, 3, 3]
+    """
+    length, longer = divmod(total, runs)
+    in_longer = longer * (length + 1)
+    if place < in_longer:
+        return place // (length + 1) + 1
+    return longer + (place - in_longer) // length + 1

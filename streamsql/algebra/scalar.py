@@ -17,6 +17,7 @@ from typing import Any
 
 from streamsql.algebra.expression_source import ExpressionSource, tuple_source
 from streamsql.algebra.expressions import Expression
+from streamsql.algebra.like_patterns import like
 from streamsql.algebra.regular_expressions import regexp_like
 from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS, in_range, total
 from streamsql.algebra.scalar_text import TEXT_FUNCTIONS
@@ -185,23 +186,32 @@ def _modulo(a: Any, b: Any) -> Any:
     return math.fmod(a, b)
 
 
-@lru_cache(maxsize=512)
-def _like_pattern(pattern: str) -> re.Pattern[str]:
-    parts = {"%": ".*", "_": "."}
-    return re.compile("".join(parts.get(c, re.escape(c)) for c in pattern), re.DOTALL)
-
-
-def _like(text: str, pattern: str) -> bool:
-    return _like_pattern(pattern).fullmatch(text) is not None
-
-
 _PLACES = 400
 """No number has a digit so far from the point."""
 
 
-def _distance(*coordinates: float) -> float | None:
-    half = len(coordinates) // 2
-    return _finite(math.dist(coordinates[:half], coordinates[half:]))
+_POINT = re.compile(r"\s*(?:POINT\s*Z?\s*)?(\()?([^()]*)(?(1)\))\s*", re.ASCII | re.IGNORECASE)
+_COORDINATE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_LONGEST_POINT = 200
+
+
+def _point(text: str) -> tuple[float, ...] | None:
+    """Return the two or three coordinates of `3, 4`, `(3, 4)` or `POINT (3 4)`; None for others."""
+    found = _POINT.fullmatch(text) if len(text) <= _LONGEST_POINT else None
+    parts = found[2].replace(",", " ").split() if found is not None else []
+    if len(parts) not in (2, 3) or not all(map(_COORDINATE.fullmatch, parts)):
+        return None
+    return tuple(map(float, parts))
+
+
+def _distance(*ends: float | str) -> float | None:
+    half = len(ends) // 2
+    if half > 1:
+        return _finite(math.dist([*map(float, ends[:half])], [*map(float, ends[half:])]))
+    first, second = _point(str(ends[0])), _point(str(ends[1]))
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return _finite(math.dist(first, second))
 
 
 def _power(a: float, b: float) -> float | None:
@@ -238,10 +248,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "*": _multiply,
     "/": _divide,
     "%": _modulo,
-    "||": lambda a, b: text_of(a) + text_of(b),
     "NOT": lambda a: not a,
     "NEGATE": lambda a: in_range(-a),
-    "LIKE": _like,
+    "LIKE": like,
     "REGEXP_LIKE": regexp_like,
     "ABS": lambda a: in_range(abs(a)),
     "ROUND": total(_round),
@@ -257,11 +266,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "TRIM": str.strip,
     "SUBSTRING": _substring,
     "POSITION": lambda needle, text: text.find(needle) + 1,
-    "REPLACE": str.replace,
     "DISTANCE": _distance,
     **NUMERIC_FUNCTIONS,
     **TEXT_FUNCTIONS,
     **TIME_FUNCTIONS,
 }
 """Strict functions by name; NULL arguments never reach them. DISTANCE is Euclidean, in the unit of
-its arguments: (x1, y1, x2, y2) or (x1, y1, z1, x2, y2, z2)."""
+its arguments: (x1, y1, x2, y2), (x1, y1, z1, x2, y2, z2) or two points in texts."""

@@ -4,12 +4,14 @@ Where PostgreSQL raises an error (a part number of 0, a pattern that ends in its
 result too long) the value is NULL: a running query must not die of one reading.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any
 
+from streamsql.algebra.like_patterns import like
+from streamsql.data.types import text_of
+
 MAX_LENGTH = 1_000_000
-"""Most characters that REPEAT, LPAD and RPAD make."""
+"""Most characters of a text that a function makes longer: what doubles its text must end."""
 
 
 def _left(text: str, count: int) -> str:
@@ -54,6 +56,18 @@ def _repeat(text: str, count: int) -> str | None:
     return text * count
 
 
+def _concatenated(first: Any, second: Any) -> str | None:
+    before, behind = text_of(first), text_of(second)
+    return before + behind if len(before) + len(behind) <= MAX_LENGTH else None
+
+
+def _replaced(text: str, old: str, new: str) -> str | None:
+    longer = len(new) - len(old)
+    if longer > 0 and len(text) + text.count(old) * longer > MAX_LENGTH:
+        return None
+    return text.replace(old, new)
+
+
 def _initial_capitals(text: str) -> str:
     """Return every word in small letters with a capital first; words are letters and digits."""
     result, inside = [], False
@@ -76,23 +90,9 @@ def _translated(text: str, old: str, new: str) -> str:
     return text.translate(table)
 
 
-def _like_escape(text: str, pattern: str, escape: str) -> bool | None:
-    """Return `text LIKE pattern ESCAPE escape`; an empty escape means none."""
-    if len(escape) > 1:
-        return None
-    parts, characters = [], iter(pattern)
-    for character in characters:
-        if character == escape:
-            taken = next(characters, None)
-            if taken is None:
-                return None
-            parts.append(re.escape(taken))
-        else:
-            parts.append({"%": ".*", "_": "."}.get(character) or re.escape(character))
-    return re.compile("".join(parts), re.DOTALL).fullmatch(text) is not None  # re caches patterns
-
-
 TEXT_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "||": _concatenated,
+    "REPLACE": _replaced,
     "BTRIM": lambda text, characters: text.strip(characters) if characters else text,
     "LTRIM": lambda text, characters=None: text if characters == "" else text.lstrip(characters),
     "RTRIM": lambda text, characters=None: text if characters == "" else text.rstrip(characters),
@@ -110,6 +110,6 @@ TEXT_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "CHR": _character,
     "TRANSLATE": _translated,
     "OCTET_LENGTH": lambda text: len(text.encode("utf-8", "surrogatepass")),
-    "LIKE ESCAPE": _like_escape,
+    "LIKE ESCAPE": like,
 }
 """Strict functions of texts by name."""

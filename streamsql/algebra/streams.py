@@ -7,6 +7,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    Materialize,
     OnClose,
     Plan,
     Project,
@@ -27,7 +28,7 @@ def is_stream(plan: Plan) -> bool:
             return True
         case Scan(part=part):
             return part == ScanPart.EVENTS
-        case Filter(input=child) | Project(input=child):
+        case Filter(input=child) | Project(input=child) | Materialize(input=child):
             return is_stream(child)
         case UnionAll(branches=branches):
             return all(map(is_stream, branches))
@@ -40,7 +41,7 @@ def is_final(plan: Plan) -> bool:
     match plan:
         case OnClose():
             return True
-        case Filter(input=child) | Project(input=child):
+        case Filter(input=child) | Project(input=child) | Materialize(input=child):
             return is_final(child)
         case _:
             return False
@@ -51,7 +52,7 @@ def stream_time(plan: Plan) -> int | None:
     match plan:
         case ToStream():
             return len(plan.schema) - 1
-        case Filter(input=child):
+        case Filter(input=child) | Materialize(input=child):
             return stream_time(child)
         case Project(input=child, expressions=expressions):
             time = stream_time(child)
@@ -76,7 +77,7 @@ def ordered_time(plan: Plan) -> int | None:
     match plan:
         case UnionAll():
             return None
-        case Filter(input=child) | Project(input=child) if ordered_time(child) is None:
+        case Filter() | Project() | Materialize() if ordered_time(plan.input) is None:
             return None
         case _:
             return stream_time(plan)
@@ -91,10 +92,8 @@ def is_monotone(plan: Plan) -> bool:
             return kind == WindowKind.UNBOUNDED and is_monotone(scan)
         case ToStream():
             return True
-        case Filter(input=child) | Project(input=child) | Distinct(input=child):
-            return is_monotone(child)
-        case HopWindow(input=child):
-            return is_monotone(child)
+        case Filter() | Project() | Distinct() | HopWindow() | Materialize():
+            return is_monotone(plan.input)
         case Join(kind=JoinKind.INNER | JoinKind.SEMI) | UnionAll():
             return all(map(is_monotone, plan.inputs))
         case _:

@@ -6,15 +6,20 @@ from streamsql.binder.definitions import Creating, define
 from streamsql.binder.environment import BoundQuery
 from streamsql.binder.explanations import (
     BoundConfidence,
+    BoundLoss,
     BoundWhatIf,
     BoundWhy,
     Deletion,
+    GatewayDeletion,
+    NodeDeletion,
     SourceColumn,
     bind_confidence,
     bind_deletions,
     bind_row,
     bind_what_if,
     bind_why,
+    gateway_deletion,
+    node_deletion,
 )
 from streamsql.binder.notices import key_positions
 from streamsql.binder.refreshes import bind_refresh, refreshed_view
@@ -24,11 +29,14 @@ __all__ = [
     "BoundConfidence",
     "BoundDelete",
     "BoundInsert",
+    "BoundLoss",
     "BoundQuery",
     "BoundWhatIf",
     "BoundWhy",
     "Creating",
     "Deletion",
+    "GatewayDeletion",
+    "NodeDeletion",
     "NonTerminatingError",
     "SourceColumn",
     "bind_confidence",
@@ -41,6 +49,8 @@ __all__ = [
     "bind_what_if",
     "bind_why",
     "define",
+    "gateway_deletion",
     "key_positions",
+    "node_deletion",
     "refreshed_view",
 ]

@@ -33,6 +33,8 @@ _PLAIN: dict[type[exp.Expr], AggregateFunction] = {
     exp.Median: AggregateFunction.PERCENTILE_CONT,
     exp.CountIf: AggregateFunction.COUNT,
     exp.Mode: AggregateFunction.MODE,
+    # Any value will do, so every engine takes the same one, whatever came first.
+    exp.AnyValue: AggregateFunction.MIN,
 }
 _NAMED = {
     "EVERY": AggregateFunction.BOOL_AND,
@@ -57,7 +59,7 @@ class Written:
         distinct: Each value, or each combination of values, once.
         parameter: The fraction of a percentile, or the separator of STRING_AGG, as parsed.
         descending: Whether the fraction counts from the greatest value.
-        condition: Of FILTER, or the argument of COUNT_IF.
+        conditions: Of FILTER, and the argument of COUNT_IF; a row counts where all hold.
         definition: Of a user-defined aggregate.
     """
 
@@ -67,7 +69,7 @@ class Written:
     distinct: bool = False
     parameter: exp.Expr | None = None
     descending: bool = False
-    condition: exp.Expr | None = None
+    conditions: tuple[exp.Expr, ...] = ()
     definition: FunctionDefinition | None = None
 
 
@@ -100,11 +102,11 @@ def written(node: exp.Expr, environment: Environment) -> Written | None:
             call = written(node.this, environment)
             if call is None:
                 return None
-            return replace(call, condition=node.expression.this)
+            return replace(call, conditions=(node.expression.this, *call.conditions))
         case exp.WithinGroup():
             return _within_group(node, environment)
         case exp.CountIf():
-            return Written(AggregateFunction.COUNT, node, (exp.Star(),), condition=node.this)
+            return _count_if(node, environment)
         case exp.Median():
             return _call(AggregateFunction.PERCENTILE_CONT, node, environment)
         case exp.GroupConcat():
@@ -138,6 +140,19 @@ def _anonymous(node: exp.Anonymous, environment: Environment) -> Written | None:
         value, fraction = arguments
         return Written(function, node, (value,), distinct=distinct, parameter=fraction)
     return Written(function, node, arguments, distinct=distinct)
+
+
+def _count_if(node: exp.CountIf, environment: Environment) -> Written:
+    """Return COUNT_IF(c), which counts the rows that COUNT(*) FILTER (WHERE c) counts."""
+    more = node.args.get("zero_on_all_null")  # where sqlglot puts a second argument
+    if more is not None or isinstance(node.this, exp.Distinct | exp.Star):
+        raise environment.error(
+            node,
+            "COUNT_IF takes one condition",
+            hint="COUNT_IF(x > 3), or COUNT(DISTINCT x) FILTER (WHERE x > 3)",
+            code="wrong_arguments",
+        )
+    return Written(AggregateFunction.COUNT, node, (exp.Star(),), conditions=(node.this,))
 
 
 def _listed(given: list[exp.Expr]) -> tuple[bool, tuple[exp.Expr, ...]]:
@@ -201,10 +216,11 @@ def _within_group(node: exp.WithinGroup, environment: Environment) -> Written:
     inner, order = node.this, node.expression
     function = _ORDERED.get(type(inner))
     mode = function == AggregateFunction.MODE
-    if function is None or inner.args.get("expression") is not None or (mode and inner.this):
+    more = inner.args.get("expression") is not None or isinstance(inner.this, exp.Distinct)
+    if function is None or more or (mode and inner.this):
         raise environment.unsupported(
             node,
-            f"{inner.sql_name()} WITHIN GROUP is not supported",
+            f"{inner.sql():.40} WITHIN GROUP is not supported",
             hint=f"write {_form(AggregateFunction.PERCENTILE_CONT)}",
             code="unsupported_aggregate",
         )

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 import msgspec
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    conjunction,
+)
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -27,7 +34,9 @@ from streamsql.binder.aggregate_types import (
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.expressions import ExpressionBinder
 from streamsql.binder.grouping_sets import Bits, levels_of, together, united
+from streamsql.binder.levels import owner_of
 from streamsql.binder.scope import Scope
+from streamsql.binder.select_items import SelectItem
 from streamsql.binder.user_calls import checked_arguments, implementation_of
 from streamsql.data.types import DataType
 
@@ -45,8 +54,11 @@ _IDEMPOTENT = (
 
 def has_aggregate(node: exp.Expr, environment: Environment) -> bool:
     """Whether a tree contains an aggregate of its own query."""
-    own = node.walk(prune=lambda part: part is not node and isinstance(part, exp.Query))
-    return any(is_aggregate(part, environment) and not _is_over(part) for part in own)
+    select = node.find_ancestor(exp.Select)
+    return any(
+        is_aggregate(part, environment) and not _is_over(part) and owner_of(part) is select
+        for part in node.walk()
+    )
 
 
 def _is_over(node: exp.Expr) -> bool:
@@ -93,6 +105,23 @@ class Aggregation:
         self.calls.append(bound)
         return Column(width + len(self.calls) - 1, bound.name, bound.dtype)
 
+    def group_all(self, items: list[SelectItem]) -> None:
+        """Group by what GROUP BY ALL means: the items without aggregates and window functions.
+
+        Constants are the same in every group anyway. So are subqueries, if what they read is
+        grouped by.
+        """
+        binder = ExpressionBinder(self.environment, self.scope)
+        for item in items:
+            is_computed = has_aggregate(item.node, self.environment) or any(
+                isinstance(part, exp.Window | exp.Query) for part in item.node.walk()
+            )
+            if is_computed:
+                continue
+            bound = item.column or binder.bind(item.node)
+            if columns_of(bound) and bound not in self.group:
+                self.group.append(bound)
+
     def _grouping(self, node: exp.Grouping) -> Expression:
         """Return the column of GROUPING(a, …)."""
         binder = ExpressionBinder(self.environment, self.scope)
@@ -114,10 +143,9 @@ class Aggregation:
         function, node = call.function, call.node
         name = f"{function.value.split('(', maxsplit=1)[0].lower()}_{len(self.calls) + 1}"
         binder = ExpressionBinder(self.environment, self.scope, self._refuse_nested)
-        condition = (
-            None if call.condition is None else binder.predicate(call.condition, "FILTER (WHERE …)")
-        )
-        if function == AggregateFunction.COUNT and isinstance(call.arguments[0], exp.Star):
+        condition = conjunction([binder.predicate(c, "FILTER (WHERE …)") for c in call.conditions])
+        star = call.arguments[:1] and isinstance(call.arguments[0], exp.Star)
+        if function == AggregateFunction.COUNT and star:
             return self._count_rows(call, condition, name)
         self._check_number(call)
         bound = tuple(binder.bind(argument) for argument in call.arguments)
@@ -186,7 +214,7 @@ class Aggregation:
         if word in ("MIN", "MAX"):
             hint += "; the smaller or larger of two values is LEAST(a, b) or GREATEST(a, b)"
         if word == "COUNT":
-            hint += " or COUNT(DISTINCT a, b)"
+            hint = "write COUNT(*), COUNT(value) or COUNT(DISTINCT a, b)"
         raise self.environment.error(
             call.node,
             f"{word} takes {'two values' if wanted == 2 else 'one value'}",
@@ -285,6 +313,13 @@ def group_expressions(
     """
     if clause is None:
         return
+    if not any(clause.args.values()):
+        raise aggregation.environment.error(
+            clause,
+            "GROUP BY names nothing",
+            hint="GROUP BY column, or leave GROUP BY out for one group of all rows",
+            code="unexpected_end",
+        )
     levels = levels_of(clause, aggregation.environment)
     if levels is None:
         for node in clause.expressions:

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from streamsql.algebra.operators import Plan, StreamKind
+from streamsql.algebra.operators import Materialize, Plan, StreamKind, is_open
 from streamsql.algebra.streams import is_stream
 from streamsql.binder.branches import RecursiveDefinition
 from streamsql.binder.closing import with_close
 from streamsql.binder.components import components
 from streamsql.binder.constant_rows import bind_values
-from streamsql.binder.dependences import names_read, refers_to_name
+from streamsql.binder.dependences import names_read, readings, refers_to_name
 from streamsql.binder.environment import (
     Binding,
     BoundQuery,
@@ -32,6 +32,7 @@ from streamsql.binder.relations import renamed, with_names
 from streamsql.binder.select import bind_block
 from streamsql.binder.set_operations import bind_set_operation, with_extent
 from streamsql.binder.shape import only
+from streamsql.binder.size import check_size
 from streamsql.binder.streams import bind_stream, selected_stream, to_stream
 from streamsql.binder.termination import check_termination
 from streamsql.binder.top import output_order, shown_order
@@ -39,6 +40,9 @@ from streamsql.binder.warnings import add_plan_warnings
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import ViewDefinition
 from streamsql.syntax.statements import Query
+
+_LIMITS = ("recursion_limit", "recursion_rounds")
+"""What bounds all recursions of a WITH: rows, and rounds."""
 
 
 def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
@@ -67,7 +71,12 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
 
 
 def finished(plan: Plan, binding: Binding) -> BoundQuery:
-    """Push MIN and MAX into recursions, check that all of them end, and collect warnings."""
+    """Push MIN and MAX into recursions, check that all of them end, and collect warnings.
+
+    Raises:
+        UnsupportedError: There are too many operators.
+    """
+    check_size(plan)
     plan = with_numbers(plan, binding)
     pushed = push_selections(plan)
     check_termination(pushed.plan, binding.places, pushed.reasons)
@@ -101,7 +110,7 @@ def bind_relation_query(tree: exp.Expr, environment: Environment) -> Plan:
         return bind_block_query(tree, environment, lift=False).plan
     clause = tree.args.get("with_")
     if clause is not None:
-        environment = _with(clause, environment)
+        environment = _with(tree, environment)
     match tree:
         case exp.Union() | exp.Intersect() | exp.Except():
             return bind_set_operation(tree, environment, bind_relation_query)
@@ -128,7 +137,7 @@ def bind_block_query(tree: exp.Expr, environment: Environment, *, lift: bool) ->
     if clause is not None:
         outer = environment.outer
         inside = without_outer(environment, "and a query in WITH cannot read it")
-        environment = replace(_with(clause, inside), outer=outer)
+        environment = replace(_with(tree, inside), outer=outer)
     call = selected_stream(tree, environment)
     if call is not None:
         raise environment.unsupported(
@@ -169,8 +178,10 @@ def _view_plan(definition: ViewDefinition, query: Query, environment: Environmen
     return with_names(plan, columns, query.tree, environment) if named else plan
 
 
-def _with(clause: exp.Expr, environment: Environment) -> Environment:
-    only(clause, environment, "expressions", "recursive", "recursion_limit")
+def _with(tree: exp.Expr, environment: Environment) -> Environment:
+    """Return the environment of a query with the tables of its WITH."""
+    clause = tree.args["with_"]
+    only(clause, environment, "expressions", "recursive", *_LIMITS)
     tables: dict[str, exp.Expr] = {}
     for table in clause.expressions:
         name = identifier_text(table.args["alias"].this)
@@ -186,14 +197,38 @@ def _with(clause: exp.Expr, environment: Environment) -> Environment:
     if not clause.args.get("recursive"):
         for name, table in tables.items():
             plan = _plain_table(table, name, environment)
+            plan = _kept_once(plan, name, table, tree, environment)
             environment = environment.with_table(name, CommonTable(plan))
         return environment
     reads = {name: names_read(table.this, tables) for name, table in tables.items()}
     for names in components(list(tables), reads):
         recursions = [_recursion(tables[name], name, clause) for name in names]
         for name, plan in _recursive_tables(recursions, reads, environment).items():
-            environment = environment.with_table(name, CommonTable(plan))
+            kept = _kept_once(plan, name, tables[name], tree, environment)
+            environment = environment.with_table(name, CommonTable(kept))
     return environment
+
+
+def _kept_once(
+    plan: Plan, name: str, table: exp.Expr, tree: exp.Expr, environment: Environment
+) -> Plan:
+    """Return a table of the WITH of a query, behind a barrier where it is MATERIALIZED.
+
+    A table that is read once is computed once anyway, and better without.
+    """
+    if not table.args.get("materialized") or readings(tree)[name] < 2:
+        return plan
+    if is_open(plan):
+        raise environment.unsupported(
+            table.args["alias"],
+            f"{name!r} is MATERIALIZED and reads the recursion it is a part of",
+            hint="leave MATERIALIZED out, or put what does not recur into a table of its own",
+            code="unsupported_recursion",
+        )
+    binding = environment.binding
+    kept = Materialize(plan, binding.materialized_name(name, plan))
+    binding.note_doubled(kept, binding.doubled_of(plan))
+    return kept
 
 
 def _recursive_tables(
@@ -213,12 +248,12 @@ def _recursive_tables(
 def _recursion(table: exp.Expr, name: str, clause: exp.Expr) -> RecursiveDefinition:
     alias = table.args["alias"]
     columns = [identifier_text(column) for column in alias.args.get("columns") or []]
-    limit = clause.args.get("recursion_limit")
-    return RecursiveDefinition(name, columns, table.this, alias, limit)
+    limit, rounds = (clause.args.get(limit) for limit in _LIMITS)
+    return RecursiveDefinition(name, columns, table.this, alias, limit, rounds)
 
 
 def _check_table(table: exp.Expr, environment: Environment) -> None:
-    only(table, environment, "this", "alias")
+    only(table, environment, "this", "alias", "materialized")
     window = table.args["alias"].args.get("stream_window")
     if window is not None:
         raise environment.error(

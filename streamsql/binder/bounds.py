@@ -244,7 +244,10 @@ def _keeps(column: int, step: Trace) -> bool:
 def _loop_check(predicate: Expression) -> tuple[int, list[Expression]] | None:
     """Return (position of the text, values it must not contain) of a loop check."""
     match predicate:
-        case Call(function="NOT", arguments=(Call(function="LIKE", arguments=(text, pattern)),)):
+        case Call(
+            function="NOT",
+            arguments=(Call(function="LIKE" | "LIKE ESCAPE", arguments=(text, pattern, *_)),),
+        ):
             needle = pattern
         case (
             Call(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from streamsql.algebra.choices import Copies, RoundLimit
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,
@@ -28,6 +29,7 @@ from streamsql.algebra.operators import (
     is_open,
     refers_to,
     transform_up,
+    walk_plan,
 )
 from streamsql.binder.dependences import references
 from streamsql.binder.environment import Environment, identifier_text
@@ -44,6 +46,7 @@ class RecursiveDefinition:
         tree: The UNION of base and step branches.
         place: The node that names it, for errors.
         limit: Most rows it may have, or None for the default.
+        rounds: The bound on its rounds, or None.
     """
 
     name: str
@@ -51,6 +54,7 @@ class RecursiveDefinition:
     tree: exp.Expr
     place: exp.Expr
     limit: int | None = None
+    rounds: RoundLimit | None = None
 
 
 def split_branches(
@@ -87,14 +91,6 @@ def _branches(
             hint="put its tables into the outer WITH, before the recursive one",
             code="unsupported_recursion",
         )
-    if not inner.args.get("distinct"):
-        raise environment.unsupported(
-            inner,
-            f"UNION ALL in the recursion {what!r} is refused: on a cycle the same row would be "
-            "added for ever",
-            hint="write UNION, which keeps each row once",
-            code="unsupported_recursion",
-        )
     for clause in ("order", "limit", "offset"):
         if inner.args.get(clause) is not None:
             raise environment.unsupported(
@@ -108,6 +104,33 @@ def _branches(
     )
 
 
+def copies_of(
+    tree: exp.Expr, names: Collection[str], what: str, environment: Environment
+) -> Copies:
+    """Return whether a definition joins its branches by UNION or by UNION ALL.
+
+    Raises:
+        UnsupportedError: It does both.
+    """
+    found: dict[bool, exp.Expr] = {}
+    waiting = [tree]
+    while waiting:
+        inner = waiting.pop()
+        while isinstance(inner, exp.Subquery) and inner.args.get("alias") is None:
+            inner = inner.this
+        if isinstance(inner, exp.Union) and references(inner, names):
+            found[bool(inner.args.get("distinct"))] = inner
+            waiting.extend((inner.this, inner.expression))
+    if len(found) > 1:
+        raise environment.unsupported(
+            found[False],
+            f"the recursion {what!r} has UNION and UNION ALL",
+            hint="write one of them between all branches: UNION keeps each row once",
+            code="unsupported_recursion",
+        )
+    return Copies.ALL if False in found else Copies.ONE
+
+
 def set_branches(plan: Plan) -> list[Plan]:
     """Take a union apart; a recursion keeps each row once, whatever its branches do."""
     match plan:
@@ -119,13 +142,25 @@ def set_branches(plan: Plan) -> list[Plan]:
             return [plan]
 
 
-def bind_base(trees: list[exp.Expr], environment: Environment, bind: QueryBinder) -> list[Plan]:
+def bind_base(
+    trees: list[exp.Expr],
+    environment: Environment,
+    bind: QueryBinder,
+    copies: Copies = Copies.ONE,
+) -> list[Plan]:
     """Return the plans of the base branches."""
-    return [part for tree in trees for part in set_branches(bind(tree, environment))]
+    plans = [bind(tree, environment) for tree in trees]
+    if copies != Copies.ONE:
+        return plans
+    return [part for plan in plans for part in set_branches(plan)]
 
 
 def bind_step(
-    tree: exp.Expr, recursive: dict[str, str], environment: Environment, bind: QueryBinder
+    tree: exp.Expr,
+    recursive: dict[str, str],
+    environment: Environment,
+    bind: QueryBinder,
+    copies: Copies = Copies.ONE,
 ) -> Plan:
     """Return the plan of a step branch.
 
@@ -134,15 +169,18 @@ def bind_step(
         recursive: Names of its recursive references by the names they are read under.
         environment: Where those names stand for the references.
         bind: Binds a query.
+        copies: Whether its rows are a set.
 
     Raises:
-        UnsupportedError: It is not monotone in one of its references.
+        UnsupportedError: It is not monotone in one of its references, or reads one twice where
+            copies count.
     """
     found = references(tree, recursive)
     plan = bind(tree, environment)
-    # Each row counts once in a recursion, so an outermost DISTINCT says nothing new.
-    plan = plan.input if isinstance(plan, Distinct) else plan
-    plan = _semi_joins_as_joins(plan)
+    if copies == Copies.ONE:
+        # Each row counts once in a recursion, so an outermost DISTINCT says nothing new.
+        plan = plan.input if isinstance(plan, Distinct) else plan
+        plan = _semi_joins_as_joins(plan)
     for name, reference in recursive.items():
         places = [table for table in found if identifier_text(table.this) == name]
         if not places:
@@ -155,6 +193,14 @@ def bind_step(
                 code="unsupported_recursion",
             )
         _check_monotone(plan, name, reference, places[0], environment)
+        read = [n for n in walk_plan(plan) if isinstance(n, RecursiveReference)]
+        if copies != Copies.ONE and len(read) > 1:
+            raise environment.unsupported(
+                places[-1],
+                f"{name!r} is read twice in a branch of UNION ALL",
+                hint="read it once, or write UNION, which keeps each row once",
+                code="unsupported_recursion",
+            )
     return plan
 
 

@@ -41,6 +41,19 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Parameter: ("there are no parameters", "write the value itself"),
     exp.Bracket: ("columns hold single values, not arrays", "a window stands after a stream name"),
 }
+_NEED_OVER = (
+    exp.RowNumber,
+    exp.Rank,
+    exp.DenseRank,
+    exp.PercentRank,
+    exp.CumeDist,
+    exp.Ntile,
+    exp.Lag,
+    exp.Lead,
+    exp.FirstValue,
+    exp.LastValue,
+    exp.NthValue,
+)
 
 
 def bind_parsed(binder: NodeBinder, node: exp.Expr) -> Expression:
@@ -88,13 +101,21 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
             hint="conditions on aggregates go into HAVING",
             code="misplaced_aggregate",
         )
+    if isinstance(node, _NEED_OVER):
+        name = node.sql_name()
+        return environment.error(
+            node,
+            f"{name} is a window function: OVER (…) follows it",
+            hint=f"{node.sql()} OVER (PARTITION BY k ORDER BY x)",
+            code="wrong_arguments",
+        )
     if isinstance(node, exp.AggFunc):
         return environment.unsupported(
             node,
             f"the aggregate {_WRITTEN.get(type(node), node.sql_name())} is not supported",
-            hint="aggregates are COUNT, SUM, AVG, MIN, MAX, ARG_MIN, ARG_MAX, STDDEV, VARIANCE, "
-            "MEDIAN, PERCENTILE_CONT, PERCENTILE_DISC, MODE, ARRAY_AGG, STRING_AGG, BOOL_AND, "
-            "BOOL_OR",
+            hint="aggregates are COUNT, SUM, AVG, MIN, MAX, ANY_VALUE, ARG_MIN, ARG_MAX, STDDEV, "
+            "VARIANCE, MEDIAN, PERCENTILE_CONT, PERCENTILE_DISC, MODE, ARRAY_AGG, STRING_AGG, "
+            "BOOL_AND, BOOL_OR",
             code="unsupported_aggregate",
         )
     for kind, (message, hint) in _REFUSED.items():

@@ -9,6 +9,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    Materialize,
     OnClose,
     Plan,
     Project,
@@ -52,6 +53,14 @@ def with_close(plan: Plan, place: Span | None, catalog: Catalog) -> Plan:
             return with_inputs(plan, (with_close(child, place, catalog),))
         case Aggregate():
             return _closing(plan, place, catalog)
+        case _ if any(isinstance(node, Aggregate) for node in walk_plan(plan)):
+            raise BindingError(
+                "EMIT ON WINDOW CLOSE takes the groups as they are: no subquery in HAVING or the "
+                "select list, no DISTINCT, LIMIT, OVER or UNION above them",
+                span=place,
+                hint="leave that out, or leave EMIT ON WINDOW CLOSE out",
+                code="emit_without_window",
+            )
         case _:
             raise BindingError(
                 "EMIT ON WINDOW CLOSE needs groups by a window",
@@ -102,7 +111,7 @@ def _window_of(plan: Plan, position: int) -> TimeWindow | None:
             if position == len(child.schema) + 1:
                 return plan
             return _window_of(child, position) if position < len(child.schema) else None
-        case Filter(input=child):
+        case Filter(input=child) | Materialize(input=child):
             return _window_of(child, position)
         case Project(input=child, expressions=expressions):
             expression = expressions[position]
@@ -132,7 +141,7 @@ def _streams(plan: Plan, window: TimeWindow, place: Span) -> list[Scan]:
                 code="emit_without_window",
             )
     for node in walk_plan(window.input):
-        if not isinstance(node, Scan | Filter | Project | UnionAll):
+        if not isinstance(node, Scan | Filter | Project | Materialize | UnionAll):
             raise UnsupportedError(
                 "EMIT ON WINDOW CLOSE needs windows over a stream as it arrives",
                 span=place,

@@ -47,7 +47,7 @@ def _sides(binder: NodeBinder, node: exp.Expr) -> tuple[Expression, Expression]:
 
 
 def bind_is(binder: NodeBinder, node: exp.Expr) -> Expression:
-    """Bind `IS NULL`, `IS TRUE` and `IS FALSE`."""
+    """Bind `IS NULL`, `IS TRUE`, `IS FALSE` and `IS UNKNOWN`."""
     bound = binder.bind(node.this)
     match node.expression:
         case exp.Null():
@@ -56,10 +56,13 @@ def bind_is(binder: NodeBinder, node: exp.Expr) -> Expression:
             sides = comparable(bound, binder.bind(truth), node, binder.environment)
             same = Call("=", sides, _BOOLEAN)
             return Call("COALESCE", (same, Literal(False, _BOOLEAN)), _BOOLEAN)
+        case exp.Var(this="UNKNOWN"):
+            tested = binder.predicate(node.this, "IS UNKNOWN")
+            return Call("IS NULL", (tested,), _BOOLEAN)
         case _:
             raise binder.environment.error(
                 node,
-                "IS takes NULL, TRUE or FALSE",
+                "IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM",
                 hint="use = to compare with a value",
                 code="unsupported_expression",
             )
@@ -124,8 +127,11 @@ def bind_in(binder: NodeBinder, node: exp.Expr) -> Expression:
 
 
 def bind_like(binder: NodeBinder, node: exp.Expr) -> Expression:
-    """Bind LIKE, and ILIKE as LIKE over lower case."""
-    return _like(binder, node, [node.this, node.expression])
+    """Bind LIKE, and ILIKE as LIKE over lower case; a backslash escapes unless ESCAPE says else."""
+    pattern = node.expression
+    plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+    escape = [] if plain else [exp.Literal.string("\\")]
+    return _like(binder, node, [node.this, pattern, *escape])
 
 
 def bind_escape(binder: NodeBinder, node: exp.Expr) -> Expression:

@@ -10,17 +10,25 @@ Three ways, the first that fits:
   the subquery is computed for each of them (Neumann and Kemper, Unnesting Arbitrary Queries).
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns
+from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns, walk
 from streamsql.algebra.operators import Plan, Project, RecursiveReference, identity_columns
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.joins import Condition, Part
-from streamsql.binder.outer import OUTER, inner_columns, outer_columns, outer_of
-from streamsql.binder.scope import Scope
+from streamsql.binder.levels import between, relation_names
+from streamsql.binder.outer import (
+    OUTER,
+    Outer,
+    inner_columns,
+    outer_columns,
+    outer_of,
+    reads_subquery,
+)
+from streamsql.binder.scope import Scope, ScopeColumn
 from streamsql.binder.uniqueness import DOMAIN
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType, Value
@@ -92,7 +100,7 @@ class Correlation:
 
 def correlate(
     conditions: list[Condition],
-    others: Collection[int],
+    others: Mapping[int, Column],
     environment: Environment,
     numbers: Iterator[int],
     *,
@@ -102,7 +110,7 @@ def correlate(
 
     Args:
         conditions: Of WHERE and of inner joins.
-        others: Outer columns that other clauses read.
+        others: Outer columns that other clauses read, and subqueries of any clause, by number.
         environment: Of the subquery.
         numbers: Fresh column numbers.
         lift: Whether it is a plain SELECT, so that its conditions may be lifted.
@@ -116,8 +124,12 @@ def correlate(
             result.lift(condition.predicate)
         return result
     linked = [(c, link) for c in reading if (link := _link(c.predicate)) is not None]
-    stands_for = {
+    equated = {
         outer.position - OUTER: inner for _, (inner, outer) in linked if isinstance(outer, Column)
+    }
+    # What a subquery gives is not there yet when the join with another one is made.
+    stands_for = {
+        n: inner for n, inner in equated.items() if not (others and reads_subquery(inner))
     }
     links = [condition for condition, _ in linked]
     rest = [condition for condition in reading if condition not in links]
@@ -129,9 +141,15 @@ def correlate(
         for condition in rest:
             result.conditions.append(Condition(_substituted(condition.predicate, stands_for)))
         return result
-    used = needed.union(*(outer_columns(c.predicate) for c in reading))
+    used = dict(others)
+    for condition in reading:
+        for part in walk(condition.predicate):
+            if isinstance(part, Column) and part.position >= OUTER:
+                number = part.position - OUTER
+                used[number] = Column(number, part.name, part.dtype)
     result.conditions += reading
-    _by_domain(result, sorted(used), set(stands_for), environment, numbers)
+    columns = tuple(used[number] for number in sorted(used))
+    _by_domain(result, columns, set(equated), environment, numbers)
     return result
 
 
@@ -154,22 +172,19 @@ def _link(condition: Expression) -> tuple[Expression, Expression] | None:
 
 def _by_domain(
     result: Correlation,
-    used: list[int],
+    columns: tuple[Column, ...],
     linked: set[int],
     environment: Environment,
     numbers: Iterator[int],
 ) -> None:
     """Join the values of the used outer columns in; those linked by an equality are not NULL."""
-    outer = outer_of(environment)
-    known = {c.position: c for c in outer.scope.columns} if outer is not None else {}
-    columns = tuple(Column(n, known[n].name, known[n].dtype) for n in used)
     environment.binding.subqueries += 1
     domain = Domain(f"{DOMAIN}{environment.binding.subqueries}", columns)
     result.domain = domain
     names = [f"outer_{index + 1}" for index in range(len(columns))]
     schema = Schema(tuple(Field(n, c.dtype) for n, c in zip(names, columns, strict=True)))
     plan: Plan = RecursiveReference(domain.name, schema)
-    layout = [OUTER + n for n in used]
+    layout = [OUTER + column.position for column in columns]
     computed: list[Expression] = []
     for number_of, column in enumerate(columns):
         own = Column(number_of, names[number_of], column.dtype)
@@ -178,7 +193,7 @@ def _by_domain(
             result.joins.append(Call("=", (result.place(outside), outside), _BOOLEAN))
             continue
         # NULL must find NULL here, and keys of joins never match NULL.
-        for here, there in zip(_null_safe(own), _null_safe(outside), strict=True):
+        for here, there in zip(null_safe(own), null_safe(outside), strict=True):
             number = next(numbers)
             place = result.place(Column(number, f"{column.name}_key", here.dtype))
             result.joins.append(Call("=", (place, there), _BOOLEAN))
@@ -191,7 +206,8 @@ def _by_domain(
     result.stands_for = {c.position: Column(OUTER + c.position, c.name, c.dtype) for c in columns}
 
 
-def _null_safe(column: Column) -> tuple[Expression, ...]:
+def null_safe(column: Column) -> tuple[Expression, ...]:
+    """Return values that are equal, and not NULL, where two columns are the same or both NULL."""
     missing = Call("IS NULL", (column,), _BOOLEAN)
     if column.dtype == DataType.NULL:
         return (missing,)
@@ -199,30 +215,48 @@ def _null_safe(column: Column) -> tuple[Expression, ...]:
     return missing, Call("COALESCE", (column, value), column.dtype)
 
 
-def outer_uses(select: exp.Select, scope: Scope, environment: Environment) -> set[int]:
-    """Return the outer columns that clauses other than FROM and WHERE read."""
+def outer_uses(select: exp.Select, scope: Scope, environment: Environment) -> dict[int, Column]:
+    """Return the outer columns that clauses other than FROM and WHERE read, by number."""
     outer = outer_of(environment)
     if outer is None or outer.blocked:
-        return set()
+        return {}
     aliases = {
         identifier_text(item.args["alias"])
         for item in select.expressions
         if isinstance(item, exp.Alias)
     }
-    used: set[int] = set()
-    for column in _columns(select):
+    found: list[ScopeColumn | None] = []
+    for column in _read(select, scope, outer):
+        if not isinstance(column, exp.Column):
+            found.append(outer.aggregate(column, environment))
+            continue
         if scope.lookup(column):
             continue
         sorts = column.find_ancestor(exp.Order, exp.Group) is not None
         if sorts and column.args.get("table") is None and identifier_text(column.this) in aliases:
             continue
-        used.update(found.position for found in outer.scope.lookup(column)[:1])
-    return used
+        found.append(outer.resolve(column, environment) if outer.knows(column) else None)
+    numbered = [(c, c.position - OUTER) for c in found if c is not None]
+    return {number: Column(number, c.name, c.dtype) for c, number in numbered}
 
 
-def _columns(select: exp.Select) -> Iterable[exp.Column]:
+def _read(select: exp.Select, scope: Scope, outer: Outer) -> Iterable[exp.Expr]:
+    """Yield columns, and aggregates that belong to queries around.
+
+    Of queries inside these clauses only columns with a table are, which none of them can mean.
+    """
     clauses = [select.args.get(key) for key in ("group", "having", "order", "distinct", "qualify")]
     for clause in [*select.expressions, *(c for c in clauses if c is not None)]:
-        for node in clause.walk(prune=lambda n: isinstance(n, exp.Query)):
-            if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+        for node in clause.walk(prune=outer.owns):
+            inside = tuple(between(node, select))
+            table = node.args.get("table") if isinstance(node, exp.Column) else None
+            if outer.owns(node):
                 yield node
+            elif not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+                continue
+            elif not inside:
+                yield node
+            elif table is not None:
+                name = identifier_text(table)
+                if name not in scope.tables and not any(name in relation_names(s) for s in inside):
+                    yield node

@@ -10,8 +10,9 @@ from streamsql.algebra.expressions import Call, Column, Expression, Literal, col
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.scalar import compile_expression
 from streamsql.binder.from_clause import Input
-from streamsql.binder.outer import OUTER, outer_of
-from streamsql.binder.subqueries import SubqueryJoins, reads_subquery
+from streamsql.binder.outer import OUTER, outer_of, reads_subquery
+from streamsql.binder.subqueries import SubqueryJoins
+from streamsql.binder.top import Extent
 
 _COUNTS = (AggregateFunction.COUNT_ALL, AggregateFunction.COUNT)
 
@@ -21,6 +22,17 @@ def when(condition: Expression | None, value: Expression) -> Expression:
     if condition is None:
         return value
     return Call("CASE", (condition, value, Literal(None, value.dtype)), value.dtype)
+
+
+def presence(select: exp.Select, window: Extent | None) -> exp.Expr | None:
+    """Return the condition under which an aggregate without GROUP BY gives its row; None: always.
+
+    LIMIT 0 and OFFSET 1 leave nothing of one row.
+    """
+    if window is not None and (window.limit == 0 or window.offset > 0):
+        return exp.Boolean(this=False)
+    having = select.args.get("having")
+    return None if having is None else having.this
 
 
 def over_no_rows(
@@ -80,9 +92,10 @@ def _outside(source: Input) -> dict[int, Expression]:
             result[source.prefix[place].position] = condition.arguments[1]
     outer = outer_of(source.environment)
     if outer is not None and outer.places is not None:
-        known = {c.position: c for c in outer.scope.columns}
+        fields = source.plan.schema.fields
         for number, position in outer.places.items():
-            result[position] = Column(OUTER + number, known[number].name, known[number].dtype)
+            field = fields[position]
+            result[position] = Column(OUTER + number, field.name, field.dtype)
     return result
 
 

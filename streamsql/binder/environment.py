@@ -1,6 +1,6 @@
 """What is known while a statement is bound, and how to complain about it."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -18,6 +18,9 @@ class OuterColumns(Protocol):
 
     def resolve(self, node: exp.Column, environment: "Environment") -> Any:
         """Return the column of a scope that a reference means, or None."""
+
+    def aggregate(self, node: exp.Expr, environment: "Environment") -> Any:
+        """Return the column of an aggregate that belongs to a query around, or None."""
 
     def check_column(self, node: exp.Column, table: str, environment: "Environment") -> None:
         """Check that a relation of the query around has a column."""
@@ -45,7 +48,10 @@ class Binding:
         views: Plans of views already expanded, so that a view read twice is one shared plan.
         ranked: Queries with ROW_NUMBER() that a condition on it has still to bound, with the
             column and the place of the call; see `streamsql.binder.ranks`.
+        materialized: Inputs of MATERIALIZED tables with the name of each, which is its own.
         subqueries: How many were bound so far; for names.
+        doubled: Names that queries gave to several columns, with the plan, by its identity: an
+            equal one may have been written with other names.
     """
 
     catalog: Catalog
@@ -53,20 +59,43 @@ class Binding:
     places: dict[str, Span | None] = field(default_factory=dict)
     views: dict[str, Plan] = field(default_factory=dict)
     ranked: dict[TopN, tuple[int, Span | None]] = field(default_factory=dict)
+    materialized: dict[tuple[str, Plan], str] = field(default_factory=dict)
     subqueries: int = 0
+    doubled: dict[int, tuple[Plan, frozenset[str]]] = field(default_factory=dict)
 
     def warn(self, text: str) -> None:
         """Add a warning once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
+    def note_doubled(self, plan: Plan, names: frozenset[str]) -> None:
+        """Note the names that a query gave to several of its columns."""
+        if names:
+            self.doubled[id(plan)] = (plan, names)
+
+    def doubled_of(self, plan: Plan) -> frozenset[str]:
+        """Return the names that a query gave to several of its columns."""
+        return self.doubled[id(plan)][1] if id(plan) in self.doubled else frozenset()
+
+    def materialized_name(self, wanted: str, plan: Plan) -> str:
+        """Return the name of a MATERIALIZED table, which no other one of the statement has."""
+        if (wanted, plan) not in self.materialized:
+            taken = set(self.materialized.values())
+            self.materialized[wanted, plan] = _free_name(wanted, taken)
+        return self.materialized[wanted, plan]
+
     def fixpoint_name(self, wanted: str, place: Span | None) -> str:
         """Return a name no other recursion of the statement has."""
-        name, number = wanted, 2
-        while name in self.places:
-            name, number = f"{wanted}_{number}", number + 1
+        name = _free_name(wanted, self.places)
         self.places[name] = place
         return name
+
+
+def _free_name(wanted: str, taken: Container[str]) -> str:
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    return name
 
 
 @dataclass(frozen=True, slots=True)

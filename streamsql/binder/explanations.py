@@ -3,7 +3,7 @@
 The answers are computed elsewhere, from the base rows that the bound query reads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -26,6 +26,8 @@ from streamsql.syntax.statements import (
     ExplainConfidence,
     ExplainWhatIf,
     ExplainWhy,
+    LostGateway,
+    LostNode,
     Name,
     RowPattern,
 )
@@ -62,12 +64,62 @@ class Deletion:
     definition: SourceDefinition
     values: tuple[Value, ...]
 
-    def matches(self, row: Row) -> bool:
-        """Whether a row of the source is meant."""
-        return all(
+    @property
+    def sources(self) -> frozenset[str]:
+        """The sources it takes rows from."""
+        return frozenset((self.definition.name,))
+
+    def matches(self, source: str, row: Row) -> bool:
+        """Whether a row of a source is meant."""
+        return source == self.definition.name and all(
             want is None or want == have
             for want, have in zip(self.values, row[: len(self.values)], strict=True)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDeletion:
+    """Rows that have a node in their key: its links, and what it measures itself.
+
+    Attributes:
+        keys: Positions of the key per source; stored tables have no nodes that die.
+    """
+
+    node: str | int
+    keys: Mapping[str, tuple[int, ...]]
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The sources it takes rows from."""
+        return frozenset(self.keys)
+
+    def matches(self, source: str, row: Row) -> bool:
+        """Whether a row of a source is meant."""
+        return any(
+            row[position] == self.node and type(row[position]) is type(self.node)
+            for position in self.keys.get(source, ())
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayDeletion:
+    """All base rows that a gateway owns.
+
+    Whose a row is stands in no row: who asks must know where it came from.
+
+    Attributes:
+        sources: Those that a gateway can have.
+    """
+
+    gateway: str
+    sources: frozenset[str]
+
+    def matches(self, _source: str, _row: Row) -> bool:
+        """Return False: no row is meant by its values."""
+        return False
+
+
+BoundLoss = Deletion | NodeDeletion | GatewayDeletion
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +127,11 @@ class BoundWhatIf:
     """What a query would lose without some base rows is asked."""
 
     query: BoundQuery
-    deletions: tuple[Deletion, ...]
+    deletions: tuple[BoundLoss, ...]
 
     def chosen(self, source: str, row: Row) -> bool:
-        """Whether a row of a source is to be thought away."""
-        return any(d.definition.name == source and d.matches(row) for d in self.deletions)
+        """Whether a row of a source is to be thought away by its values."""
+        return any(deletion.matches(source, row) for deletion in self.deletions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +179,15 @@ def bind_what_if(statement: ExplainWhatIf, catalog: Catalog) -> BoundWhatIf:
         )
     query = bind_query(statement.inner, catalog)
     deletions = tuple(
-        _deletion(pattern, query.plan, catalog, statement.script) for pattern in statement.deletions
+        _deletion(pattern, query.plan, catalog, statement.script)
+        if isinstance(pattern, RowPattern)
+        else _loss_of(pattern, catalog)
+        for pattern in statement.deletions
     )
     return BoundWhatIf(query, deletions)
 
 
-def bind_deletions(statement: ExplainWhatIf, catalog: Catalog) -> tuple[Deletion, ...]:
+def bind_deletions(statement: ExplainWhatIf, catalog: Catalog) -> tuple[BoundLoss, ...]:
     """Bind the deletions of EXPLAIN WHAT IF DELETE, whatever reads their sources.
 
     Raises:
@@ -140,8 +195,28 @@ def bind_deletions(statement: ExplainWhatIf, catalog: Catalog) -> tuple[Deletion
     """
     return tuple(
         _deletion_from(_known_source(pattern.source, catalog), pattern, catalog, statement.script)
+        if isinstance(pattern, RowPattern)
+        else _loss_of(pattern, catalog)
         for pattern in statement.deletions
     )
+
+
+def _loss_of(lost: LostGateway | LostNode, catalog: Catalog) -> BoundLoss:
+    match lost:
+        case LostGateway(gateway=gateway):
+            return gateway_deletion(gateway.text, catalog)
+        case LostNode(node=node):
+            return node_deletion(node, catalog)
+
+
+def gateway_deletion(gateway: str, catalog: Catalog) -> GatewayDeletion:
+    """Return the death of a gateway: all rows of streams and links that it owns."""
+    return GatewayDeletion(gateway, frozenset(source.name for source in catalog.sources))
+
+
+def node_deletion(node: str | int, catalog: Catalog) -> NodeDeletion:
+    """Return the death of a node."""
+    return NodeDeletion(node, {s.name: s.key for s in catalog.sources if s.key})
 
 
 def bind_confidence(statement: ExplainConfidence, catalog: Catalog) -> BoundConfidence:

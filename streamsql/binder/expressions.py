@@ -51,6 +51,10 @@ class ExpressionBinder:
             BindingError: A name is unknown or ambiguous, or types do not fit.
             UnsupportedError: A construct is refused, with what to write instead.
         """
+        outer = self.environment.outer
+        outside = None if outer is None else outer.aggregate(node, self.environment)
+        if outside is not None:
+            return self.scope.read(outside)
         if self._aggregates is not None:
             found = self._aggregates(node)
             if found is not None:

@@ -23,7 +23,6 @@ _UNREAD: dict[type[exp.Expr], dict[str, tuple[str, str]]] = {
     exp.Chr: {"charset": ("CHR takes a code point only", "CHR(65)")},
     exp.Column: {"join_mark": ("(+) is not supported", "write LEFT JOIN … ON …")},
     exp.CTE: {
-        "materialized": ("[NOT] MATERIALIZED is not supported", _LEAVE_OUT),
         "scalar": ("WITH value AS name is not supported", "WITH name AS (SELECT …)"),
         "key_expressions": ("USING KEY is not supported", "group behind the recursion"),
     },
@@ -37,10 +36,9 @@ _UNREAD: dict[type[exp.Expr], dict[str, tuple[str, str]]] = {
     exp.Order: {"siblings": ("ORDER SIBLINGS BY is not supported", "write ORDER BY")},
     exp.Ordered: {"with_fill": ("WITH FILL is not supported", _LEAVE_OUT)},
     exp.Star: {
-        key: (f"* {word} is not supported", "name the columns")
-        for key, word in (
-            ("except_", "EXCEPT"), ("replace", "REPLACE"), ("rename", "RENAME"), ("ilike", "ILIKE"),
-        )
+        "replace": ("* REPLACE is not supported", "SELECT * EXCEPT (x), x + 1 AS x FROM …"),
+        "rename": ("* RENAME is not supported", "SELECT * EXCEPT (x), x AS y FROM …"),
+        "ilike": ("* ILIKE is not supported", "name the columns"),
     },
     exp.StrPosition: {
         "position": ("POSITION searches from the beginning", "POSITION('a' IN SUBSTRING(x, 3))"),
@@ -67,7 +65,7 @@ def refuse_foreign(tree: exp.Expr, environment: Environment) -> None:
     for node in tree.walk():
         for key, (message, hint) in _unread(node).items():
             value = node.args.get(key)
-            if value is None or value == [] or (value is False and key != "materialized"):
+            if value is None or value == [] or value is False:
                 continue
             raise environment.unsupported(node, message, hint=hint, code="unsupported_clause")
         match node:
@@ -77,6 +75,13 @@ def refuse_foreign(tree: exp.Expr, environment: Environment) -> None:
                 only(node, environment, *_OF_SET_OPERATIONS)
             case exp.Join():
                 _check_join(node, environment)
+            case exp.Star() if node.args.get("except_") and not _is_item(node):
+                raise environment.unsupported(
+                    node,
+                    "EXCEPT belongs behind the * of a select list",
+                    hint="COUNT(*) counts whole rows",
+                    code="unsupported_clause",
+                )
             case exp.Count() if isinstance(node.this, exp.Star) and node.expressions:
                 raise environment.error(
                     node,
@@ -135,6 +140,12 @@ def _is_value(node: exp.Subquery) -> bool:
         parent = parent.parent
     relations = exp.From | exp.Join | exp.CTE | exp.SetOperation | exp.Table | exp.Lateral
     return parent is not None and not isinstance(parent, relations)
+
+
+def _is_item(star: exp.Expr) -> bool:
+    """Whether a star is an item of a select list: * or t.*."""
+    around = star.parent.parent if isinstance(star.parent, exp.Column) else star.parent
+    return isinstance(around, exp.Select)
 
 
 def _check_join(node: exp.Join, environment: Environment) -> None:

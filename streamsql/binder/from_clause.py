@@ -11,10 +11,11 @@ from streamsql.binder.correlation import Correlation, Domain, correlate, outer_u
 from streamsql.binder.environment import Environment
 from streamsql.binder.from_items import FromItems, Item
 from streamsql.binder.joins import Condition, JoinTree, Part
-from streamsql.binder.outer import outer_of, without_outer
+from streamsql.binder.on_subqueries import joined_on
+from streamsql.binder.outer import outer_of, reads_subquery, without_outer
 from streamsql.binder.queries import Queries
 from streamsql.binder.scope import Scope
-from streamsql.binder.subqueries import SubqueryJoins, reads_subquery
+from streamsql.binder.subqueries import SubqueryJoins
 from streamsql.data.schema import Schema
 
 _COMPUTED = 1 << 24
@@ -65,8 +66,9 @@ class FromBinder:
         conditions = self._conditions(found, subqueries)
         predicates = subqueries.conjuncts(found.where, subqueries.binder(), "WHERE")
         conditions += [Condition(predicate) for predicate in predicates]
-        others = outer_uses(select, found.scope, self.environment)
+        others = outer_uses(select, found.scope, self.environment) | subqueries.outer_columns()
         correlation = correlate(conditions, others, self.environment, self._numbers, lift=lift)
+        subqueries.substitute(correlation.stands_for)
         whole = self._joined(found.items, subqueries, correlation)
         return self._input(whole, found.scope, correlation)
 
@@ -83,16 +85,11 @@ class FromBinder:
             later = any(other.brings_back for other in found.items[number:])
             if item.kind != "INNER":
                 continue
+            if later and item.subqueries:  # it would bring back what the WHERE removes
+                item.held = found.bound_apart(item, item.subqueries)
+                continue
             conditions += [Condition(predicate, number) for predicate in item.on]
             for node in item.subqueries:
-                if later:
-                    raise self.environment.unsupported(
-                        node,
-                        "a subquery, or a condition on the query around, is not supported in ON "
-                        "before a RIGHT or FULL JOIN",
-                        hint="put the condition into a query in FROM: (SELECT … WHERE …) AS q",
-                        code="unsupported_subquery",
-                    )
                 predicates = subqueries.conjuncts([node], subqueries.binder(), "ON")
                 conditions += [Condition(predicate) for predicate in predicates]
         return conditions
@@ -103,7 +100,7 @@ class FromBinder:
         held = [c for c in correlation.conditions if reads_subquery(c.predicate)]
         tree = JoinTree([c for c in correlation.conditions if c not in held])
         for number, item in enumerate(items):
-            if item.kind == "INNER":
+            if item.kind == "INNER" and not item.held:
                 tree.inner(item.part)
                 continue
             safe = not any(later.brings_back for later in items[number:])
@@ -111,7 +108,8 @@ class FromBinder:
                 kind = JoinKind.LEFT if item.kind == "ASOF LEFT" else JoinKind.INNER
                 tree.as_of(item.part, item.as_of, kind, number=number, where=safe)
             else:
-                tree.outer(item.part, list(item.on), item.kind, number=number, where=safe)
+                left = tree.before(number, where=safe)
+                tree.parts = [joined_on(left, item.part, item.on, item.held, item.kind)]
             tree.parts = [tree.parts[0].extended(item.computed, "merged")]
         if correlation.part is not None:
             tree.inner(correlation.part)

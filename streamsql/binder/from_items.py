@@ -1,6 +1,6 @@
 """The relations of one FROM with their join conditions, each column under a number of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -11,6 +11,7 @@ from streamsql.binder.environment import Environment
 from streamsql.binder.expressions import ExpressionBinder
 from streamsql.binder.join_conditions import as_of, join_kind, natural, using
 from streamsql.binder.joins import AsOf, Part
+from streamsql.binder.on_subqueries import HeldCondition
 from streamsql.binder.outer import outer_of, without_outer
 from streamsql.binder.queries import Queries
 from streamsql.binder.ranks import (
@@ -25,7 +26,8 @@ from streamsql.binder.ranks import (
 )
 from streamsql.binder.relations import Relation, bind_relation
 from streamsql.binder.scope import Scope
-from streamsql.binder.shape import only, queries_refused
+from streamsql.binder.shape import only
+from streamsql.binder.subqueries import SubqueryJoins
 
 MAX_RELATIONS = 32
 _INSIDE = "inside"
@@ -41,7 +43,9 @@ class Item:
         kind: INNER, LEFT, RIGHT, FULL, SEMI, ANTI, ASOF or ASOF LEFT.
         on: Conjuncts of its ON, over column numbers.
         subqueries: Conjuncts of its ON that hold a query or read the query around, as written;
-            of inner joins only.
+            of inner joins only, which leave them to the WHERE where they can.
+        scope: What its ON may read.
+        held: Conjuncts of the ON of other joins that hold a query.
         computed: Columns that are computed above the join, by number.
     """
 
@@ -51,6 +55,8 @@ class Item:
     on: tuple[Expression, ...] = ()
     as_of: AsOf | None = None
     subqueries: tuple[exp.Expr, ...] = ()
+    scope: Scope = field(default_factory=Scope)
+    held: tuple[HeldCondition, ...] = ()
     computed: dict[int, Expression] = field(default_factory=dict)
 
     @property
@@ -85,6 +91,7 @@ class FromItems:
     scope: Scope = field(default_factory=Scope)
     where: list[exp.Expr] = field(default_factory=list)
     _width: int = 0
+    _before_comma: int = 0
     _ranks: list[_Rank] = field(default_factory=list)
     _select: exp.Select = field(default_factory=exp.Select)
     _taken: list[exp.Expr] = field(default_factory=list)
@@ -116,6 +123,8 @@ class FromItems:
         width = len(plan.schema)
         numbers = tuple(range(self._width, self._width + width))
         left = self.scope
+        if join is not None and join.meta.get("comma"):
+            self._before_comma = len(left.columns)
         self.scope = left + right
         self._width += width
         item = Item(node, Part(plan, numbers), "INNER")
@@ -161,13 +170,17 @@ class FromItems:
         only(join, self.environment, "this", "on", "using", "side", "kind", "method")
         item.kind = join_kind(join, self.environment)
         names = join.args.get("using") or []
+        # A comma binds less than JOIN: what stands before it is not joined here.
+        before = Scope(left.columns[: self._before_comma])
+        near = Scope(left.columns[self._before_comma :])
         if (join.args.get("method") or "").upper() == "NATURAL":
-            names = natural(join, left, right, self.environment)
+            names = natural(join, near, right, self.environment)
         if item.kind.startswith("ASOF"):
             self._as_of(join, item, on)
         elif names:
-            merged = using(names, left, right, item.kind, self._width, self._closed())
-            self.scope, item.on, item.computed = merged.scope, merged.on, merged.computed
+            merged = using(names, near, right, item.kind, self._width, self._closed())
+            self.scope = before + merged.scope
+            item.on, item.computed = merged.on, merged.computed
             self._width += len(merged.computed)
         elif join.args.get("on") is not None:
             self._bind_on(item, on)
@@ -177,25 +190,43 @@ class FromItems:
             self.scope = left
 
     def _bind_on(self, item: Item, on: list[exp.Expr]) -> None:
-        plain = on
+        item.scope = self.scope
+        environment = self._outside_on(item)
         if item.kind == "INNER":
             held = [node for node in on if self._is_held(node)]
-            plain = [node for node in on if node not in held]
             item.subqueries = tuple(held)
-        reason = f"and the ON of a {item.kind} JOIN cannot read it"
-        environment = without_outer(self.environment, reason)
-        hook = queries_refused(environment, f"the ON of a {item.kind} JOIN")
-        binder = ExpressionBinder(environment, self.scope, hook)
+        else:
+            held = [node for node in on if holds_query(node)]
+            item.held = self.bound_apart(item, held)
+        plain = [node for node in on if node not in held]
+        binder = ExpressionBinder(environment, self.scope)
         item.on = tuple(part for node in plain for part in conjuncts(binder.predicate(node, "ON")))
 
+    def bound_apart(self, item: Item, nodes: Iterable[exp.Expr]) -> tuple[HeldCondition, ...]:
+        """Return conjuncts of an ON that hold queries, to be tested by the join itself."""
+        shared = SubqueryJoins(self._outside_on(item), self.queries, item.scope)
+        result = []
+        for node in nodes:
+            own = shared.apart()
+            predicates = own.conjuncts([node], own.binder(), "ON")
+            result.append(HeldCondition(tuple(predicates), own))
+        return tuple(result)
+
+    def _outside_on(self, item: Item) -> Environment:
+        """Return the environment of an ON that cannot read the query around."""
+        reason = f"and the ON of a {item.kind} JOIN cannot read it"
+        if item.kind == "INNER":
+            reason = "and an ON before a RIGHT or FULL JOIN cannot read it"
+        return without_outer(self.environment, reason)
+
     def _is_held(self, node: exp.Expr) -> bool:
-        if node.find(exp.Query, exp.Exists, exp.All, exp.Any) is not None:
+        if holds_query(node):
             return True
         outer = outer_of(self.environment)
         if outer is None:
             return False
         columns = node.find_all(exp.Column)
-        return any(not self.scope.lookup(c) and outer.scope.lookup(c) for c in columns)
+        return any(not self.scope.lookup(c) and outer.knows(c) for c in columns)
 
     def _as_of(self, join: exp.Expr, item: Item, on: list[exp.Expr]) -> None:
         if join.args.get("on") is None:
@@ -288,6 +319,11 @@ class FromItems:
         if not select.expressions:  # joins in brackets: the query around them reads all
             return True
         return reads_name(select, rank.name, (self.items[rank.item].node, *self._taken))
+
+
+def holds_query(node: exp.Expr) -> bool:
+    """Whether a condition holds a query."""
+    return node.find(exp.Query, exp.Exists, exp.All, exp.Any) is not None
 
 
 def _by_commas(joins: list[exp.Expr]) -> list[exp.Expr]:

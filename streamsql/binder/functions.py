@@ -155,6 +155,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
         ),
     ),
     "DISTANCE": (
+        Signature((_TEXT, _TEXT), _always(DataType.DOUBLE), "distance('x, y', 'x, y')"),
         Signature((_NUMBER,) * 4, _always(DataType.DOUBLE), "distance(x1, y1, x2, y2)"),
         Signature((_NUMBER,) * 6, _always(DataType.DOUBLE), "distance(x1, y1, z1, x2, y2, z2)"),
     ),
@@ -212,7 +213,7 @@ KNOWN_NAMES = tuple(
             "MIN", "MAX", "ARG_MIN", "ARG_MAX", "STDDEV", "STDDEV_SAMP", "STDDEV_POP", "VARIANCE",
             "VAR_SAMP", "VAR_POP", "MEDIAN", "PERCENTILE_CONT", "QUANTILE_CONT",
             "PERCENTILE_DISC", "QUANTILE_DISC", "MODE", "ARRAY_AGG", "STRING_AGG",
-            "GROUPING", "REGEXP_LIKE", "REGEXP_MATCHES",
+            "ANY_VALUE", "GROUPING", "REGEXP_LIKE", "REGEXP_MATCHES",
             "BOOL_AND", "BOOL_OR", "EVERY", "COUNT_IF",
         }
     )

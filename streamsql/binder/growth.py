@@ -131,20 +131,8 @@ def is_mutual(fixpoint: Fixpoint) -> bool:
 def growths(fixpoint: Fixpoint) -> tuple[Growth, ...]:
     """Return every column that can take infinitely many values; empty when the recursion ends."""
     traces = step_traces(fixpoint)
-    tags = step_tags(traces) or (("", ("",) * max((t.occurrences for t in traces), default=0)),) * (
-        len(traces)
-    )
-    positive = positive_sums(fixpoint.base, traces)
-    edges = [
-        edge
-        for number, step in enumerate(traces)
-        for edge in _edges(number, step, tags[number], positive)
-    ]
-    stopped = counted(traces) | summed(fixpoint.base, traces)
-    # A loop check only counts when what it tests comes from a finite set without its help.
-    growing = {column for _, column in _unbounded(edges, stopped)}
-    for number in range(len(traces)):
-        stopped |= {(number, k) for k, read in loop_checks(number, traces) if not read & growing}
+    tags = _tags(traces)
+    edges, stopped = _stopped(fixpoint, traces)
     return tuple(
         Growth(
             column,
@@ -157,6 +145,41 @@ def growths(fixpoint: Fixpoint) -> tuple[Growth, ...]:
             _unbounded(edges, stopped).items(), key=lambda item: (item[0][1], item[0][0])
         )
     )
+
+
+def endless_step(fixpoint: Fixpoint) -> int | None:
+    """Return the number, from 1, of a step that a chain of derivations may use without end.
+
+    None where a counter, a sum or a loop check stops every step.
+    """
+    traces = step_traces(fixpoint)
+    _, stopped = _stopped(fixpoint, traces)
+    for number, step in enumerate(traces):
+        if any((number, occurrence) not in stopped for occurrence in range(step.occurrences)):
+            return number + 1
+    return None
+
+
+def _tags(traces: tuple[Trace, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    most = max((t.occurrences for t in traces), default=0)
+    return step_tags(traces) or (("", ("",) * most),) * len(traces)
+
+
+def _stopped(fixpoint: Fixpoint, traces: tuple[Trace, ...]) -> tuple[list[_Edge], Passages]:
+    """Return the dependences of columns, and the passages that chains use so often and no more."""
+    tags = _tags(traces)
+    positive = positive_sums(fixpoint.base, traces)
+    edges = [
+        edge
+        for number, step in enumerate(traces)
+        for edge in _edges(number, step, tags[number], positive)
+    ]
+    stopped = counted(traces) | summed(fixpoint.base, traces)
+    # A loop check only counts when what it tests comes from a finite set without its help.
+    growing = {column for _, column in _unbounded(edges, stopped)}
+    for number in range(len(traces)):
+        stopped |= {(number, k) for k, read in loop_checks(number, traces) if not read & growing}
+    return edges, stopped
 
 
 def _is_tested(column: int, step: Trace) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from streamsql.algebra.operators import RecursionChoice
 
 _WITHOUT_ANNOTATIONS = ("kernel", "ranked", "recompute", "dred", "set")
-_OF_ANNOTATIONS = ("ship", "annotations", "order", "width")
+_OF_ANNOTATIONS = ("ship", "annotations", "order", "width", "capacity")
 
 
 def idle_options(choice: RecursionChoice) -> Iterator[str]:
@@ -27,13 +27,17 @@ def idle_options(choice: RecursionChoice) -> Iterator[str]:
     elif strategy == "relative":
         named = [name for name in said if name in ("annotations", "order")]
         yield from _without_effect(named, "strategy = 'relative' has annotations of its own")
+        yield from _beside_prompt_shipping(choice)
         for name in ("way", "ship"):
             if getattr(choice, name) == "witness":
                 reason = "strategy = 'relative' has no single witness, and ships lazily"
                 yield from _without_effect([name], reason)
     else:
         yield from _beside_absorption(choice, said)
-    runs_kernels = strategy == "kernel" or (strategy == "auto" and not {*said} - {"width"})
+        yield from _beside_prompt_shipping(choice)
+    runs_kernels = strategy == "kernel" or (
+        strategy == "auto" and not {*said} - {"width", "capacity"}
+    )
     if choice.compiled == "yes" and not runs_kernels:
         yield from _without_effect(["compiled"], "no kernel is used with the other options")
 
@@ -51,9 +55,18 @@ def _beside_absorption(choice: RecursionChoice, said: list[str]) -> Iterator[str
         yield from _without_effect(["order"], reason)
 
 
+def _beside_prompt_shipping(choice: RecursionChoice) -> Iterator[str]:
+    """A capacity bounds what is held back, and only lazy shipping holds anything back."""
+    keeps = choice.way == "annotations" or choice.strategy in ("absorption", "relative")
+    lazy = choice.ship == "lazy" or choice.ship.isdecimal() or (choice.ship == "auto" and keeps)
+    if choice.capacity and (not lazy or choice.way == "witness"):
+        reason = "only lazy shipping holds rows back: say way = 'annotations' or ship = 'lazy'"
+        yield from _without_effect(["capacity"], reason)
+
+
 def _is_said(choice: RecursionChoice, name: str) -> bool:
     value = getattr(choice, name)
-    return bool(value != 0 if name == "width" else value != "auto")
+    return value not in (0, "auto")
 
 
 def _without_effect(names: list[str], reason: str) -> Iterator[str]:

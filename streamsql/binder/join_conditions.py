@@ -44,9 +44,9 @@ class Merged:
     """What USING and NATURAL make of two scopes.
 
     Attributes:
-        scope: Both, each merged column once.
+        scope: Both, the merged columns first, each once.
         on: The equalities.
-        computed: The merged columns of a FULL JOIN by their new numbers.
+        computed: Merged columns that are neither side's, by their new numbers.
     """
 
     scope: Scope
@@ -73,24 +73,50 @@ def using(  # noqa: PLR0913, PLR0917  (both sides, and what they are joined by)
         environment: For places.
 
     Raises:
-        BindingError: A column is missing on one side, or the types do not go together.
+        BindingError: A column is missing on one side or named twice, or the types do not go
+            together.
     """
+    _check_once(names, environment)
     pairs = [_pair(name, left, right, environment) for name in names]
     both = left + right
     on = tuple(Call("=", (both.read(a), both.read(b)), DataType.BOOLEAN) for a, b in pairs)
-    if kind != "FULL":
-        hidden = [(one if kind == "RIGHT" else two).position for one, two in pairs]
-        return Merged(both.hiding(hidden), on, {})
     computed: dict[int, Expression] = {}
-    columns = list(both.hiding([c.position for pair in pairs for c in pair]).columns)
+    merged = []
     for one, two in pairs:
         wide = DataType.DOUBLE if one.dtype != two.dtype else one.dtype
-        parts = tuple(_as(both.read(column), wide) for column in (one, two))
-        number = width + len(computed)
-        computed[number] = Call("COALESCE", parts, wide)
-        place = next(n for n, c in enumerate(columns) if c.position == one.position)
-        columns.insert(place, ScopeColumn("", one.name, wide, number))
-    return Merged(Scope(tuple(columns)), on, computed)
+        found = _one_of(one, two, kind, wide)
+        if found is None:
+            found = ScopeColumn("", one.name, wide, width + len(computed))
+            sides = {"LEFT": (one,), "RIGHT": (two,)}.get(kind, (one, two))
+            parts = tuple(_as(both.read(column), wide) for column in sides)
+            alone = len(parts) == 1
+            computed[found.position] = parts[0] if alone else Call("COALESCE", parts, wide)
+        merged.append(found)
+    hidden = both.hiding([c.position for pair in pairs for c in pair])
+    taken = {column.position for column in merged}
+    others = tuple(c for c in hidden.columns if c.position not in taken)
+    return Merged(Scope((*merged, *others)), on, computed)
+
+
+def _one_of(one: ScopeColumn, two: ScopeColumn, kind: str, wide: DataType) -> ScopeColumn | None:
+    """Return the side whose value and type a merged column has, or None where it is computed."""
+    # Rows of an inner join, and of SEMI and ANTI JOIN as far as they are read, have equal values.
+    sides = {"LEFT": (one,), "RIGHT": (two,), "FULL": ()}.get(kind, (one, two))
+    return next((side for side in sides if side.dtype == wide), None)
+
+
+def _check_once(names: list[exp.Expr], environment: Environment) -> None:
+    seen: set[str] = set()
+    for name in names:
+        text = identifier_text(name)
+        if text in seen:
+            raise environment.error(
+                name,
+                f"USING names {text!r} twice",
+                hint="name each column once",
+                code="duplicate_name",
+            )
+        seen.add(text)
 
 
 def _as(column: Column, dtype: DataType) -> Expression:
@@ -103,8 +129,8 @@ def natural(join: exp.Expr, left: Scope, right: Scope, environment: Environment)
     Raises:
         BindingError: There are none.
     """
-    here = {column.name for column in left.visible()}
-    shared = [column.name for column in right.visible() if column.name in here]
+    there = {column.name for column in right.visible()}
+    shared = list(dict.fromkeys(c.name for c in left.visible() if c.name in there))
     if not shared:
         raise environment.error(
             join,

@@ -77,6 +77,15 @@ class Part:
         together = conjunction([self.expression(p) for p in predicates])
         return self if together is None else Part(Filter(self.plan, together), self.layout)
 
+    def restricted(self, numbers: tuple[int, ...]) -> "Part":
+        """Return the rows with these columns only, in this order."""
+        if numbers == self.layout:
+            return self
+        fields = self.plan.schema.fields
+        places = [self.position(number) for number in numbers]
+        columns = tuple(Column(place, fields[place].name, fields[place].dtype) for place in places)
+        return Part(Project(self.plan, columns, tuple(c.name for c in columns)), numbers)
+
     def extended(self, columns: dict[int, Expression], label: str) -> "Part":
         """Return the rows with more columns, computed from the others, under new numbers."""
         if not columns:
@@ -123,31 +132,22 @@ class JoinTree:
         """Add an item of a comma list, JOIN or CROSS JOIN."""
         self.parts.append(part)
 
-    def outer(
-        self, part: Part, on: list[Expression], kind: str, *, number: int, where: bool
-    ) -> None:
-        """Add an item by LEFT, RIGHT, FULL, SEMI or ANTI JOIN.
+    def before(self, number: int, *, where: bool) -> Part:
+        """Return the items so far as one, to be joined with an item at once.
 
         Args:
-            part: The item.
-            on: Conjuncts of its ON, over column numbers.
-            kind: Of the join; RIGHT keeps unmatched rows of the item instead of those before it.
             number: Of the item; conditions of later joins must wait where that matters.
             where: Whether WHERE conditions may already be used for the joins so far. They may
                 below a LEFT JOIN, but not below a RIGHT or FULL JOIN here or later: it would bring
                 back, padded with NULLs, what they removed.
         """
-        left = self._collapse(number, where=where)
-        if kind == "RIGHT":
-            self.parts = [joined(part, left, on, JoinKind.LEFT)]
-        else:
-            self.parts = [joined(left, part, on, JoinKind(kind))]
+        return self._collapse(number, where=where)
 
     def as_of(
         self, part: Part, condition: AsOf, kind: JoinKind, *, number: int, where: bool
     ) -> None:
         """Add an item by ASOF JOIN; `kind` is INNER or LEFT."""
-        left = self._collapse(number, where=where)
+        left = self.before(number, where=where)
         times = left.position(condition.left_time), part.position(condition.right_time)
         keys = tuple((left.position(a), part.position(b)) for a, b in condition.keys)
         plan = AsOfJoin(left.plan, part.plan, kind, *times, condition.strict, keys)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     Filter,
@@ -28,11 +29,13 @@ from streamsql.binder.branches import (
     bind_base,
     bind_step,
     column_names,
+    copies_of,
     split_branches,
 )
 from streamsql.binder.dependences import names_read
 from streamsql.binder.environment import CommonTable, Environment
 from streamsql.binder.recursion import DEFAULT_LIMIT
+from streamsql.binder.rounds import within_rounds
 from streamsql.binder.select import unique
 from streamsql.binder.unions import common_types, with_types
 from streamsql.data.schema import Field, Schema
@@ -95,6 +98,14 @@ def bind_mutual(
         _Member(d, f"{fixpoint}/{d.name}", *split_branches(d.tree, group, d.name, environment))
         for d in definitions
     ]
+    for d in definitions:
+        if copies_of(d.tree, group, d.name, environment) != Copies.ONE:
+            raise environment.unsupported(
+                d.tree,
+                f"UNION ALL in {d.name!r}, which is defined together with others, is refused",
+                hint="write UNION, or one relation with a column that tells its parts apart",
+                code="unsupported_recursion",
+            )
     _bind_first(members, environment, bind)
     _bind_steps(members, environment, bind)
     layout = _Layout.of(members)
@@ -109,7 +120,9 @@ def bind_mutual(
         ),
         definitions[0].limit or DEFAULT_LIMIT,
     )
-    return {member.name: layout.part(member, everything) for member in members}
+    rounds = definitions[0].rounds
+    whole = everything if rounds is None else within_rounds(everything, rounds)
+    return {member.name: layout.part(member, whole) for member in members}
 
 
 def _bind_first(members: list[_Member], environment: Environment, bind: QueryBinder) -> None:

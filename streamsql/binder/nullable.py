@@ -13,6 +13,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     Join,
     JoinKind,
+    Materialize,
     Plan,
     Project,
     RecursiveReference,
@@ -58,7 +59,7 @@ def value_may_be_null(fixpoint: Fixpoint, column: int) -> bool:
                 return _expression(expressions[at], lambda position: in_plan(child, position))
             case Filter(input=child, predicate=predicate):
                 return not _rejects(predicate, at) and in_plan(child, at)
-            case Distinct(input=child) | Window(input=child):
+            case Distinct(input=child) | Window(input=child) | Materialize(input=child):
                 return in_plan(child, at)
             case Join(kind=JoinKind.INNER, left=left, right=right):
                 width = len(left.schema)

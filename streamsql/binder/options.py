@@ -27,8 +27,14 @@ VALUES: Mapping[str, tuple[str, ...]] = {
 }
 """The options that name one of several ways, with the names."""
 
-NAMES = (*VALUES, "width")
-MAX_WIDTH = 1_000_000
+_NUMBERS: Mapping[str, str] = {
+    "width": "width = '64': most supports an annotation may have",
+    "capacity": "capacity = '100': rows with alternatives held back before all of them are sent",
+}
+"""The options that are a whole number, with a hint."""
+
+NAMES = (*VALUES, *_NUMBERS)
+MAX_NUMBER = 1_000_000
 
 _TRUTH = {"true": "yes", "false": "no"}
 
@@ -92,8 +98,8 @@ def _field(option: Option) -> str | int:
             hint=f"did you mean {close}?" if close else f"options are {', '.join(NAMES)}",
             code="unknown_option",
         )
-    if option.name == "width":
-        return _width(option)
+    if option.name in _NUMBERS:
+        return _number(option)
     value = option.value.strip().lower()
     value = _TRUTH.get(value, value) if option.name == "compiled" else value
     if option.name == "strategy" and value == "counting":
@@ -118,19 +124,19 @@ def _field(option: Option) -> str | int:
     )
 
 
-def _width(option: Option) -> int:
+def _number(option: Option) -> int:
     text = option.value.strip()
-    width = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
     if text.lower() == "auto":
         return 0
-    if not 1 <= width <= MAX_WIDTH:
+    if not 1 <= number <= MAX_NUMBER:
         raise BindingError(
-            f"a width is a whole number from 1 to {MAX_WIDTH}, not {option.value!r:.40}",
+            f"a {option.name} is a whole number from 1 to {MAX_NUMBER}, not {option.value!r:.40}",
             span=option.value_span,
-            hint="width = '64': most supports an annotation may have",
+            hint=_NUMBERS[option.name],
             code="bad_option",
         )
-    return width
+    return number
 
 
 def _interval(option: Option) -> str:

@@ -92,6 +92,13 @@ class Outputs:
     def add_distinct_on(self, on: exp.Expr) -> None:
         """Add the expressions of DISTINCT ON (…)."""
         parts = on.expressions if isinstance(on, exp.Tuple) else [on]
+        if not parts:
+            raise self.environment.error(
+                self.select,
+                "DISTINCT ON () names nothing",
+                hint="DISTINCT ON (a) … ORDER BY a, b; or LIMIT 1 for one row of all",
+                code="wrong_arguments",
+            )
         self.first_of = [self._place(part.unnest()) for part in parts]
 
     def add_order(self) -> None:
@@ -198,8 +205,9 @@ class Outputs:
 
         What is selected anyway is not computed, sent and shown in plans a second time.
         """
-        if node in self.nodes:
-            return self.nodes.index(node)
+        known = self._held(node)
+        if known is not None:
+            return known
         self.nodes.append(node)
         return len(self.nodes) - 1
 
@@ -263,9 +271,12 @@ class Outputs:
 
     def _held(self, node: exp.Expr) -> int | None:
         """Return the place of what is computed before the window functions."""
-        if node not in self.nodes or isinstance(node, exp.Null):
-            return None
-        return self.nodes.index(node)
+        for number, known in enumerate(self.nodes):
+            # Window functions have left a constant at their places, which is not what is meant.
+            stands_in = number in self.around or (self.rank and number == self.rank.item)
+            if known == node and not stands_in:
+                return number
+        return None
 
     def _ranked(self, plan: Plan, rank: Rank, prefix: int) -> Plan:
         by = (*range(prefix), *(prefix + n for n in rank.partition))

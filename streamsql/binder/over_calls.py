@@ -26,7 +26,7 @@ from streamsql.binder.aggregate_types import check_types
 from streamsql.binder.coercion import unified
 from streamsql.binder.environment import Environment
 from streamsql.binder.expressions import ExpressionBinder
-from streamsql.binder.over_specs import number_of, spec_of
+from streamsql.binder.over_specs import number_of, positive_number, spec_of
 from streamsql.binder.scope import Scope
 from streamsql.binder.shape import only, queries_refused
 from streamsql.binder.top import sort_key
@@ -35,6 +35,8 @@ _NUMBERING: dict[type[exp.Expr], WindowFunction] = {
     exp.RowNumber: WindowFunction.ROW_NUMBER,
     exp.Rank: WindowFunction.RANK,
     exp.DenseRank: WindowFunction.DENSE_RANK,
+    exp.PercentRank: WindowFunction.PERCENT_RANK,
+    exp.CumeDist: WindowFunction.CUME_DIST,
 }
 _VALUED: dict[type[exp.Expr], WindowFunction] = {
     exp.Lag: WindowFunction.LAG,
@@ -43,8 +45,8 @@ _VALUED: dict[type[exp.Expr], WindowFunction] = {
     exp.LastValue: WindowFunction.LAST_VALUE,
 }
 _HINT = (
-    "window functions are ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE, and "
-    "COUNT, SUM, AVG, MIN, MAX of single values"
+    "window functions are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, "
+    "FIRST_VALUE, LAST_VALUE, NTH_VALUE, and COUNT, SUM, AVG, MIN, MAX, ANY_VALUE of single values"
 )
 Placed = Callable[[exp.Expr], int]
 
@@ -65,12 +67,14 @@ class Called:
         arguments: Of LAG and LEAD the value and the default.
         distance: Of LAG and LEAD.
         aggregate: Which one, of AGGREGATE.
+        number: Of NTILE and NTH_VALUE.
     """
 
     function: WindowFunction
     arguments: tuple[exp.Expr, ...] = ()
     distance: int = 1
     aggregate: AggregateFunction | None = None
+    number: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,15 @@ def _written(node: exp.Window, environment: Environment) -> Called:
     if type(call) in _NUMBERING:
         only(call, environment)
         return Called(_NUMBERING[type(call)])
+    if isinstance(call, exp.Ntile):
+        only(call, environment, "this")
+        number = positive_number(call.this, call, environment, "NTILE(4): four runs of rows")
+        return Called(WindowFunction.NTILE, number=number)
+    if isinstance(call, exp.NthValue):
+        only(call, environment, "this", "offset")
+        hint = "NTH_VALUE(x, 2): x of the second row of the frame"
+        number = positive_number(call.args.get("offset"), call, environment, hint)
+        return Called(WindowFunction.NTH_VALUE, (call.this,), number=number)
     if type(call) in _VALUED:
         only(call, environment, "this", "offset", "default")
         distance = 1
@@ -187,13 +200,15 @@ def _aggregate(call: exp.Expr, node: exp.Window, environment: Environment) -> Ca
         raise environment.error(
             node, "* is not a value here", hint="name the column", code="wrong_arguments"
         )
-    if star and meant.condition is None:
+    if star and not meant.conditions:
         every = AggregateFunction.COUNT_ALL
         return Called(WindowFunction.AGGREGATE, aggregate=every)
-    if meant.condition is not None:
+    if meant.conditions:
         value = exp.Literal.number(1) if star else argument.copy()
-        argument = exp.Case(ifs=[exp.If(this=meant.condition.copy(), true=value)])
-        argument.meta.update(node.meta)
+        for condition in meant.conditions:
+            value = exp.Case(ifs=[exp.If(this=condition.copy(), true=value)])
+            value.meta.update(node.meta)
+        argument = value
     return Called(WindowFunction.AGGREGATE, (argument,), aggregate=meant.function)
 
 
@@ -260,5 +275,11 @@ class OverWindows:
         if call.aggregate is not None and arguments:
             check_types(call.aggregate, tuple(arguments), node, self.environment)
         return WindowCall(
-            call.function, name, tuple(arguments), call.distance, over.frame, call.aggregate
+            call.function,
+            name,
+            tuple(arguments),
+            call.distance,
+            over.frame,
+            call.aggregate,
+            call.number,
         )

@@ -167,6 +167,27 @@ def number_of(text: str, node: exp.Expr, environment: Environment) -> int:
     return int(text)
 
 
+def positive_number(
+    given: exp.Expr | None, node: exp.Func, environment: Environment, hint: str
+) -> int:
+    """Return the argument of NTILE, or the second one of NTH_VALUE.
+
+    Raises:
+        BindingError: It is no whole number from 1 on, or too large.
+    """
+    is_number = isinstance(given, exp.Literal) and not given.is_string
+    text = given.name if is_number and given is not None else ""
+    value = int(text) if text.isdigit() and len(text) <= len(str(MOST_ROWS)) else 0
+    if 1 <= value <= MOST_ROWS:
+        return value
+    raise environment.error(
+        node,
+        f"{node.sql_name()} takes a constant whole number from 1 to {MOST_ROWS:,}",
+        hint=hint,
+        code="wrong_arguments",
+    )
+
+
 def _refused(node: exp.Expr, environment: Environment, what: str) -> Exception:
     return environment.unsupported(
         node,

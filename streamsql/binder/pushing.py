@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,
@@ -19,10 +20,12 @@ from streamsql.algebra.operators import (
     Fixpoint,
     Join,
     JoinKind,
+    Materialize,
     Plan,
     Project,
     with_inputs,
 )
+from streamsql.binder.counted_copies import with_counted_copies
 from streamsql.binder.selection import NotPushableError, selection_of
 from streamsql.binder.tracing import trace
 
@@ -59,14 +62,28 @@ def _push(plan: Plan, reasons: dict[str, str]) -> Plan:
 
 def _push_below(plan: Aggregate, reasons: dict[str, str]) -> Plan:
     fixpoint = _fixpoint_below(plan.input)
-    if fixpoint is None or fixpoint.selection is not None:
+    if fixpoint is None:
+        _note_barrier(plan.input, reasons)
         return plan
+    if fixpoint.selection is not None:
+        return plan
+    if fixpoint.copies != Copies.ONE:
+        return with_counted_copies(plan, fixpoint)
     try:
         selection = selection_of(plan, fixpoint)
     except NotPushableError as reason:
         reasons.setdefault(fixpoint.name, str(reason))
         return plan
     return _replaced(plan, selection)
+
+
+def _note_barrier(plan: Plan, reasons: dict[str, str]) -> None:
+    """Note of a recursion below a MATERIALIZED table that nothing is pushed into it."""
+    while isinstance(plan, Project | Filter | Distinct):
+        plan = plan.input
+    if isinstance(plan, Materialize) and (fixpoint := _fixpoint_below(plan.input)) is not None:
+        why = f"{plan.name} is MATERIALIZED and read more than once, so it has all rows"
+        reasons.setdefault(fixpoint.name, why)
 
 
 def _fixpoint_below(plan: Plan) -> Fixpoint | None:
@@ -97,7 +114,7 @@ def _push_joined(join: Join, reasons: dict[str, str]) -> Plan:
         aggregate = _aggregate_below(sides[best])
         if fixpoint is None or aggregate is None or fixpoint.selection is not None:
             continue
-        if _fixpoint_below(aggregate.input) != fixpoint:
+        if fixpoint.copies != Copies.ONE or _fixpoint_below(aggregate.input) != fixpoint:
             continue
         pairs = [(pair[whole], pair[best]) for pair in join.keys]
         selection = _joined_selection(sides[whole], sides[best], pairs, reasons)

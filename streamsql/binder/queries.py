@@ -14,6 +14,20 @@ from streamsql.binder.relations import QueryBinder, ViewBinder
 
 
 @dataclass(frozen=True, slots=True)
+class EmptyGroup:
+    """Result of a correlated aggregate without GROUP BY for no rows, over outer columns.
+
+    Attributes:
+        values: The select list.
+        present: Whether its HAVING leaves the row; None where there is a row always. With it the
+            last column of the plan says the same of the groups that have rows.
+    """
+
+    values: tuple[Expression, ...]
+    present: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A bound SELECT, perhaps one that reads the query around it.
 
@@ -23,15 +37,21 @@ class Block:
         joins: Conditions under which a row belongs to one of the query around; a column below
             `OUTER` is a place in the row.
         domain: The outer values that the plan reads by a reference, or None.
-        empty: Of a correlated aggregate without GROUP BY the select list over no rows, over outer
-            columns: its plan has no row where the group is empty.
+        empty: Of a correlated aggregate without GROUP BY, whose plan has no row where the group is
+            empty.
     """
 
     plan: Plan
     prefix: int = 0
     joins: tuple[Expression, ...] = ()
     domain: Domain | None = None
-    empty: tuple[Expression, ...] | None = None
+    empty: EmptyGroup | None = None
+
+    @property
+    def width(self) -> int:
+        """How many columns the select list has."""
+        flags = self.empty is not None and self.empty.present is not None
+        return len(self.plan.schema) - self.prefix - flags
 
     @property
     def correlated(self) -> bool:

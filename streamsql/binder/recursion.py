@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import Fixpoint, Plan, RecursiveReference
 from streamsql.binder.branches import (
     QueryBinder,
@@ -11,10 +12,12 @@ from streamsql.binder.branches import (
     bind_base,
     bind_step,
     column_names,
+    copies_of,
     named,
     split_branches,
 )
 from streamsql.binder.environment import CommonTable, Environment
+from streamsql.binder.rounds import within_rounds
 from streamsql.binder.unions import aligned, common_types
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType
@@ -40,21 +43,24 @@ def bind_recursive(
             hint=f"begin with a branch that does not read {name}",
             code="recursion_without_base",
         )
-    base = bind_base(base_trees, environment, bind)
+    copies = copies_of(tree, (name,), name, environment)
+    base = bind_base(base_trees, environment, bind, copies)
     names = column_names(definition.columns, base[0], place, environment)
     fixpoint = environment.binding.fixpoint_name(name, environment.place(place))
-    steps = _Steps(name, fixpoint, names, base, step_trees)
+    steps = _Steps(name, fixpoint, names, base, step_trees, copies)
     step, types = steps.bind(environment, bind)
     both = aligned([*base, *step], tree, environment, f"recursion {name!r}")
     schema = Schema(tuple(map(Field, names, types)))
     branches = tuple(named(branch, names) for branch in both)
-    return Fixpoint(
+    whole = Fixpoint(
         fixpoint,
         schema,
         branches[: len(base)],
         branches[len(base) :],
         definition.limit or DEFAULT_LIMIT,
+        copies=copies,
     )
+    return whole if definition.rounds is None else within_rounds(whole, definition.rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,7 @@ class _Steps:
     names: tuple[str, ...]
     base: list[Plan]
     trees: list[exp.Expr]
+    copies: Copies
 
     def bind(
         self, environment: Environment, bind: QueryBinder
@@ -86,7 +93,7 @@ class _Steps:
             schema = Schema(tuple(map(Field, self.names, types)))
             reference = RecursiveReference(self.fixpoint, schema)
             inner = environment.with_table(self.name, CommonTable(reference, recursive=True))
-            steps = [bind_step(tree, recursive, inner, bind) for tree in self.trees]
+            steps = [bind_step(tree, recursive, inner, bind, self.copies) for tree in self.trees]
             rows = [types, *(step.schema.dtypes for step in steps)]
             wider = common_types(rows, [self.base[0], *steps], node, environment, what)
             if wider == types:

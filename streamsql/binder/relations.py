@@ -38,15 +38,20 @@ _READS = re.compile(r"\bReads (.+?)\.(?: |$)")
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One item of FROM: its plan and what its columns are called."""
+    """One item of FROM: its plan and what its columns are called.
+
+    Attributes:
+        doubled: Names that its query gave to several columns.
+    """
 
     plan: Plan
     alias: str
     node: exp.Expr
+    doubled: frozenset[str] = frozenset()
 
     def scope(self, offset: int) -> Scope:
         """Return its columns from a position on."""
-        return Scope.of(self.alias, self.plan.schema, offset)
+        return Scope.of(self.alias, self.plan.schema, offset, self.doubled)
 
 
 def bind_relation(
@@ -110,7 +115,8 @@ def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) ->
     window = _window_of(node, environment)
     if window is not None:
         plan = _windowed(plan, name, window, environment, what="a query")
-    return Relation(renamed(plan, alias, environment), name, node)
+    plan = renamed(plan, alias, environment)
+    return Relation(plan, name, node, environment.binding.doubled_of(plan))
 
 
 def renamed(plan: Plan, alias: exp.Expr | None, environment: Environment) -> Plan:
@@ -192,7 +198,10 @@ def _table(
     if window is not None:
         plan = _windowed(plan, name, window, environment)
     shown = identifier_text(alias.this) if alias is not None and alias.this is not None else name
-    return Relation(renamed(plan, alias, environment), shown, node)
+    plan = renamed(plan, alias, environment)
+    # The columns of a view have the names that DESCRIBE shows.
+    doubled = environment.binding.doubled_of(plan) if name in environment.tables else frozenset()
+    return Relation(plan, shown, node, doubled)
 
 
 def _function_in_from(node: exp.Table, environment: Environment) -> Exception:

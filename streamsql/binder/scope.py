@@ -20,6 +20,7 @@ class ScopeColumn:
         table: Alias of the relation it comes from.
         position: Where it stands in the row that expressions read.
         merged: Hidden from `*` and from bare names because USING merged it into another.
+        doubled: Whether its query gave another column the same name, so that it means neither.
     """
 
     table: str
@@ -27,6 +28,7 @@ class ScopeColumn:
     dtype: DataType
     position: int
     merged: bool = False
+    doubled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,19 @@ class Scope:
     columns: tuple[ScopeColumn, ...] = ()
 
     @staticmethod
-    def of(table: str, schema: Schema, offset: int = 0) -> "Scope":
+    def of(
+        table: str, schema: Schema, offset: int = 0, doubled: frozenset[str] = frozenset()
+    ) -> "Scope":
         """Return the scope of one relation whose columns begin at a position."""
         return Scope(
             tuple(
-                ScopeColumn(table, field.name, field.dtype, offset + number)
+                ScopeColumn(
+                    table,
+                    field.name,
+                    field.dtype,
+                    offset + number,
+                    doubled=field.name in doubled,
+                )
                 for number, field in enumerate(schema.fields)
             )
         )
@@ -55,8 +65,9 @@ class Scope:
         return tuple(dict.fromkeys(column.table for column in self.columns))
 
     def of_table(self, table: str) -> tuple[ScopeColumn, ...]:
-        """Return the columns of one relation."""
-        return tuple(column for column in self.columns if column.table == table)
+        """Return the columns of one relation in its order, which USING does not change."""
+        found = [column for column in self.columns if column.table == table]
+        return tuple(sorted(found, key=lambda column: column.position))
 
     def read(self, column: ScopeColumn) -> Column:
         """Return the expression that reads a column, labelled so that EXPLAIN is unambiguous."""
@@ -118,6 +129,13 @@ class Scope:
             self.check_table(identifier_text(qualifier), qualifier, environment)
         if not found:
             raise self.unknown(node, name, environment)
+        if found[0].doubled:
+            raise environment.error(
+                node,
+                f"column {name!r} is ambiguous: the query gives several of this name",
+                hint=f"name its columns apart: … AS {name}, … AS {name}2",
+                code="ambiguous_column",
+            )
         if len(found) > 1:
             owners = ", ".join(f"{c.table}.{c.name}" for c in found)
             raise environment.error(

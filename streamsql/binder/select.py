@@ -4,22 +4,25 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Column, Expression, conjunction, map_columns
+from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns
 from streamsql.algebra.operators import Plan
 from streamsql.binder.aggregates import Aggregation, group_expressions, has_aggregate
-from streamsql.binder.empty_groups import over_no_rows, when
+from streamsql.binder.coercion import converted
+from streamsql.binder.empty_groups import over_no_rows, presence, when
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.from_clause import FromBinder, Input
 from streamsql.binder.joins import Part
+from streamsql.binder.outer import reads_subquery
 from streamsql.binder.outputs import Outputs
 from streamsql.binder.over_calls import windows_in
-from streamsql.binder.queries import Block, Queries
+from streamsql.binder.queries import Block, EmptyGroup, Queries
 from streamsql.binder.ranks import conjunct_nodes
 from streamsql.binder.scope import Scope
-from streamsql.binder.select_items import SelectItem, select_items, unique
+from streamsql.binder.select_items import SelectItem, doubled_names, select_items, unique
 from streamsql.binder.shape import only, queries_refused
-from streamsql.binder.subqueries import SubqueryJoins, reads_subquery
+from streamsql.binder.subqueries import SubqueryJoins
 from streamsql.binder.top import extent
+from streamsql.data.types import DataType
 
 __all__ = ["bind_block", "unique"]
 
@@ -54,6 +57,10 @@ def bind_block(
     source = FromBinder(environment, queries).bind(select, lift=lift and plain)
     environment = source.environment
     items = select_items(select, source.scope, environment)
+    single = grouped and select.args.get("group") is None and bool(source.prefix)
+    present = presence(select, window) if single else None
+    if present is not None:
+        items.append(SelectItem("present", present))
     outputs = Outputs(select, environment, items)
     if distinct is not None and distinct.args.get("on") is not None:
         outputs.add_distinct_on(distinct.args["on"])
@@ -63,12 +70,19 @@ def bind_block(
             only(select, environment, *(c for c in _CLAUSES if c != "order"))
         outputs.add_order()
     outputs.add_windows()
-    empty: tuple[Expression, ...] | None = None
+    empty: EmptyGroup | None = None
+    if single:
+        _check_no_windows(select, outputs, environment)
+        window = None  # of one row
     if grouped:
-        plan, empty = _aggregated(select, source, queries, outputs)
+        flagged = present is not None
+        plan, values = _aggregated(select, source, queries, outputs, flagged=flagged)
+        if values is not None:
+            empty = EmptyGroup(values, values[-1] if flagged else None)
     else:
         plan = _computed(source, queries, outputs)
     plan = outputs.shaped(plan, source, window, is_set=distinct is not None)
+    environment.binding.note_doubled(plan, doubled_names(items))
     return Block(plan, len(source.prefix), source.joins, source.domain, empty)
 
 
@@ -83,10 +97,28 @@ def _computed(source: Input, queries: Queries, outputs: Outputs) -> Plan:
     return part.plan
 
 
+def _check_no_windows(select: exp.Select, outputs: Outputs, environment: Environment) -> None:
+    if outputs.around or outputs.rank is not None:
+        raise environment.unsupported(
+            select,
+            "a window function over the one row of an aggregate is not supported in a subquery "
+            "that reads the query around it",
+            hint="leave the window function out: there is one row",
+            code="unsupported_subquery",
+        )
+
+
 def _aggregated(
-    select: exp.Select, source: Input, queries: Queries, outputs: Outputs
+    select: exp.Select, source: Input, queries: Queries, outputs: Outputs, *, flagged: bool
 ) -> tuple[Plan, tuple[Expression, ...] | None]:
     """Bind GROUP BY, HAVING and the select list.
+
+    Args:
+        select: The query.
+        source: Its input.
+        queries: Bind the queries inside it.
+        outputs: The select list.
+        flagged: Whether its last item says whether the one row is there, in place of HAVING.
 
     Returns:
         The groups, and the select list over no rows if a subquery may be asked for it.
@@ -95,11 +127,21 @@ def _aggregated(
     aggregation = Aggregation(environment, source.plan, source.scope)
     aggregation.group.extend(source.fixed)
     clause, having = select.args.get("group"), select.args.get("having")
+    if clause is not None:
+        only(clause, environment, "expressions", "all")
+        if clause.args.get("all") is False:
+            raise environment.unsupported(
+                clause,
+                "GROUP BY DISTINCT is not supported",
+                hint="leave DISTINCT out, and name every grouping set once",
+                code="unsupported_clause",
+            )
+        if clause.args.get("all") and not clause.expressions:
+            aggregation.group_all(outputs.items)
+            clause = None
     refuse = queries_refused(environment, "GROUP BY and the arguments of aggregates")
     for node in _inside_groups(outputs.nodes, having, clause, environment):
         refuse(node)
-    if clause is not None:
-        only(clause, environment, "expressions")
     group_expressions(
         aggregation,
         clause,
@@ -108,7 +150,8 @@ def _aggregated(
     subqueries = SubqueryJoins(environment, queries, source.scope)
     binder = subqueries.binder(aggregation.hook)
     bound = [outputs.given(n) or binder.bind(node) for n, node in enumerate(outputs.nodes)]
-    nodes = [] if having is None else conjunct_nodes(having.this)
+    alone = clause is None and bool(source.prefix)
+    nodes = [] if having is None or alone else conjunct_nodes(having.this)
     conditions = subqueries.conjuncts(nodes, binder, "HAVING")
     # A subquery may call a grouped column otherwise than GROUP BY does.
     canonical = {c.position: c for c in aggregation.group if isinstance(c, Column)}
@@ -118,9 +161,12 @@ def _aggregated(
         return aggregation.rewrite(known, node)
 
     empty: tuple[Expression, ...] | None = None
-    if clause is None and source.prefix:
-        bound = [when(conjunction(conditions), e) for e in bound]
-        conditions = []
+    if alone:
+        last = len(outputs.items) - 1
+        if flagged:
+            flag = converted(bound[last], DataType.BOOLEAN)
+            bound = [when(flag, e) for e in bound]
+            bound[last] = Call("COALESCE", (flag, Literal(False, DataType.BOOLEAN)), flag.dtype)
         shown = bound[: len(outputs.items)]
         empty = over_no_rows(shown, aggregation.calls, source, subqueries, select)
     rewritten = [rewrite(e, node) for e, node in zip(bound, outputs.nodes, strict=True)]
@@ -162,7 +208,7 @@ def _is_aggregated(select: exp.Select, environment: Environment) -> bool:
         return True
     order = select.args.get("order")
     nodes = [*select.expressions, *([order] if order is not None else [])]
-    return any(not isinstance(n, exp.Query) and has_aggregate(n, environment) for n in nodes)
+    return any(has_aggregate(n, environment) for n in nodes)
 
 
 def _group_target(

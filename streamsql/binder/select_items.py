@@ -1,5 +1,6 @@
 """The select list: `*`, aliases, and what an unnamed column is called."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -8,7 +9,7 @@ from streamsql.algebra.expressions import Column
 from streamsql.binder.environment import Environment, identifier_text
 from streamsql.binder.functions import PARSED, SPOKEN
 from streamsql.binder.ranks import is_rank
-from streamsql.binder.scope import Scope
+from streamsql.binder.scope import Scope, ScopeColumn
 from streamsql.binder.shape import only
 
 MAX_ITEMS = 512
@@ -16,11 +17,16 @@ MAX_ITEMS = 512
 
 @dataclass(frozen=True, slots=True)
 class SelectItem:
-    """One output column: its tree, or a column that `*` expanded to."""
+    """One output column: its tree, or a column that `*` expanded to.
+
+    Attributes:
+        doubled: Whether it comes from a query that gave several columns its name.
+    """
 
     name: str
     node: exp.Expr
     column: Column | None = None
+    doubled: bool = False
 
 
 def select_items(select: exp.Select, scope: Scope, environment: Environment) -> list[SelectItem]:
@@ -47,6 +53,12 @@ def select_items(select: exp.Select, scope: Scope, environment: Environment) -> 
     return items
 
 
+def doubled_names(items: list[SelectItem]) -> frozenset[str]:
+    """Return the names that mean several columns."""
+    counts = Counter(item.name for item in items)
+    return frozenset(item.name for item in items if item.doubled or counts[item.name] > 1)
+
+
 def unique(names: list[str]) -> list[str]:
     """Return names without repetition: the second `a` becomes `a_2`.
 
@@ -71,15 +83,24 @@ def _expanded(
 ) -> list[SelectItem]:
     star = node.this if isinstance(node, exp.Column) else node
     if isinstance(star, exp.Star):
-        only(star, environment)
-        return _star(node, scope, environment)
+        only(star, environment, "except_")
+        return _star(node, star.args.get("except_") or [], scope, environment)
     if isinstance(node, exp.Alias):
         return [SelectItem(identifier_text(node.args["alias"]), node.this)]
     return [SelectItem(_name_of(node, number), node)]
 
 
-def _star(node: exp.Expr, scope: Scope, environment: Environment) -> list[SelectItem]:
+def _star(
+    node: exp.Expr, without: list[exp.Expr], scope: Scope, environment: Environment
+) -> list[SelectItem]:
     qualifier = node.args.get("table")
+    if node.args.get("db") is not None:
+        raise environment.error(
+            node,
+            "all columns of a relation are written table.*",
+            hint="there are no schemas and no nested columns",
+            code="bad_column_name",
+        )
     if qualifier is None:
         columns = scope.visible()
         if not columns:
@@ -90,12 +111,55 @@ def _star(node: exp.Expr, scope: Scope, environment: Environment) -> list[Select
         table = identifier_text(qualifier)
         scope.check_table(table, qualifier, environment)
         columns = scope.of_table(table)
+    left_out = _left_out(without, columns, scope, environment)
+    columns = tuple(column for column in columns if column not in left_out)
+    if not columns:
+        raise environment.error(
+            node,
+            "* EXCEPT leaves no column",
+            hint="name the columns that are wanted",
+            code="empty_select",
+        )
     items = []
     for column in columns:
         tree = exp.Column(this=exp.to_identifier(column.name, quoted=True))
         tree.meta.update(node.meta)
-        items.append(SelectItem(column.name, tree, scope.read(column)))
+        items.append(SelectItem(column.name, tree, scope.read(column), column.doubled))
     return items
+
+
+def _left_out(
+    without: list[exp.Expr],
+    columns: tuple[ScopeColumn, ...],
+    scope: Scope,
+    environment: Environment,
+) -> set[ScopeColumn]:
+    """Return the columns that `* EXCEPT (…)` names; a bare name means all of that name."""
+    found: set[ScopeColumn] = set()
+    for node in without:
+        is_name = isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)
+        if not isinstance(node, exp.Column) or not is_name:
+            raise environment.error(
+                node,
+                "EXCEPT (…) behind * takes names of columns",
+                hint="SELECT * EXCEPT (a, b) FROM …",
+                code="unknown_column",
+            )
+        meant = {column for column in scope.lookup(node) if column in columns}
+        if not meant:
+            qualifier = node.args.get("table")
+            if qualifier is not None:
+                scope.check_table(identifier_text(qualifier), qualifier, environment)
+            raise scope.unknown(node, identifier_text(node.this), environment)
+        if meant & found:
+            raise environment.error(
+                node,
+                f"column {identifier_text(node.this)!r} is left out twice",
+                hint="name it once",
+                code="duplicate_name",
+            )
+        found |= meant
+    return found
 
 
 def _name_of(node: exp.Expr, number: int) -> str:
@@ -120,6 +184,8 @@ def _name_of(node: exp.Expr, number: int) -> str:
             return "arg_min"
         case exp.ArgMax():
             return "arg_max"
+        case exp.GroupConcat():
+            return "string_agg"
         case _ if type(node) in SPOKEN:
             return SPOKEN[type(node)]
         case _ if type(node) in PARSED:

@@ -152,7 +152,10 @@ def _bests(aggregate: Aggregate, above: Trace) -> dict[Best, bool]:
     for call in aggregate.aggregates:
         if call.function not in _MIN + _MAX:
             beside = " beside MIN or MAX" if len(aggregate.aggregates) > 1 else ""
-            raise NotPushableError(f"{call.function.value}{beside} needs all rows")
+            raise NotPushableError(
+                f"{call.function.value}{beside} needs all rows: a row that is left out is not "
+                "counted, and equal rows of a UNION count once"
+            )
         argument = call.arguments[1] if call.function in _ARG else call.arguments[0]
         traced = above.columns[argument.position] if isinstance(argument, Column) else argument
         if not isinstance(traced, Column) or not isinstance(argument, Column):

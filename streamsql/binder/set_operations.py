@@ -26,14 +26,18 @@ def bind_set_operation(tree: exp.Expr, environment: Environment, bind: QueryBind
     has_extent = tree.args.get("limit") is not None or tree.args.get("offset") is not None
     only(tree, environment, *_CLAUSES, *(("order",) if has_extent else ()))
     branches = [bind(tree.this, environment), bind(tree.expression, environment)]
+    plan = with_extent(_combined(branches, tree, environment), tree, environment)
+    environment.binding.note_doubled(plan, environment.binding.doubled_of(branches[0]))
+    return plan
+
+
+def _combined(branches: list[Plan], tree: exp.Expr, environment: Environment) -> Plan:
     distinct = bool(tree.args.get("distinct"))
     if isinstance(tree, exp.Union):
-        return with_extent(
-            _union(branches, tree, environment, distinct=distinct), tree, environment
-        )
+        return _union(branches, tree, environment, distinct=distinct)
     kind = SetKind.INTERSECT if isinstance(tree, exp.Intersect) else SetKind.EXCEPT
     left, right = aligned(branches, tree, environment, kind.value)
-    return with_extent(SetOperation(left, right, kind, not distinct), tree, environment)
+    return SetOperation(left, right, kind, not distinct)
 
 
 def with_extent(plan: Plan, tree: exp.Expr, environment: Environment) -> Plan:

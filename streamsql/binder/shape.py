@@ -30,7 +30,6 @@ _MESSAGES = {
     "rollup": ("WITH ROLLUP is not supported", "GROUP BY ROLLUP (a, b)"),
     "cube": ("WITH CUBE is not supported", "GROUP BY CUBE (a, b)"),
     "totals": ("WITH TOTALS is not supported", "GROUP BY GROUPING SETS ((a, b), ())"),
-    "all": ("GROUP BY ALL is not supported", "name the columns: GROUP BY 1, 2"),
 }
 
 

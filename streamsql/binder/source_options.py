@@ -1,7 +1,7 @@
 """`WITH (…)` of CREATE SOURCE and CREATE TABLE: unknown options and wrong values are refused.
 
-What only the engine that reads them can know (whether a file is there, whether a gateway has such a
-wrapper) is reported by it when it tries.
+What only the engine that reads them can know (whether a file is there) is reported by it when it
+tries.
 """
 
 import re
@@ -13,8 +13,10 @@ from streamsql.catalog.table_options import (
     delimiter_of,
     needed_options,
     refresh_of,
+    secret_of,
     truth_of,
 )
+from streamsql.catalog.wrappers import WrapperKind
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError
@@ -88,6 +90,13 @@ def _check_no_source(statement: CreateSource) -> None:
         )
 
 
+def _check_wrapper(option: Option) -> None:
+    kinds = tuple(WrapperKind)
+    _check_value(option, {"wrapper": _not_empty}, "wrapper = 'motes'")
+    if option.value.strip() not in kinds:
+        _refuse(option, f"there is no wrapper {option.value!r:.40}", _close(option.value, kinds))
+
+
 def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
     """Check the options of a source or link source; return its time to live in microseconds.
 
@@ -120,7 +129,7 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
                         "topic = 'seat': the name under which a wrapper gives its readings",
                     )
             case "wrapper":
-                _check_value(option, {"wrapper": _not_empty}, "wrapper = 'motes'")
+                _check_wrapper(option)
             case name if any(name in names for names in TABLE_OPTIONS.values()):
                 _refuse(
                     option,
@@ -177,8 +186,9 @@ def _not_empty(text: str) -> str:
 
 
 def _address(text: str) -> str:
-    if "://" not in text:
-        raise ValueError(f"{text!r:.60} is no address such as 'sqlite:///staff.db'")
+    if secret_of(text) is None and "://" not in text:
+        # Not quoted: whatever it is, it may hold a password.
+        raise ValueError("this is no address such as 'sqlite:///staff.db' or 'secret:staff'")
     return text
 
 

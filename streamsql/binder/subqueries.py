@@ -6,7 +6,7 @@ their own become semi and anti joins, which add nothing.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -18,6 +18,7 @@ from streamsql.algebra.expressions import (
     columns_of,
     conjuncts,
     map_columns,
+    walk,
 )
 from streamsql.algebra.operators import (
     Distinct,
@@ -32,20 +33,18 @@ from streamsql.binder.correlation import Domain
 from streamsql.binder.environment import Environment
 from streamsql.binder.expressions import AggregateHook, ExpressionBinder
 from streamsql.binder.joins import Part, joined
-from streamsql.binder.outer import OUTER, Outer, outer_of, without_outer
+from streamsql.binder.outer import (
+    KEYS,
+    OUTER,
+    SUBQUERY,
+    Outer,
+    outer_of,
+    reads_subquery,
+    without_outer,
+)
 from streamsql.binder.queries import Block, Queries
 from streamsql.binder.scope import Scope
 from streamsql.binder.uniqueness import exactly_one
-
-FIRST = 1 << 20
-"""Number of the first column that a subquery adds."""
-_KEYS = 1 << 22
-"""Number of the first column that is computed for a key of such a join."""
-
-
-def reads_subquery(expression: Expression, besides: Collection[int] = ()) -> bool:
-    """Whether an expression reads columns that subqueries add, others than those named."""
-    return any(FIRST <= n < _KEYS and n not in besides for n in columns_of(expression))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +73,23 @@ class SubqueryJoins:
     Attributes:
         environment: Of the query around.
         scope: What the subqueries may read of it.
+        aggregates: Gives aggregates of the query around columns, where it has them.
     """
 
     environment: Environment
     queries: Queries
     scope: Scope
+    aggregates: AggregateHook | None = None
     _joins: list[_Join] = field(default_factory=list)
     _singles: list[_Join] = field(default_factory=list)
-    _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(FIRST))
-    _keys: "itertools.count[int]" = field(default_factory=lambda: itertools.count(_KEYS))
+    _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(SUBQUERY))
+    _keys: "itertools.count[int]" = field(default_factory=lambda: itertools.count(KEYS))
 
     # --- binding -----------------------------------------------------------------------------
 
     def binder(self, before: AggregateHook | None = None) -> ExpressionBinder:
         """Return a binder for expressions with subqueries; `before` sees every node first."""
+        self.aggregates = before
         binder: ExpressionBinder
 
         def hook(node: exp.Expr) -> Expression | None:
@@ -119,7 +121,12 @@ class SubqueryJoins:
         """Bind the query of a subquery."""
         while isinstance(tree, exp.Subquery | exp.Paren) and tree.args.get("alias") is None:
             tree = tree.this
-        outer = Outer(self.scope, outer_of(self.environment))
+        outer = Outer(
+            self.scope,
+            outer_of(self.environment),
+            select=tree.find_ancestor(exp.Select),
+            aggregates=self.aggregates,
+        )
         environment = replace(self.environment, outer=outer)
         if isinstance(tree, exp.Select):
             return self.queries.block(tree, environment, lift=lift)
@@ -153,6 +160,59 @@ class SubqueryJoins:
         join = _Join(node, plan, numbers, kind, tuple(conditions), block.domain, single)
         (self._singles if single else self._joins).append(join)
         return own
+
+    # --- correlation of the query around -----------------------------------------------------
+
+    def outer_columns(self) -> dict[int, Column]:
+        """Return the columns that the joins read of the query around this one, by number there."""
+        read = [condition for join in self._joins for condition in join.conditions]
+        read += [c for join in self._joins if join.domain is not None for c in join.domain.columns]
+        return {
+            part.position - OUTER: Column(part.position - OUTER, part.name, part.dtype)
+            for expression in read
+            for part in walk(expression)
+            if isinstance(part, Column) and part.position >= OUTER
+        }
+
+    def substitute(self, stands_for: Mapping[int, Expression]) -> None:
+        """Let the joins read what stands for columns of the query around this one."""
+
+        def known(expression: Expression, _node: exp.Expr) -> Expression:
+            return map_columns(
+                expression, lambda c: c if c.position < OUTER else stands_for[c.position - OUTER]
+            )
+
+        self._joins = [
+            replace(
+                join,
+                conditions=tuple(known(c, join.node) for c in join.conditions),
+                domain=None if join.domain is None else _rewritten(join.domain, known, join.node),
+            )
+            for join in self._joins
+        ]
+
+    # --- in the ON of a join -----------------------------------------------------------------
+
+    def apart(self) -> "SubqueryJoins":
+        """Return a list of its own for some subqueries of the same clause."""
+        return replace(self, _joins=[], _singles=[])
+
+    @property
+    def reads(self) -> frozenset[int]:
+        """Numbers of the columns of the query around that the subqueries read."""
+        joins = (*self._singles, *self._joins)
+        read = [c for join in joins for c in join.conditions]
+        read += [c for join in joins if join.domain is not None for c in join.domain.columns]
+        return frozenset(n for expression in read for n in columns_of(expression) if n < SUBQUERY)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether they add columns to rows only, and neither drop nor repeat any."""
+        return not any(join.kind.is_filter for join in self._joins)
+
+    def joined_to(self, part: Part) -> Part:
+        """Return rows with the columns of all subqueries, without those that these drop."""
+        return self.apply_all(part, lambda expression, _node: expression, 0)
 
     # --- joining -----------------------------------------------------------------------------
 

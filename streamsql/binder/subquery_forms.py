@@ -77,5 +77,4 @@ def always_a_row(tree: exp.Expr, environment: Environment) -> bool:
         return False
     if inner.args.get("limit") or inner.args.get("offset"):
         return False
-    items = (item for item in inner.expressions if not isinstance(item, exp.Query))
-    return any(has_aggregate(item, environment) for item in items)
+    return any(has_aggregate(item, environment) for item in inner.expressions)

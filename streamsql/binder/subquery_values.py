@@ -42,7 +42,7 @@ def bind_needles(
     """
     needle = needle.unnest() if isinstance(needle, exp.Paren) else needle
     parts = list(needle.expressions) if isinstance(needle, exp.Tuple) else [needle]
-    width = len(block.plan.schema) - block.prefix
+    width = block.width
     if len(parts) != width:
         raise joins.environment.error(
             node,
@@ -63,7 +63,7 @@ def equal(needles: list[Expression], own: list[Column], node: exp.Expr, joins: J
 def scalar(joins: Joins, node: exp.Expr, block: Block) -> Expression:
     """Bind a query that stands for the one value it gives, or NULL for none."""
     environment = joins.environment
-    width = len(block.plan.schema) - block.prefix
+    width = block.width
     if width != 1:
         raise environment.error(
             node,
@@ -81,15 +81,25 @@ def scalar(joins: Joins, node: exp.Expr, block: Block) -> Expression:
             "key; IN and EXISTS take any number of rows",
             code="subquery_rows",
         )
+    return _only_row(joins, node, block)[0]
+
+
+def _only_row(joins: Joins, node: exp.Expr, block: Block) -> tuple[Expression, Expression | None]:
+    """Return the value of a row there may be, and of an aggregate whether there is a row.
+
+    It is None where an aggregate gives a row always, and where NULL says that there is none.
+    """
     own = joins.join(node, block, block.plan, JoinKind.LEFT)
-    value = own[block.prefix]
+    value: Expression = own[block.prefix]
     if block.empty is None:
-        return value
-    otherwise = from_outside(block.empty[0])
-    if isinstance(otherwise, Literal) and otherwise.value is None:
-        return value
-    other = converted(otherwise, value.dtype)
-    return Call("CASE", (missing(own[0]), other, value), value.dtype)
+        return value, None
+    (otherwise, *_), present = map(from_outside, block.empty.values), block.empty.present
+    if not (isinstance(otherwise, Literal) and otherwise.value is None):
+        other = converted(otherwise, value.dtype)
+        value = Call("CASE", (missing(own[0]), other, value), value.dtype)
+    if present is None:
+        return value, None
+    return value, Call("CASE", (missing(own[0]), from_outside(present), own[-1]), _BOOLEAN)
 
 
 def _equated(block: Block) -> frozenset[int]:
@@ -112,9 +122,10 @@ def exists(joins: Joins, node: exp.Exists) -> Expression:
         joins.block(node.this, lift=False)
         return _TRUE
     block = joins.block(without_idle_parts(node.this), lift=False)
-    plan = statistics(block, ("COUNT(*)",))
     if block.empty is not None:
-        return Call("IS NOT NULL", (scalar(joins, node, block),), _BOOLEAN)
+        present = _only_row(joins, node, block)[1]
+        return _TRUE if present is None else present
+    plan = statistics(block, ("COUNT(*)",))
     own = joins.join(node, block, plan, JoinKind.LEFT if block.correlated else JoinKind.INNER)
     return Call("NOT", (_none(own[block.prefix], block),), _BOOLEAN)
 
@@ -133,7 +144,12 @@ def quantified(joins: Joins, binder: ExpressionBinder, written: Comparison) -> E
             code="unsupported_subquery",
         )
     (value,) = needles
-    if block.empty is not None or (not block.correlated and exactly_one(block.plan)):
+    if block.empty is not None:
+        only, present = _only_row(joins, node, block)
+        same = Call(operator, comparable(value, only, node, joins.environment), _BOOLEAN)
+        otherwise = _TRUE if every else _FALSE
+        return same if present is None else Call("CASE", (present, same, otherwise), _BOOLEAN)
+    if not block.correlated and exactly_one(block.plan):
         only = scalar(joins, node, block)
         return Call(operator, comparable(value, only, node, joins.environment), _BOOLEAN)
     calls = ("COUNT(*)", "COUNT", "MIN", "MAX")

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import Fixpoint, Plan, walk_plan
-from streamsql.binder.growth import Growth, growths
+from streamsql.binder.growth import Growth, endless_step, growths
 from streamsql.data.schema import Field
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError, Span
@@ -35,6 +36,19 @@ def check_termination(
             found = growths(node)
             if found:
                 raise _refusal(node, found[0], places.get(node.name), reasons.get(node.name))
+            if node.copies != Copies.ONE and (step := endless_step(node)) is not None:
+                raise _endless(node, step, places.get(node.name))
+
+
+def _endless(fixpoint: Fixpoint, step: int, place: Span | None) -> NonTerminatingError:
+    where = f"step {step}" if len(fixpoint.step) > 1 else "its step"
+    return NonTerminatingError(
+        f"the recursion {fixpoint.name!r} with UNION ALL does not end: on a cycle {where} would "
+        "add the same rows for ever, and nothing bounds it",
+        span=place,
+        hint="count steps and bound them (hops + 1 … WHERE hops < 12), write WITH RECURSIVE "
+        "(LIMIT 12 RETURN) or (LIMIT 12 ERROR), or UNION, which keeps each row once",
+    )
 
 
 def _refusal(

@@ -10,15 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streamsql.algebra.expressions import (
+    MAX_SIZE,
     Call,
     Column,
     Expression,
     columns_of,
     conjuncts,
-    map_columns,
+    substituted,
 )
 from streamsql.algebra.operators import Filter, Join, Plan, Project, walk_plan
 from streamsql.data.types import DataType
+from streamsql.errors import UnsupportedError
 
 OUTSIDE = 1 << 40
 
@@ -114,7 +116,14 @@ class _Tracer:
 
 
 def _over(expression: Expression, columns: tuple[Expression, ...]) -> Expression:
-    return map_columns(expression, lambda column: columns[column.position])
+    found = substituted(expression, columns)
+    if found is None:
+        raise UnsupportedError(
+            f"an expression in this recursion is made of more than {MAX_SIZE} others",
+            hint="compute it outside of the recursion, or in fewer steps",
+            code="limit_exceeded",
+        )
+    return found
 
 
 def reads(expression: Expression) -> frozenset[int]:

@@ -1,5 +1,6 @@
 """Whether a relation has one row at most, once some of its columns are known."""
 
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, conjuncts
 from streamsql.algebra.operators import (
     Aggregate,
@@ -9,6 +10,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     Join,
     JoinKind,
+    Materialize,
     OverWindow,
     Plan,
     Project,
@@ -33,7 +35,7 @@ def exactly_one(plan: Plan) -> bool:
             return len(rows) == 1
         case Aggregate(group=()):
             return True
-        case Project(input=child):
+        case Project(input=child) | Materialize(input=child):
             return exactly_one(child)
         case _:
             return False
@@ -49,8 +51,8 @@ def determined(plan: Plan, known: Known) -> bool:
         case RecursiveReference(name=name):
             # The outer values that a subquery is computed for; a row around it fixes them.
             return name.startswith(DOMAIN)
-        case Window(input=scan):
-            return determined(scan, known)
+        case Window(input=child) | Materialize(input=child):
+            return determined(child, known)
         case Filter(input=child, predicate=predicate):
             return determined(child, _closed(known, predicate))
         case Project(input=child, expressions=expressions):
@@ -65,8 +67,8 @@ def determined(plan: Plan, known: Known) -> bool:
         case Distinct(input=child) | UnionAll(branches=(child,)):
             whole = isinstance(plan, Distinct) and len(known) == len(plan.schema)
             return whole or determined(child, known)
-        case Fixpoint(columns=columns):
-            return len(known) == len(columns)
+        case Fixpoint(columns=columns, copies=copies):
+            return copies == Copies.ONE and len(known) == len(columns)
         case SetOperation(left=left):
             return determined(left, known) or (not plan.all and len(known) == len(plan.schema))
         case AsOfJoin(left=child) | OverWindow(input=child):

@@ -104,7 +104,14 @@ def bind_paren(binder: NodeBinder, node: exp.Expr) -> Expression:
 def bind_interval(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind `INTERVAL '10 min'`."""
     amount, unit = node.args.get("this"), node.args.get("unit")
-    if not isinstance(amount, exp.Literal) or (unit is not None and not unit.name):
+    if unit is not None and not isinstance(unit, exp.Var):
+        raise binder.environment.unsupported(
+            node,
+            "an interval has one unit here",
+            hint="INTERVAL '1 day 2 h 30 min'",
+            code="unsupported_expression",
+        )
+    if not isinstance(amount, exp.Literal):
         raise binder.environment.unsupported(
             node, "an interval is a constant", hint="INTERVAL '1 min' * number", code="not_constant"
         )

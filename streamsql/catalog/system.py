@@ -119,16 +119,21 @@ SYS_ALARMS = SourceDefinition(
         ("state", TEXT),
         ("since", TIMESTAMP),
         ("raised", TIMESTAMP),
+        ("unknown", TIMESTAMP),
         ("acknowledged", TIMESTAMP),
         ("cleared", TIMESTAMP),
         ("row", TEXT),
     ),
     key=(0,),
     text="CREATE TABLE sys_alarms (id INTEGER, alarm TEXT, severity TEXT, state TEXT, "
-    "since TIMESTAMP, raised TIMESTAMP, acknowledged TIMESTAMP, cleared TIMESTAMP, row TEXT, "
+    "since TIMESTAMP, raised TIMESTAMP, unknown TIMESTAMP, acknowledged TIMESTAMP, "
+    "cleared TIMESTAMP, row TEXT, "
     "PRIMARY KEY (id))",
 )
-"""The rows of all alarms, the last cleared ones too; `row` is the row as JSON."""
+"""The rows of all alarms, the last cleared ones too; `row` is the row as JSON.
+
+`unknown` is since when nobody can tell whether the row is there, because a site is away.
+"""
 
 SITE_SOURCES = (SYS_STREAM, SYS_OPERATORS)
 """Every engine site has rows of these: its own."""

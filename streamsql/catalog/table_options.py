@@ -1,5 +1,6 @@
 """What may stand in the WITH clause of a stored table, and what its values look like."""
 
+import re
 from collections.abc import Mapping
 
 from streamsql.data.durations import parse_duration
@@ -13,6 +14,10 @@ TABLE_OPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Options by source."""
 
+SECRET = "secret:"  # noqa: S105  (how a name begins)
+"""Begins an address that is looked up by name where it is used: statements hold no password."""
+_SECRET_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
 _TRUTH = {"true": True, "false": False, "on": True, "off": False, "1": True, "0": False}
 
 LEAST_REFRESH = 1_000_000
@@ -22,6 +27,20 @@ LEAST_REFRESH = 1_000_000
 def needed_options(source: str) -> tuple[str, ...]:
     """Return the options that tables of a source must have."""
     return ("url", "table") if source == "sql" else ("path",)
+
+
+def secret_of(url: str) -> str | None:
+    """Return the name in `secret:NAME`, or None where an address is written out.
+
+    Raises:
+        ValueError: It is no name.
+    """
+    if not url.startswith(SECRET):
+        return None
+    name = url.removeprefix(SECRET)
+    if not _SECRET_NAME.fullmatch(name):
+        raise ValueError(f"{name!r:.80} is no name of a secret: letters, digits, - and _")
+    return name
 
 
 def truth_of(text: str) -> bool:

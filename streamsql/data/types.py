@@ -22,6 +22,10 @@ Row = tuple[Value, ...]
 
 MICROSECONDS = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EARLIEST = -62_135_596_800_000_000
+"""The year 1; an event is from between here and `LATEST`, so that sums of times fit 64 bits."""
+LATEST = 253_402_300_800_000_000
+"""The year 10000."""
 
 
 class DataType(enum.StrEnum):
@@ -112,7 +116,7 @@ def coerce(value: object, dtype: DataType) -> Value:
             case _:
                 pass
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{value!r:.60} is not a {dtype}: {error}") from None
+        raise ValueError(f"{value!r:.60} is not a {dtype}: {error!s:.100}") from None
     raise ValueError(f"{value!r:.60} is not a {dtype}")
 
 

@@ -24,6 +24,29 @@ RUNNING = (
         "Write a tighter condition into its step, or raise WITH RECURSIVE (LIMIT n).",
     ),
     _outside(
+        "statement_limit",
+        "Binding, planning or evaluating a statement took more time or memory than it may",
+        "Write less into one statement: fewer joins, shorter lists, constants instead of "
+        "expressions. statement_seconds of the console's settings is the bound.",
+    ),
+    _outside(
+        "asker_gone",
+        "A statement was ended because the client that sent it is gone",
+        "Nothing; send it again if it is still wanted.",
+    ),
+    _outside(
+        "step_budget",
+        "A query took more time or memory of a site than one step may",
+        "Read fewer rows: a window, a narrower condition, a key in every join. Then DROP QUERY and "
+        "start it again; the site does not run it before. step.seconds and step.max_bytes of the "
+        "site's settings are the bounds.",
+    ),
+    _outside(
+        "recursion_rounds",
+        "A recursion needs more rounds than WITH RECURSIVE (LIMIT n ERROR) allows",
+        "Allow more rounds, or write RETURN instead of ERROR to leave later rows out.",
+    ),
+    _outside(
         "recursion_interrupted",
         "A recursion was stopped because nobody wants its query any more",
         "Nothing: it follows DROP QUERY.",
@@ -51,11 +74,26 @@ RUNNING = (
     _outside("snapshot_error", "A snapshot cannot be read", "Remove it; the site starts anew."),
     _outside("unsavable_state", "A state cannot be saved", "Report it; the site runs on."),
     _outside("evaluation_failed", "The static engine failed at a query", "Read its message."),
+    _outside(
+        "no_workers",
+        "Spark's cluster has no worker",
+        "Start one, or look why they end. The query is tried again every minute.",
+    ),
     _outside("engine_lost", "The static engine went away", "Start it again: pando static."),
     _outside("no_java", "Spark needs Java", "Install a JDK, or use --no-spark."),
     _outside("spark_start", "Spark does not start", "Read its message; or use --no-spark."),
     _outside("table_error", "A table's file or database cannot be read", "Mend it."),
     _outside("table_missing", "A table's file is not there", "Put it back, or mend the path."),
+    _outside(
+        "outside_folders",
+        "A table names a file outside of the folders that are open to tables",
+        "Move the file there, or open its folder: `pando up --tables DIR`, or `table_folders`.",
+    ),
+    _outside(
+        "unknown_secret",
+        "There is no address of the name in `secret:NAME`",
+        "Set `PANDO_SECRET_NAME` for the static engine, or add a line to its file of secrets.",
+    ),
     _outside(
         "duplicate_key",
         "INSERT gives a stored table a key twice, or NULL in a primary key",
@@ -76,6 +114,16 @@ RUNNING = (
         "The static engine, or the database, has not said what came of an INSERT or DELETE",
         "Look with a SELECT before you try again.",
     ),
+    _outside(
+        "definition_differs",
+        "A source is defined otherwise at a gateway than in the catalog: its rows are left out",
+        "CREATE SOURCE as at the gateway, or correct the gateway's settings and restart it.",
+    ),
+    _outside(
+        "state_lost",
+        "A restart has lost what came in during the times that the message names",
+        "Wait until the query's windows have passed them, or start the query again.",
+    ),
     _outside("table_changed", "A table's columns are not those declared", "Create it anew."),
     _outside("wire_error", "A message does not follow the wire format", "Update the sender."),
     _outside("messaging_error", "The broker", "Look whether it runs."),
@@ -89,4 +137,15 @@ RUNNING = (
     _outside("server_error", "The console failed", "Look at its log."),
     _outside("not_found", "The console has no such page or object", "Look at the address."),
     _outside("refused", "The console refuses the request", "Read the message."),
+    _outside(
+        "wrong_host",
+        "The console is asked by a name that is not its own",
+        "Open it by its address, or start it with `--allow-host NAME`.",
+    ),
+    _outside(
+        "forbidden",
+        "A page of another site asks",
+        "Open the console's own pages; a program sends no Origin header.",
+    ),
+    _outside("too_large", "The body of the request is larger than 1 MB", "Send less at a time."),
 )

@@ -35,10 +35,11 @@ REFUSALS = (
     ErrorCode(
         "unsupported_recursion",
         "A recursion cannot be written like this",
-        "UNION ALL, ORDER BY, LIMIT and WITH do not stand inside of a recursive definition.",
+        "ORDER BY, LIMIT and WITH do not stand inside of a recursive definition; UNION and UNION "
+        "ALL do not stand in one; and where copies count, a branch reads the relation once.",
         "Write UNION; bound a counter in WHERE.",
         "WITH RECURSIVE r (a) AS (SELECT src FROM link UNION ALL SELECT l.dst FROM r JOIN link l "
-        "ON l.src = r.a) SELECT a FROM r",
+        "ON l.src = r.a UNION SELECT a FROM r) SELECT a FROM r",
         "WITH RECURSIVE r (a) AS (SELECT src FROM link UNION SELECT l.dst FROM r JOIN link l "
         "ON l.src = r.a) SELECT a FROM r",
     ),
@@ -85,7 +86,7 @@ REFUSALS = (
         "An aggregate that is not kept up to date",
         "The aggregate, or its form, is known from SQL and not offered.",
         "The hint lists those there are.",
-        "SELECT ANY_VALUE(desk) FROM seat",
+        "SELECT APPROX_DISTINCT(desk) FROM seat",
         "SELECT ARRAY_AGG(desk) AS desks FROM seat",
     ),
     ErrorCode(
@@ -142,11 +143,11 @@ REFUSALS = (
     ErrorCode(
         "unsupported_correlation",
         "A subquery reads the query around in a place where it cannot",
-        "Columns of the query directly around are read in the WHERE and the select list of a "
-        "subquery.",
+        "Columns of the queries around are read in the WHERE, the select list and the HAVING of a "
+        "subquery, not by queries in its FROM or WITH.",
         "Read them there, or join the queries in FROM.",
-        "SELECT desk FROM seat s WHERE EXISTS (SELECT 1 FROM machines m WHERE EXISTS "
-        "(SELECT 1 FROM badge b WHERE b.room = s.room))",
+        "SELECT desk FROM seat s WHERE EXISTS (SELECT 1 FROM (SELECT 1 FROM badge b "
+        "WHERE b.room = s.room) AS q)",
     ),
     ErrorCode(
         "not_refreshable",

@@ -1,7 +1,8 @@
 """Evaluate a plan from scratch over the whole history. Clear before fast."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateSelection,
@@ -13,6 +14,7 @@ from streamsql.algebra.operators import (
     HopWindow,
     Join,
     JoinKind,
+    Materialize,
     OnClose,
     OverWindow,
     Plan,
@@ -34,7 +36,7 @@ from streamsql.algebra.operators import (
 from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
 from streamsql.data.delta import Delta, expand, from_rows, sort_key
 from streamsql.data.types import Row, Value
-from streamsql.errors import InternalError, RecursionLimitError
+from streamsql.errors import InternalError, RecursionLimitError, RecursionRoundsError
 from streamsql.reference.aggregates import aggregate
 from streamsql.reference.closing import closings
 from streamsql.reference.database import Database, contents, in_window, windowed
@@ -75,6 +77,7 @@ class _Evaluation:
         self.database = database
         self.now = now
         self.remote = remote
+        self._materialized: dict[Plan, list[Row]] = {}
 
     def rows(self, plan: Plan, recursive: Relations) -> list[Row]:
         """Return the bag of rows of a plan; `recursive` holds the relations being defined."""
@@ -91,6 +94,8 @@ class _Evaluation:
                 return self._join(plan, recursive)
             case Aggregate():
                 return self._aggregate(plan, recursive)
+            case Materialize():
+                return self._once(plan, recursive)
             case Distinct(input=child):
                 return list(dict.fromkeys(self.rows(child, recursive)))
             case UnionAll(branches=branches):
@@ -109,6 +114,12 @@ class _Evaluation:
                 return self._timed_or_ordered(plan, self.rows(plan.input, recursive))
             case Fixpoint():
                 return self._fixpoint(plan, recursive)
+
+    def _once(self, plan: Materialize, recursive: Relations) -> list[Row]:
+        # What is materialized reads no recursion that is still being computed.
+        if plan not in self._materialized:
+            self._materialized[plan] = self.rows(plan.input, recursive)
+        return self._materialized[plan]
 
     def _leaf(
         self,
@@ -200,6 +211,8 @@ class _Evaluation:
 
     def _fixpoint(self, plan: Fixpoint, recursive: Relations) -> list[Row]:
         """Iterate the branches until nothing new appears (least fixpoint, set semantics)."""
+        if plan.copies != Copies.ONE:
+            return self._chains(plan, recursive)
         base = {row for branch in plan.base for row in self.rows(branch, recursive)}
         steps = [self._folded(branch, plan.name, recursive) for branch in plan.step]
         known: set[Row] = set()
@@ -211,6 +224,7 @@ class _Evaluation:
             if plan.selection is not None:
                 found = best_rows(plan.selection, found)
             if found == known:
+                check_rounds(plan, known)
                 return sorted(known, key=sort_key)
             if len(found) > plan.limit:
                 raise RecursionLimitError(
@@ -223,12 +237,40 @@ class _Evaluation:
             hint="is there a cycle of negative cost?",
         )
 
+    def _chains(self, plan: Fixpoint, recursive: Relations) -> list[Row]:
+        """Add up the base rows, the steps of these, the steps of those, until there are none."""
+        layer = [row for branch in plan.base for row in self.rows(branch, recursive)]
+        steps = [self._folded(branch, plan.name, recursive) for branch in plan.step]
+        found: list[Row] = []
+        while layer:
+            found.extend(layer)
+            if len(found) > plan.limit:
+                raise RecursionLimitError(
+                    f"recursion {plan.name} has more than {plan.limit} rows",
+                    hint="bound it (hops < 12) or raise it: WITH RECURSIVE (LIMIT n)",
+                )
+            scope = {**recursive, plan.name: layer}
+            layer = [row for branch in steps for row in self.rows(branch, scope)]
+        check_rounds(plan, found)
+        return sorted(found, key=sort_key)
+
     def _folded(self, plan: Plan, name: str, recursive: Relations) -> Plan:
         """Return a step branch whose parts that do not read the recursion are constant rows."""
         if not refers_to(plan, name):
             return Values(tuple(self.rows(plan, recursive)), plan.schema)
         inputs = tuple(self._folded(child, name, recursive) for child in plan.inputs)
         return with_inputs(plan, inputs)
+
+
+def check_rounds(plan: Fixpoint, rows: Iterable[Row]) -> None:
+    """Check that no row needs more rounds than the query allows.
+
+    Raises:
+        RecursionRoundsError: One does.
+    """
+    most = plan.most_rounds
+    if most is not None and any(_time(row[-1]) > most for row in rows):
+        raise RecursionRoundsError.of(plan.name, most)
 
 
 def _time(value: Value) -> int:

@@ -46,6 +46,12 @@ def _value(call: WindowCall, rows: tuple[Row, ...], keys: list[Row], at: int) ->
             return keys.index(keys[at]) + 1
         case WindowFunction.DENSE_RANK:
             return len(set(keys[: at + 1]))
+        case WindowFunction.PERCENT_RANK:
+            return keys.index(keys[at]) / (len(rows) - 1) if len(rows) > 1 else 0.0
+        case WindowFunction.CUME_DIST:
+            return (keys.index(keys[at]) + keys.count(keys[at])) / len(rows)
+        case WindowFunction.NTILE:
+            return _run(at, call.number, len(rows))
         case WindowFunction.LAG | WindowFunction.LEAD:
             other = at + call.shift
             if 0 <= other < len(rows):
@@ -62,8 +68,22 @@ def _of_frame(call: WindowCall, frame: list[Row]) -> Value:
         return aggregate(over_rows, frame)
     if not frame:
         return None
-    first = call.function == WindowFunction.FIRST_VALUE
-    return _evaluated(call.arguments[0], frame[0 if first else -1])
+    match call.function:
+        case WindowFunction.FIRST_VALUE:
+            place = 0
+        case WindowFunction.NTH_VALUE:
+            place = call.number - 1
+        case _:
+            place = len(frame) - 1
+    return _evaluated(call.arguments[0], frame[place]) if place < len(frame) else None
+
+
+def _run(at: int, runs: int, total: int) -> int:
+    """Return the number of a row's run of NTILE: runs are dealt out one after the other."""
+    length, longer = divmod(total, runs)
+    lengths = [length + (run < longer) for run in range(min(runs, total))]
+    numbers = [run + 1 for run, rows in enumerate(lengths) for _ in range(rows)]
+    return numbers[at]
 
 
 def _evaluated(expression: Expression, row: Row) -> Value:

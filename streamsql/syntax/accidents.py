@@ -6,20 +6,57 @@ on: the query would run and mean something that its author did not write.
 
 from collections.abc import Sequence
 
+from sqlglot import exp
+from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.errors import QuerySyntaxError, UnsupportedError
+from streamsql.syntax.cursor import shown
+from streamsql.syntax.durations import unit_size
 from streamsql.syntax.places import Script
 
 NO_ALIASES = frozenset(
     (
         "ANY", "FINAL", "FORCE", "FORMAT", "GLOBAL", "HASH", "IGNORE", "LOCAL", "LOOP", "MERGE",
-        "OPTION", "PARTITION", "PASTE", "POSITIONAL", "PREWHERE", "SETTINGS",
+        "NOLOCK", "OPTION", "PARTITION", "PASTE", "POSITIONAL", "PREWHERE", "SETTINGS",
         "STRAIGHT_JOIN", "USE",
     )
 )  # fmt: skip
 """Words that stand behind a relation in other dialects; as its name they need AS."""
 
+_OPENINGS = (TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY, TokenType.ALIAS)
+_ENDS = (
+    TokenType.R_PAREN,
+    TokenType.R_BRACKET,
+    TokenType.COMMA,
+    TokenType.FROM,
+    TokenType.WHERE,
+    TokenType.GROUP_BY,
+    TokenType.HAVING,
+    TokenType.ORDER_BY,
+    TokenType.LIMIT,
+    TokenType.UNION,
+)
+_STARTS = (
+    TokenType.L_PAREN,
+    TokenType.L_BRACKET,
+    TokenType.SELECT,
+    TokenType.DISTINCT,
+    TokenType.FROM,
+    TokenType.JOIN,
+    TokenType.WHERE,
+    TokenType.ON,
+    TokenType.GROUP_BY,
+    TokenType.ORDER_BY,
+    TokenType.PARTITION_BY,
+    TokenType.HAVING,
+    TokenType.COMMA,
+)
+"""What nothing but an expression or a relation may follow."""
+_STAR_WORDS = ("EXCEPT", "EXCLUDE", "REPLACE", "RENAME")
+_AGGREGATES = frozenset(
+    name for kind in exp.ALL_FUNCTIONS if issubclass(kind, exp.AggFunc) for name in kind.sql_names()
+)
 _SIDES = (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL)
 _PATTERNS = (TokenType.RLIKE, TokenType.IRLIKE)
 
@@ -34,18 +71,100 @@ def check_accidents(script: Script, tokens: Sequence[Token]) -> None:
     for number, token in enumerate(tokens):
         before = tokens[number - 1] if number else None
         after = tokens[number + 1] if number + 1 < len(tokens) else None
+        _check_placed(script, tokens, number)
         if after is None:
             return
         _check(script, before, token, after)
         if token.token_type == TokenType.LIMIT and number + 2 < len(tokens):
-            comma = tokens[number + 2]
-            if comma.token_type == TokenType.COMMA and _is_number(after):
+            comma, behind = tokens[number + 2], tokens[min(number + 3, len(tokens) - 1)]
+            another = behind.token_type == TokenType.LIMIT  # of a recursion: rows, and rounds
+            if comma.token_type == TokenType.COMMA and _is_number(after) and not another:
                 raise UnsupportedError(
                     f"LIMIT {after.text}, … is not supported: dialects disagree which is which",
                     span=script.span(after.start, comma.end),
                     hint=f"LIMIT n OFFSET {after.text}",
                     code="bad_limit",
                 )
+
+
+def _check_placed(script: Script, tokens: Sequence[Token], number: int) -> None:
+    """Refuse a word or sign that stands where sqlglot passes over it.
+
+    Raises:
+        QuerySyntaxError: It does.
+    """
+    token, word = tokens[number], tokens[number].text.upper()
+    before = tokens[number - 1] if number else None
+    after = tokens[number + 1] if number + 1 < len(tokens) else None
+    opened = before is None or before.token_type in _STARTS
+    kind, following = token.token_type, after and after.token_type
+    called = tokens[number - 2].text.upper() if number > 1 else ""
+    wrong = (
+        (kind in _OPENINGS and (after is None or following in _ENDS))
+        or (kind in (TokenType.COMMA, TokenType.ALIAS) and opened)
+        or (kind == TokenType.DOT and opened and following != TokenType.NUMBER)
+        or (kind == TokenType.USING and following not in (TokenType.L_PAREN, TokenType.VAR))
+        or (
+            word == "BY" and before and _is_number(before) and (after is None or following in _ENDS)
+        )
+        or (
+            word in _STAR_WORDS
+            and _ends_in_star(tokens[:number][-2:])
+            and (after is None or following in _ENDS)
+        )
+        or (kind == TokenType.ALL and (following == TokenType.STAR or _is_comma(before)))
+        or (kind == TokenType.ALL and _begins_groups(before) and _is_comma(after))
+        or (word == "ONLY" and _is_count(before))
+        or (kind == TokenType.COMMA and _closes_distinct_on(tokens, number))
+        or (_is_open(token) and following == TokenType.R_PAREN and _is_type(before))
+        or (kind == TokenType.ALL and _is_open(before) and called not in _AGGREGATES and called)
+    )
+    if wrong:
+        raise QuerySyntaxError(
+            f"{word!r} cannot stand here alone",
+            span=script.span(token.start, token.end),
+            hint=f"leave {word} out, or add what belongs to it",
+            code="unexpected_end" if after is None else "unexpected_token",
+        )
+
+
+def _is_open(token: Token | None) -> bool:
+    return token is not None and token.token_type == TokenType.L_PAREN
+
+
+def _is_count(token: Token | None) -> bool:
+    return token is not None and _is_number(token)
+
+
+def _is_comma(token: Token | None) -> bool:
+    return token is not None and token.token_type == TokenType.COMMA
+
+
+def _begins_groups(token: Token | None) -> bool:
+    return token is not None and token.token_type == TokenType.GROUP_BY
+
+
+def _is_type(token: Token | None) -> bool:
+    return token is not None and token.token_type in Parser.TYPE_TOKENS
+
+
+def _closes_distinct_on(tokens: Sequence[Token], number: int) -> bool:
+    """Whether what ends before a token is DISTINCT ON (…)."""
+    depth, place = 0, number - 1
+    while place > 1:
+        kind = tokens[place].token_type
+        depth += (kind == TokenType.R_PAREN) - (kind == TokenType.L_PAREN)
+        if depth <= 0:
+            break
+        place -= 1
+    on = tokens[place - 2 : place] if place > 1 and place < number - 1 else ()
+    return [token.token_type for token in on] == [TokenType.DISTINCT, TokenType.ON]
+
+
+def _ends_in_star(tokens: Sequence[Token]) -> bool:
+    """Whether tokens end in the * of all columns, not in that of a product."""
+    kinds = [token.token_type for token in tokens]
+    return kinds[-1:] == [TokenType.STAR] and kinds[0] in (*_STARTS, TokenType.DOT)
 
 
 def _is_number(token: Token) -> bool:
@@ -59,6 +178,15 @@ def _check(script: Script, before: Token | None, token: Token, after: Token) -> 
             f"{token.text}{after.text} is no number",
             span=script.span(token.start, after.end),
             hint="numbers are written 1000, 0.5 and 1e-3; a name begins behind a blank",
+            code="unexpected_token",
+        )
+    whole = token.token_type == TokenType.STRING and not token.text.strip().isdigit()
+    of_interval = before is not None and before.token_type == TokenType.INTERVAL
+    if whole and of_interval and after.token_type == TokenType.VAR and unit_size(after.text):
+        raise QuerySyntaxError(
+            f"INTERVAL {shown(token)} has its unit already",
+            span=script.span(token.start, after.end),
+            hint="INTERVAL '1 day 2 h'; a name of the column needs AS",
             code="unexpected_token",
         )
     sign = token.token_type == TokenType.NOT and token.text == "!"

@@ -9,6 +9,7 @@ from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import nearest, shown
 from streamsql.syntax.dialect import PlacedParseError
 from streamsql.syntax.places import Script
+from streamsql.syntax.precedence import CHAINED
 
 _KEYWORD_TEXT = """
     SELECT FROM WHERE GROUP HAVING ORDER UNION INTERSECT EXCEPT WITH RECURSIVE JOIN LEFT RIGHT
@@ -61,6 +62,11 @@ def _description(error: PlacedParseError) -> tuple[str, str]:
         return (
             f"unexpected {found!r}",
             "a comma, an operator, or a keyword such as FROM or WHERE may be missing before it",
+        )
+    if text == CHAINED:
+        return (
+            "comparisons do not chain",
+            "write a < b AND b < c, or put one of them in parentheses",
         )
     missing = _MISSING.search(text)
     if missing:

@@ -21,10 +21,14 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from streamsql.algebra.choices import OnMoreRounds, RoundLimit
 from streamsql.syntax.accidents import NO_ALIASES
 from streamsql.syntax.durations import unit_size
+from streamsql.syntax.precedence import PrecedenceParser
 
 MAX_NODES = 200_000
+MAX_ROUNDS = 100_000
+"""Most rounds that a query may allow a recursion."""
 
 
 class StreamWindow(exp.Expression):
@@ -67,7 +71,7 @@ class PlacedParseError(ParseError):
         self.at_end = at_end
 
 
-class StreamSqlParser(parser.Parser):
+class StreamSqlParser(PrecedenceParser):
     """sqlglot's parser with the hooks for windows, recursion limits and positions."""
 
     # Statements other than queries are ours; sqlglot would read some of them as opaque commands.
@@ -103,6 +107,13 @@ class StreamSqlParser(parser.Parser):
             meta["end"] = max([*ends, self._prev.end])
         return result
 
+    def _parse_star_op(self, *keywords: str) -> Any:
+        found = super()._parse_star_op(*keywords)
+        # The base also takes one name without parentheses, and none within them.
+        if found is not None and (not found or self._prev.token_type != TokenType.R_PAREN):
+            self.raise_error("Expected names of columns in parentheses, as in * EXCEPT (a, b)")
+        return found
+
     def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
         if self._at_time_window():
             # The fast path is for plain names; it comes back here without `fast`.
@@ -115,12 +126,22 @@ class StreamSqlParser(parser.Parser):
 
     def _parse_table_alias(self, alias_tokens: Any = None) -> Any:
         token = self._curr
+        if self._can_parse_limit_or_offset():
+            return None
+        if token and token.token_type == TokenType.OFFSET:
+            self.raise_error("Expected a number after OFFSET", token)
         if token and token.token_type != TokenType.IDENTIFIER and token.text.upper() in NO_ALIASES:
             self.raise_error(f"{token.text.upper()} is a word of other dialects here", token)
         alias = super()._parse_table_alias(alias_tokens)
         if alias is not None:
+            if alias.this is not None and not isinstance(alias.this, exp.Identifier):
+                self.raise_error("Expected a name", self._prev)
             self._attach_window(alias)
         return alias
+
+    def _parse_function_parameter(self) -> Any:
+        # Of t(a, b): names alone, to which the base adds types and constraints.
+        return self._parse_id_var()
 
     def _parse_subquery(self, this: Any, parse_alias: bool = True) -> Any:
         window = None
@@ -135,7 +156,23 @@ class StreamSqlParser(parser.Parser):
             subquery.set("stream_window", window)
         return subquery
 
+    def reset(self) -> None:
+        """Forget everything of the text before."""
+        super().reset()
+        self._joins: dict[tuple[Any, ...], tuple[Any, int]] = {}
+
     def _parse_join(self, *args: Any, **kwargs: Any) -> Any:
+        # The base reads all joins behind one without ON twice: perhaps they are inside of it.
+        key = (self._index, *args, *(kwargs[name] for name in sorted(kwargs)))
+        if key in self._joins:
+            join, end = self._joins[key]
+            self._advance(end - self._index)
+            return join
+        join = self._read_join(*args, **kwargs)
+        self._joins[key] = (join, self._index)
+        return join
+
+    def _read_join(self, *args: Any, **kwargs: Any) -> Any:
         comma = bool(self._curr) and self._curr.token_type == TokenType.COMMA
         join = super()._parse_join(*args, **kwargs)
         if join is not None and comma:
@@ -242,36 +279,57 @@ class StreamSqlParser(parser.Parser):
         return micros
 
     def _parse_with(self, skip_with_token: bool = False) -> Any:
-        limit = None
         if not skip_with_token and self._match(TokenType.WITH, advance=False):
             index = self._index
             self._advance()
             recursive = self._match(TokenType.RECURSIVE)
             if recursive and self._match(TokenType.L_PAREN):
-                limit = self._recursion_limit()
+                limits = self._recursion_limits()
                 # The standard parser must see `WITH RECURSIVE name ...`, without the parentheses.
-                return self._limited_with(limit)
+                return self._limited_with(limits)
             self._retreat(index)
         return super()._parse_with(skip_with_token)
 
-    def _recursion_limit(self) -> int:
+    def _recursion_limits(self) -> dict[str, Any]:
+        """Parse `LIMIT 1000` (rows) and `LIMIT 8 [ROUNDS] RETURN | ERROR`, in any order."""
+        limits: dict[str, Any] = {}
+        while True:
+            token = self._curr
+            name, value = self._recursion_limit()
+            if name in limits:
+                self.raise_error("This limit is given twice", token)
+            limits[name] = value
+            if not self._match(TokenType.COMMA):
+                break
+        if not self._match(TokenType.R_PAREN):
+            self.raise_error("Expected ) after the recursion limit, or RETURN or ERROR")
+        return limits
+
+    def _recursion_limit(self) -> tuple[str, Any]:
         if not self._match_text_seq("LIMIT"):
             self.raise_error("Expected LIMIT and a number of rows after WITH RECURSIVE (")
         token = self._curr
         if not self._match(TokenType.NUMBER):
             self.raise_error("Expected a number of rows after LIMIT")
         limit = int(token.text) if token.text.isdigit() and len(token.text) < 12 else 0
+        counts_rounds = self._match_text_seq("ROUNDS")
+        for word in OnMoreRounds:
+            if self._match_text_seq(word.upper()):
+                if not 1 <= limit <= MAX_ROUNDS:
+                    self.raise_error(f"A bound on rounds is from 1 to {MAX_ROUNDS}", token)
+                return "recursion_rounds", RoundLimit(limit, word)
+        if counts_rounds:
+            self.raise_error("Expected RETURN or ERROR after the number of rounds")
         if limit < 1:
             self.raise_error("A recursion limit is a whole number of rows from 1", token)
-        if not self._match(TokenType.R_PAREN):
-            self.raise_error("Expected ) after the recursion limit")
-        return limit
+        return "recursion_limit", limit
 
-    def _limited_with(self, limit: int) -> Any:
+    def _limited_with(self, limits: dict[str, Any]) -> Any:
         node = super()._parse_with(skip_with_token=True)
         if node is not None:
             node.set("recursive", True)
-            node.set("recursion_limit", limit)
+            for name, value in limits.items():
+                node.set(name, value)
         return node
 
 
@@ -293,5 +351,7 @@ class StreamSql(Dialect):
             "~": TokenType.RLIKE,
             "~*": TokenType.IRLIKE,
         }
+        # Only behind IS; elsewhere it would be another NULL.
+        KEYWORDS.pop("UNKNOWN")
 
     Parser = StreamSqlParser

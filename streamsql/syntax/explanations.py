@@ -1,7 +1,8 @@
 """EXPLAIN WHY, EXPLAIN WHAT IF DELETE and EXPLAIN CONFIDENCE: questions about rows.
 
     EXPLAIN [(FORMAT JSON)] WHY (query) ROW (value, …) [WITH (limit = 10, confidence = 'link.pdr')]
-    EXPLAIN [(FORMAT JSON)] WHAT IF DELETE source (value, …) [, source (value, …)] [FOR (query)]
+    EXPLAIN [(FORMAT JSON)] WHAT IF DELETE lost [, lost] [FOR (query)]
+        where lost is source (value, …), GATEWAY 'id' or NODE 'name'
     EXPLAIN [(FORMAT JSON)] CONFIDENCE (query) USING source.column [LIMIT n]
 
 In place of `(query)` a view's name may stand; in WHAT IF also that of a running query. WHAT IF
@@ -25,6 +26,9 @@ from streamsql.syntax.statements import (
     ExplainConfidence,
     ExplainWhatIf,
     ExplainWhy,
+    Loss,
+    LostGateway,
+    LostNode,
     Name,
     Option,
     Query,
@@ -143,7 +147,7 @@ def _column_option(option: Option) -> ColumnName:
 
 def _what_if(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainWhatIf:
     cursor.expect("DELETE", hint=_WHAT_IF)
-    deletions = [_pattern(cursor)]
+    deletions = [_loss(cursor)]
     while cursor.accept(","):
         if len(deletions) >= MAX_PATTERNS:
             cursor.refuse(
@@ -151,7 +155,7 @@ def _what_if(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainWhatIf:
                 hint="ask twice",
                 code="limit_exceeded",
             )
-        deletions.append(_pattern(cursor))
+        deletions.append(_loss(cursor))
     query = named = None
     if cursor.token is not None:
         if not cursor.accept("ON"):
@@ -167,6 +171,22 @@ def _named(query: Query) -> str:
     """Return the name of which a query is `SELECT * FROM name`."""
     table = query.tree.find(exp.Table)
     return "" if table is None else table.name
+
+
+def _loss(cursor: Cursor) -> Loss:
+    """Parse what is thought away; a source may be named gateway or node, its values then follow."""
+    if cursor.word(1) != "(" and cursor.accept("GATEWAY"):
+        return LostGateway(Name(*cursor.string("the id of a gateway")))
+    if cursor.word(1) != "(" and cursor.accept("NODE"):
+        return _node(cursor)
+    return _pattern(cursor)
+
+
+def _node(cursor: Cursor) -> LostNode:
+    span, token = cursor.here(), cursor.token
+    if token is not None and token.token_type == TokenType.NUMBER and token.text.isdecimal():
+        return LostNode(int(cursor.advance().text), span)
+    return LostNode(cursor.string("the name of a node")[0], span)
 
 
 def _pattern(cursor: Cursor) -> RowPattern:

@@ -25,7 +25,12 @@ _AFTER_LISTS = frozenset(
         TokenType.GROUP_BY,
         TokenType.HAVING,
         TokenType.ORDER_BY,
+        TokenType.LIMIT,
+        TokenType.OFFSET,
+        TokenType.QUALIFY,
         TokenType.UNION,
+        TokenType.EXCEPT,
+        TokenType.INTERSECT,
     )
 )
 
@@ -93,6 +98,8 @@ def _check_commas(script: Script, tokens: Sequence[Token]) -> None:
         if token.token_type != TokenType.COMMA:
             continue
         after = tokens[number + 1] if number + 1 < len(tokens) else None
+        if after and after.token_type == TokenType.LIMIT and _is_of_limits(tokens[:number][-4:]):
+            continue
         if after is None or after.token_type in _AFTER_LISTS:
             raise QuerySyntaxError(
                 "something is missing after this comma",
@@ -100,6 +107,11 @@ def _check_commas(script: Script, tokens: Sequence[Token]) -> None:
                 hint="leave the comma out, or add what it announces",
                 code="trailing_comma",
             )
+
+
+def _is_of_limits(before: Sequence[Token]) -> bool:
+    """Whether tokens end in a limit of a recursion: `LIMIT 8 ROUNDS RETURN`, or less of it."""
+    return any(token.token_type == TokenType.LIMIT for token in before)
 
 
 def _check_depth(script: Script, tokens: Sequence[Token], tree: exp.Expr) -> None:

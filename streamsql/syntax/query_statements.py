@@ -95,8 +95,10 @@ def _split_output(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Tok
     depth = 0
     for number, token in enumerate(tokens):
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth or not number or token.text.upper() != "OUTPUT":
+            continue
         cursor = Cursor(script, tokens[number:])
-        if depth or not number or token.text.upper() != "OUTPUT" or not cursor.at("OUTPUT", "TO"):
+        if not cursor.at("OUTPUT", "TO"):
             continue
         hint = "OUTPUT TO DISPLAY name is the last part of a statement"
         cursor.expect("OUTPUT", "TO", "DISPLAY", hint=hint)

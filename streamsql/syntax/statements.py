@@ -253,6 +253,25 @@ class RowPattern:
     values: tuple[exp.Expr | None, ...] = field(compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class LostGateway:
+    """`GATEWAY 'gw-2'`: all base rows that the gateway owns."""
+
+    gateway: Name
+
+
+@dataclass(frozen=True, slots=True)
+class LostNode:
+    """`NODE 'n17'`: all its links, and rows of other sources that have it in their key."""
+
+    node: str | int
+    span: Span
+
+
+Loss = RowPattern | LostGateway | LostNode
+"""What WHAT IF thinks away."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainWhy(Statement):
     """EXPLAIN WHY (query) ROW (values) [WITH (limit = 10, confidence = 'link.pdr')].
@@ -273,7 +292,7 @@ class ExplainWhy(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainWhatIf(Statement):
-    """EXPLAIN WHAT IF DELETE source(values), … [FOR (query)].
+    """EXPLAIN WHAT IF DELETE source(values), GATEWAY 'g', NODE 'n', … [FOR (query)].
 
     Attributes:
         inner: The query; None means all running queries that read one of the sources.
@@ -282,7 +301,7 @@ class ExplainWhatIf(Statement):
     """
 
     inner: Query | None
-    deletions: tuple[RowPattern, ...]
+    deletions: tuple[Loss, ...]
     format: str
     named: Name | None = None
 

@@ -13,7 +13,8 @@ from itertools import chain, islice
 
 from streamsql.data.delta import Delta, accumulate, difference, negated
 from streamsql.data.types import Row
-from streamsql.wire.messages import MAX_PAYLOAD_BYTES, MAX_ROWS_PER_BATCH, DeltaBatch, WeightedRow
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
+from streamsql.wire.messages import MAX_ROWS_PER_BATCH, DeltaBatch, WeightedRow
 
 STREAM_ROWS = 10_000
 """Latest rows of a stream that can surely be sent again; a receiver that missed more loses them."""

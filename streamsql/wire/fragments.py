@@ -138,6 +138,11 @@ class FragmentBundle(msgspec.Struct, frozen=True):
                 return fragment
         raise KeyError(fragment_id)
 
+    @property
+    def sites(self) -> frozenset[str]:
+        """The sites that run something of the query."""
+        return frozenset(site for fragment in self.fragments for site in fragment.sites)
+
     def at(self, site: str) -> tuple[Fragment, ...]:
         """Return the fragments a site runs."""
         return tuple(f for f in self.fragments if site in f.sites)

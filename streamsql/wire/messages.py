@@ -4,27 +4,50 @@ JSON where people read them (state, birth, observations, links, commands), Messa
 engine sites (fragments, delta batches, flow).
 """
 
+from typing import Annotated
+
 import msgspec
 
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.types import Value
+from streamsql.wire.bounds import (
+    MANY,
+    MAX_ITEMS,
+    Count,
+    Counts,
+    Epoch,
+    Integer,
+    Name,
+    Names,
+    Number,
+    Packed,
+    RowValues,
+    Text,
+    Time,
+    Token,
+    WireRow,
+)
 from streamsql.wire.site_settings import (
     LONGEST_REPORT_SECONDS,
     SHORTEST_REPORT_SECONDS,
     SiteSettings,
 )
+from streamsql.wire.source_shapes import SourceShape
 
-MAX_ROWS_PER_BATCH = 100_000
-MAX_PAYLOAD_BYTES = 8_000_000
+MAX_ROWS_PER_BATCH = MAX_ITEMS
 
 
 class BufferState(msgspec.Struct, frozen=True):
-    """Fill of a gateway's disk buffer."""
+    """Fill of a gateway's disk buffer.
 
-    stored: int = 0
-    bytes: int = 0
-    dropped: int = 0
-    hours_left: float | None = None
+    Attributes:
+        waiting: Packs that were not sent while the broker was away, and follow as history.
+    """
+
+    stored: Count = 0
+    bytes: Count = 0
+    dropped: Count = 0
+    hours_left: Number | None = None
+    waiting: Count = 0
 
 
 class WrapperState(msgspec.Struct, frozen=True):
@@ -34,13 +57,13 @@ class WrapperState(msgspec.Struct, frozen=True):
         note: What it has come to, in words, where that is no fault: "the replay is over".
     """
 
-    name: str
-    kind: str
-    streams: tuple[str, ...]
-    readings: int = 0
-    errors: int = 0
-    last_error: str = ""
-    note: str = ""
+    name: Name
+    kind: Name
+    streams: Names
+    readings: Count = 0
+    errors: Count = 0
+    last_error: Text = ""
+    note: Text = ""
 
 
 class ClockState(msgspec.Struct, frozen=True):
@@ -52,9 +75,9 @@ class ClockState(msgspec.Struct, frozen=True):
         corrected_ms: What of it is added to the times that the site gives.
     """
 
-    offset_ms: float | None = None
-    error_ms: float = 0.0
-    corrected_ms: float = 0.0
+    offset_ms: Number | None = None
+    error_ms: Number = 0.0
+    corrected_ms: Number = 0.0
 
 
 class RefreshState(msgspec.Struct, frozen=True):
@@ -69,13 +92,13 @@ class RefreshState(msgspec.Struct, frozen=True):
         failed: When it did.
     """
 
-    view: str
-    last: int | None = None
-    next: int | None = None
-    seconds: float | None = None
-    rows: int = 0
-    problem: str = ""
-    failed: int | None = None
+    view: Name
+    last: Time | None = None
+    next: Time | None = None
+    seconds: Number | None = None
+    rows: Count = 0
+    problem: Text = ""
+    failed: Time | None = None
 
 
 class SiteState(msgspec.Struct, frozen=True):
@@ -95,101 +118,110 @@ class SiteState(msgspec.Struct, frozen=True):
     """
 
     online: bool
-    epoch: int
-    ts: int
-    role: str = "gateway"
-    reason: str = ""
-    detail: str = ""
+    epoch: Epoch
+    ts: Time
+    role: Name = "gateway"
+    reason: Name = ""
+    detail: Text = ""
     ready: bool = True
-    instance: str = ""
+    instance: Name = ""
     buffer: BufferState = BufferState()
-    counters: dict[str, int] = {}
-    started: int = 0
-    wrappers: tuple[WrapperState, ...] = ()
+    counters: Counts = {}
+    started: Time = 0
+    wrappers: Annotated[tuple[WrapperState, ...], MANY] = ()
     settings: SiteSettings | None = None
     clock: ClockState = ClockState()
-    views: tuple[RefreshState, ...] = ()
+    views: Annotated[tuple[RefreshState, ...], MANY] = ()
 
 
 class SensorDescription(msgspec.Struct, frozen=True):
     """A sensor behind a gateway."""
 
-    name: str
-    stream: str
-    unit: str = ""
-    kind: str = ""
-    room: str = ""
-    level: int = 0
-    x: float = 0.0
-    y: float = 0.0
+    name: Name
+    stream: Name
+    unit: Name = ""
+    kind: Name = ""
+    room: Name = ""
+    level: Integer = 0
+    x: Number = 0.0
+    y: Number = 0.0
 
 
 class SourceRows(msgspec.Struct, frozen=True):
     """The current rows of one source at a gateway."""
 
-    source: str
-    rows: tuple[tuple[Value, ...], ...]
+    source: Name
+    rows: Annotated[tuple[WireRow, ...], MANY]
 
 
 class Birth(msgspec.Struct, frozen=True):
-    """Everything a gateway has; whatever follows is a delta to it."""
+    """Everything a gateway has; whatever follows is a delta to it.
 
-    gateway: str
-    epoch: int
-    seq: int
-    ts: int
-    role: str = "gateway"
-    sensors: tuple[SensorDescription, ...] = ()
-    wrappers: tuple[WrapperState, ...] = ()
-    sources: tuple[str, ...] = ()
-    rooms: tuple[str, ...] = ()
-    current: tuple[SourceRows, ...] = ()
-    capabilities: tuple[str, ...] = ()
-    clock_offset: int = 0
+    Attributes:
+        shapes: What each of its sources looks like there.
+    """
+
+    gateway: Name
+    epoch: Epoch
+    seq: Count
+    ts: Time
+    role: Name = "gateway"
+    sensors: Annotated[tuple[SensorDescription, ...], MANY] = ()
+    wrappers: Annotated[tuple[WrapperState, ...], MANY] = ()
+    sources: Names = ()
+    rooms: Names = ()
+    current: Annotated[tuple[SourceRows, ...], MANY] = ()
+    capabilities: Names = ()
+    clock_offset: Integer = 0
+    shapes: Annotated[tuple[SourceShape, ...], MANY] = ()
 
 
 class SenmlRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A SenML record (RFC 8428 section 4); times `bt` and `t` are seconds."""
 
-    n: str = ""
-    bn: str = ""
-    bt: float | None = None
-    t: float | None = None
-    u: str = ""
-    v: float | None = None
-    vs: str | None = None
+    n: Name = ""
+    bn: Name = ""
+    bt: Number | None = None
+    t: Number | None = None
+    u: Name = ""
+    v: Number | None = None
+    vs: Text | None = None
     vb: bool | None = None
 
 
 class ObservationPack(msgspec.Struct, frozen=True):
     """Readings of one stream as a SenML pack with the session's sequence number."""
 
-    epoch: int
-    seq: int
-    e: tuple[SenmlRecord, ...]
+    epoch: Epoch
+    seq: Count
+    e: Annotated[tuple[SenmlRecord, ...], MANY]
 
 
 class LinkMessage(msgspec.Struct, frozen=True):
-    """A directed link as a NetJSON link object."""
+    """A directed link as a NetJSON link object.
 
-    source: str
-    target: str
-    cost: float
-    properties: dict[str, Value] = {}
+    Attributes:
+        cost: None: the source has no column of that name, or it is NULL or no number.
+    """
+
+    source: Name
+    target: Name
+    cost: Number | None = None
+    properties: RowValues = {}
 
 
 class WeightedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A row of a delta; the garbage collector need not look at what holds only plain values."""
 
-    row: tuple[Value, ...]
-    weight: int
+    row: WireRow
+    weight: Integer
 
 
 class AnnotatedRow(msgspec.Struct, frozen=True, array_like=True):
     """A row inside a recursion with its encoded provenance annotation."""
 
-    row: tuple[Value, ...]
-    annotation: bytes
+    row: WireRow
+    annotation: Packed
 
 
 class DeltaBatch(msgspec.Struct, frozen=True, array_like=True):
@@ -210,18 +242,18 @@ class DeltaBatch(msgspec.Struct, frozen=True, array_like=True):
         now: The sender's time when it was made.
     """
 
-    version: int
-    epoch: int
-    seq: int
-    port: str
-    deltas: tuple[WeightedRow, ...] = ()
+    version: Count
+    epoch: Epoch
+    seq: Count
+    port: Name
+    deltas: Annotated[tuple[WeightedRow, ...], MANY] = ()
     reset: bool = False
     more: bool = False
-    annotated: tuple[AnnotatedRow, ...] = ()
-    kills: tuple[int, ...] = ()
-    watermark: int | None = None
-    ts: int | None = None
-    now: int = 0
+    annotated: Annotated[tuple[AnnotatedRow, ...], MANY] = ()
+    kills: Annotated[tuple[Token, ...], MANY] = ()
+    watermark: Time | None = None
+    ts: Time | None = None
+    now: Time = 0
 
 
 class RecursionReport(msgspec.Struct, frozen=True):
@@ -244,24 +276,35 @@ class RecursionReport(msgspec.Struct, frozen=True):
         sent_rows: Rows to other sites.
         sent_kills: Dead tokens announced, counted per receiver.
         lives: Times it began anew, with the first; more than one after a peer was given up.
+        trace: Rows derived and deleted here in each round of the last change; many rounds at the
+            end are added up.
+        derived: Rows derived in all.
+        deleted: Rows deleted in all.
+        beyond: Rows here that need more rounds than the query allows.
+        allowed: Rounds that it allows, or 0 where rows of more are left out or welcome.
     """
 
-    name: str
-    description: str = ""
-    leaf_rows: int = 0
-    leaf_changes: int = 0
-    view_rows: int = 0
-    view_changes: int = 0
-    settles: int = 0
-    rounds: int = 0
-    most_rounds: int = 0
-    derivations: int = 0
-    rederived: int = 0
-    recomputed: int = 0
-    received_rows: int = 0
-    sent_rows: int = 0
-    sent_kills: int = 0
-    lives: int = 1
+    name: Name
+    description: Text = ""
+    leaf_rows: Count = 0
+    leaf_changes: Count = 0
+    view_rows: Count = 0
+    view_changes: Count = 0
+    settles: Count = 0
+    rounds: Count = 0
+    most_rounds: Count = 0
+    derivations: Count = 0
+    rederived: Count = 0
+    recomputed: Count = 0
+    received_rows: Count = 0
+    sent_rows: Count = 0
+    sent_kills: Count = 0
+    lives: Count = 1
+    trace: Annotated[tuple[tuple[Count, Count], ...], MANY] = ()
+    derived: Count = 0
+    deleted: Count = 0
+    beyond: Count = 0
+    allowed: Count = 0
 
 
 class TrafficReport(msgspec.Struct, frozen=True):
@@ -277,13 +320,13 @@ class TrafficReport(msgspec.Struct, frozen=True):
         longest_resync: The longest of those waits, in milliseconds.
     """
 
-    batches: int = 0
-    bytes: int = 0
-    snapshots: int = 0
-    snapshot_bytes: int = 0
-    resyncs: int = 0
-    resync_milliseconds: int = 0
-    longest_resync: int = 0
+    batches: Count = 0
+    bytes: Count = 0
+    snapshots: Count = 0
+    snapshot_bytes: Count = 0
+    resyncs: Count = 0
+    resync_milliseconds: Count = 0
+    longest_resync: Count = 0
 
 
 class SlowSite(msgspec.Struct, frozen=True):
@@ -294,9 +337,9 @@ class SlowSite(msgspec.Struct, frozen=True):
         since: Since when, in microseconds since 1970 UTC by the clock of who says so.
     """
 
-    site: str
-    behind: int
-    since: int
+    site: Name
+    behind: Integer
+    since: Time
 
 
 class FlowReport(msgspec.Struct, frozen=True):
@@ -309,17 +352,20 @@ class FlowReport(msgspec.Struct, frozen=True):
         lives: The sender's epoch that each count of `received` is of: every life counts anew, so
             that counts of two lives may agree by chance. A host that says nothing leaves it out.
         slow: The sites that hold windows back which close here, the slowest first.
+        first: The number with which this query's channels began: those below were used by what ran
+            here before.
     """
 
-    version: int
-    epoch: int
-    sent: dict[str, int]
-    received: dict[str, int]
+    version: Count
+    epoch: Epoch
+    sent: Counts
+    received: Counts
     busy: bool = False
-    recursions: tuple[RecursionReport, ...] = ()
+    recursions: Annotated[tuple[RecursionReport, ...], MANY] = ()
     traffic: TrafficReport = TrafficReport()
-    lives: dict[str, int] = {}
-    slow: tuple[SlowSite, ...] = ()
+    lives: Counts = {}
+    slow: Annotated[tuple[SlowSite, ...], MANY] = ()
+    first: Count = 0
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -330,10 +376,10 @@ class Command(msgspec.Struct, frozen=True):
         channel: With verb resync: the requesting site, or "out" for the result.
     """
 
-    id: str = ""
-    query: str = ""
-    channel: str = ""
-    arguments: dict[str, Value] = {}
+    id: Name = ""
+    query: Name = ""
+    channel: Name = ""
+    arguments: RowValues = {}
 
 
 class TableSet(msgspec.Struct, frozen=True):
@@ -344,8 +390,8 @@ class TableSet(msgspec.Struct, frozen=True):
         refreshed: Views that it computes at times of day: a packed `RefreshOrder` each.
     """
 
-    tables: tuple[SourceDefinition, ...] = ()
-    refreshed: tuple[bytes, ...] = ()
+    tables: Annotated[tuple[SourceDefinition, ...], MANY] = ()
+    refreshed: Annotated[tuple[Packed, ...], MANY] = ()
 
 
 class ReportRequest(msgspec.Struct, frozen=True):
@@ -358,7 +404,7 @@ class ReportRequest(msgspec.Struct, frozen=True):
         seconds: Between two reports.
     """
 
-    seconds: float = 1.0
+    seconds: Number = 1.0
 
     def __post_init__(self) -> None:
         """Refuse periods that are none."""
@@ -368,7 +414,7 @@ class ReportRequest(msgspec.Struct, frozen=True):
             )
 
 
-SystemRow = tuple[str, str, str, str, float]
+SystemRow = tuple[Name, Name, Name, Name, Number]
 """Query, entity, kind, property and value of a row of `sys_stream`."""
 
 
@@ -381,9 +427,9 @@ class SystemRows(msgspec.Struct, frozen=True):
         rows: Site is the sender; the time is that of arrival, by the clock of the base site.
     """
 
-    epoch: int
-    seq: int
-    rows: tuple[SystemRow, ...]
+    epoch: Epoch
+    seq: Count
+    rows: Annotated[tuple[SystemRow, ...], MANY]
 
 
 class QueryProblem(msgspec.Struct, frozen=True):
@@ -394,17 +440,17 @@ class QueryProblem(msgspec.Struct, frozen=True):
         hint: What to do about it, or empty.
     """
 
-    code: str
-    message: str
-    hint: str
-    ts: int
-    site: str
+    code: Name
+    message: Text
+    hint: Text
+    ts: Time
+    site: Name
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
     """A payload that could not be decoded, cut to 2 kB."""
 
-    topic: str
-    error: str
-    ts: int
-    payload: str
+    topic: Name
+    error: Text
+    ts: Time
+    payload: Text

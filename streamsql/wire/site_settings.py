@@ -8,6 +8,8 @@ import enum
 
 import msgspec
 
+from streamsql.wire.bounds import Count, Number
+
 MAX_QUEUE_ROWS = 10_000_000
 LONGEST_SLICE_MS = 60_000.0
 LONGEST_REPORT_SECONDS = 3_600.0
@@ -37,10 +39,10 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     scheduler: SchedulerKind = SchedulerKind.FIFO
-    slice_ms: float | None = None
-    queue_rows: int = 100_000
+    slice_ms: Number | None = None
+    queue_rows: Count = 100_000
     sharing: bool = True
-    report_seconds: float = 1.0
+    report_seconds: Number = 1.0
 
     def __post_init__(self) -> None:
         """Check the values.

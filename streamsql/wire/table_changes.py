@@ -9,6 +9,7 @@ import msgspec
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Value
+from streamsql.wire.bounds import Count, Epoch, Name, Text
 
 CHANGE = "change"
 """The verb of the command."""
@@ -28,8 +29,8 @@ class TableChange(msgspec.Struct, frozen=True):
         predicate: Which ones go; None: all.
     """
 
-    id: str
-    epoch: int
+    id: Name
+    epoch: Epoch
     definition: SourceDefinition
     rows: tuple[tuple[Value, ...], ...] = ()
     delete: bool = False
@@ -48,8 +49,8 @@ class TableChanged(msgspec.Struct, frozen=True):
         hint: What to do about it, or empty.
     """
 
-    id: str
-    rows: int = 0
-    code: str = ""
-    message: str = ""
-    hint: str = ""
+    id: Name
+    rows: Count = 0
+    code: Name = ""
+    message: Text = ""
+    hint: Text = ""

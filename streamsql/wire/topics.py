@@ -1,10 +1,14 @@
 """MQTT topics: `pando/v1/{site}/…`. Ids match `[A-Za-z0-9_-]{1,64}`."""
 
 import re
+from urllib.parse import quote, unquote
 
 from streamsql.errors import WireError
 
 PREFIX = "pando/v1"
+MAX_LEVEL = 400
+"""Characters of a text that is a level: 4,800 bytes at most."""
+_EMPTY = "%"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -20,6 +24,39 @@ def check_id(text: str, what: str = "id") -> str:
             hint="use 1 to 64 letters, digits, '_' or '-'",
         )
     return text
+
+
+def level_of(text: str) -> str:
+    """Return text of any kind as one level of a topic.
+
+    Raises:
+        WireError: It is longer than a level may be, or no Unicode.
+
+    Examples:
+        >>> level_of("aa:bb.1"), level_of("room/3 +"), level_of("")
+        ('aa:bb.1', 'room%2F3%20%2B', '%')
+    """
+    if len(text) > MAX_LEVEL:
+        raise WireError(f"{text!r:.60} has {len(text)} characters, at most {MAX_LEVEL} are sent")
+    try:
+        return quote(text, safe=":@,;=()!") or _EMPTY
+    except UnicodeEncodeError as error:
+        raise WireError(f"{text!r:.60} is no Unicode") from error
+
+
+def text_of_level(level: str) -> str:
+    """Return what `level_of` was given.
+
+    Raises:
+        WireError: It has not written that: every text has one level.
+    """
+    try:
+        text = "" if level == _EMPTY else unquote(level, errors="strict")
+        if level_of(text) == level:
+            return text
+    except (UnicodeDecodeError, WireError):
+        pass
+    raise WireError(f"topic level {level!r:.80} is not as links are named")
 
 
 class Topics:
@@ -48,17 +85,30 @@ class Topics:
         """The last reading of a sensor; retained."""
         return f"{self.root}/gw/{gateway}/last/{sensor}"
 
-    def link(self, gateway: str = "+", source: str = "+", target: str = "+") -> str:
-        """A directed link that the gateway owns; retained; empty when it is gone."""
-        return f"{self.root}/gw/{gateway}/link/{source}/{target}"
+    def link(self, gateway: str = "+", *levels: str) -> str:
+        """A directed link that the gateway owns; retained; empty when it is gone.
+
+        Args:
+            gateway: The owner.
+            levels: Relation, source, target, and what else tells the link apart, each as
+                `level_of` writes it; none: all links of the gateway.
+        """
+        return f"{self.root}/gw/{gateway}/link/{'/'.join(levels or ('#',))}"
 
     def history(self, gateway: str = "+", stream: str = "+") -> str:
         """Readings stored while offline, oldest first."""
         return f"{self.root}/gw/{gateway}/hist/{stream}"
 
     def command(self, gateway: str = "+", verb: str = "+") -> str:
-        """A command for a site: rebirth, resync, config, ping, flush."""
+        """A command for a site, from the coordinator: rebirth, ping, flush and others."""
         return f"{self.root}/gw/{gateway}/cmd/{verb}"
+
+    def request(self, site: str = "+", verb: str = "+", sender: str = "+") -> str:
+        """Return the topic of a request (resync, forget) from a channel's receiver to its sender.
+
+        Who asks is in the topic, so that access lists of brokers can vouch for it.
+        """
+        return f"{self.root}/gw/{site}/cmd/{verb}/{sender}"
 
     def settings(self, gateway: str = "+") -> str:
         """What an operator has set at an engine site (`SiteSettings`); retained."""

@@ -164,6 +164,8 @@ def _adapted(node: exp.Expr) -> exp.Expr:
             by = exp.Ordered(this=node.expression.copy(), desc=down, nulls_first=False)
             ties = exp.Ordered(this=node.this.copy(), nulls_first=False)
             return exp.First(this=exp.Order(this=node.this.copy(), expressions=[by, ties]))
+        case exp.AnyValue():  # the least of them here
+            return exp.Min(this=node.this.copy().transform(_adapted))
         case exp.Literal() if not node.args.get("is_string") and re.search(r"[.eE]", node.name):
             return exp.Cast(this=node.copy(), to=exp.DataType.build("DOUBLE"))
         case exp.WithinGroup(this=exp.PercentileCont(this=fraction), expression=order):

@@ -19,6 +19,7 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
+from gateway.broker.embedded.rules import FileAccess
 from gateway.broker.ports import free_port
 from gateway.broker.testing import PATIENCE
 
@@ -194,11 +195,16 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     ("topic", "allowed"),
     [
         ("gw/gateway-a/birth", True),
-        ("gw/gateway-a/link/mote-1/mote-2", True),
+        ("gw/gateway-a/link/radio/mote-1/mote-2", True),
         ("q/q1/x/gateway-b/gateway-a", True),
         ("q/q1/out/gateway-a", True),
         ("q/q1/flow/gateway-a", True),
         ("dead/gateway-a", True),
+        ("gw/gateway-b/cmd/resync/gateway-a", True),
+        ("gw/gateway-b/cmd/forget/gateway-a", True),
+        ("gw/gateway-b/cmd/resync/base", False),
+        ("gw/gateway-b/cmd/forget/base", False),
+        ("gw/gateway-b/cmd/resync", False),
         ("gw/gateway-b/state", False),
         ("gw/gateway-b/cmd/rebirth", False),
         ("q/q1/x/gateway-a/gateway-b", False),
@@ -210,6 +216,26 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 def test_a_gateway_writes_only_in_its_own_name(port: int, topic: str, *, allowed: bool) -> None:
     with Client(port, "gateway-a") as gateway:
         assert gateway.publish(f"{ROOT}/{topic}") is allowed
+
+
+@pytest.mark.parametrize(
+    ("client", "topic", "allowed"),
+    [
+        ("gateway-a", "gw/gateway-a/birth", True),
+        ("gateway-a", "gw/gateway-b/birth", False),
+        ("gateway-a", "gw/gateway-b/cmd/resync/gateway-a", True),
+        ("gateway-a", "gw/gateway-b/cmd/forget/base", False),
+        ("gateway-a", "gw/gateway-b/cmd/flush", False),
+        ("coordinator", "gw/gateway-b/cmd/flush", True),
+        ("coordinator", "gw/gateway-b/cmd/resync/coordinator", True),
+        ("coordinator", "gw/gateway-b/link/radio/a/b", True),
+    ],
+)
+def test_the_embedded_broker_reads_the_same_access_list(
+    client: str, topic: str, *, allowed: bool
+) -> None:
+    access = FileAccess.read(None, FOLDER / "acl")
+    assert access.may_publish(client, client, f"{ROOT}/{topic}") is allowed
 
 
 def test_another_client_id_does_not_help(port: int) -> None:
@@ -240,7 +266,7 @@ def test_a_gateway_reads_what_is_meant_for_it_and_nothing_else(port: int) -> Non
     [
         ("gw/gateway-a/state", True),
         ("gw/gateway-a/birth", True),
-        ("gw/gateway-a/link/mote-1/mote-2", True),
+        ("gw/gateway-a/link/radio/mote-1/mote-2", True),
         ("gw/gateway-a/obs/temperature", False),
         ("q/q1/out/gateway-a", False),
     ],

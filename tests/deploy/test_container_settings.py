@@ -13,6 +13,7 @@ import gateway.settings
 import static_engine.settings
 import ui.settings
 from messaging.address import parse_address
+from streamsql.catalog.open_folders import OpenFolders
 from tests.deploy.compose_file import (
     COMPOSE,
     PYTHON_SERVICES,
@@ -20,6 +21,7 @@ from tests.deploy.compose_file import (
     SERVICES,
     example_environment,
 )
+from ui.hosts import Hosts
 
 READERS: dict[str, Callable[[Path, dict[str, str]], Any]] = {
     "gateway": gateway.settings.load_settings,
@@ -116,6 +118,20 @@ def test_files_that_settings_name_are_on_the_shared_volume(prepared: Path) -> No
             for option in ("file", "detectors", "location"):
                 if option in wrapper.options:
                     assert Path(wrapper.options[option]).is_file(), (name, wrapper)
+
+
+def test_the_console_answers_to_its_service_name_and_knows_which_files_tables_may_name(
+    prepared: Path,
+) -> None:
+    console = settings_of("coordinator", prepared)
+    hosts = Hosts(console.host, console.host_names)
+    assert hosts.allow("coordinator:8080")
+    assert hosts.allow("localhost:8080")
+    assert not hosts.allow("elsewhere.example")
+    static = settings_of("static", prepared)
+    assert console.folders == OpenFolders(
+        static.base_dir, static.table_folders, static.closed_folders
+    )
 
 
 def test_every_gateway_has_devices_and_the_base_none(prepared: Path) -> None:

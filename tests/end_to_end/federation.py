@@ -33,7 +33,12 @@ class Federation:
     """One `pando up` and what it said."""
 
     def __init__(
-        self, data: Path, *options: str, port: int | None = None, folder: Path | None = None
+        self,
+        data: Path,
+        *options: str,
+        port: int | None = None,
+        folder: Path | None = None,
+        state: Path | None = None,
     ) -> None:
         self.data = data
         self.not_json: list[str] = []
@@ -43,7 +48,7 @@ class Federation:
         self.environment = {
             **os.environ,
             "PANDO_CONSOLE": self.address,
-            "XDG_STATE_HOME": str(data / "user-state"),
+            "XDG_STATE_HOME": str(state or data / "user-state"),
             "PYTHONPATH": str(ROOT),
         }
         arguments = ("up", "--format", "json", "--port", str(self.port), "--data", str(data))
@@ -201,10 +206,14 @@ class Federation:
 
 @contextlib.contextmanager
 def federation(
-    data: Path, *options: str, port: int | None = None, folder: Path | None = None
+    data: Path,
+    *options: str,
+    port: int | None = None,
+    folder: Path | None = None,
+    state: Path | None = None,
 ) -> Iterator[Federation]:
     """Yield a ready federation; afterwards nothing of it is left running."""
-    running = Federation(data, *options, port=port, folder=folder)
+    running = Federation(data, *options, port=port, folder=folder, state=state)
     family: list[psutil.Process] = []
     try:
         running.wait_ready()

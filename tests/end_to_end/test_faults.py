@@ -149,6 +149,54 @@ def test_a_stolen_id_is_noticed_by_the_elder(up: Federation, watched: Watched) -
     watched.comes_back()
 
 
+def test_a_gateway_that_dies_leaves_its_figures_and_no_settled_last_rows(up: Federation) -> None:
+    query = up.start_query("SELECT mid, rid FROM SeatSensor [ROWS 10]")
+    up.until(lambda: up.query(query)["settled"])
+    up.until(lambda: up.sites()["gw-2"]["counters"].get("readings"))
+    os.kill(up.pid("gw-2"), signal.SIGKILL)
+    up.until(lambda: up.query(query)["status"] == "degraded")
+    shown = up.query(query)
+    assert (shown["waiting_for"], shown["settled"]) == (["gw-2"], False)
+    site = up.sites()["gw-2"]
+    assert site["last_known"]
+    assert site["buffer"] is not None
+    assert site["counters"]["readings"]
+    assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
+    up.until(lambda: up.query(query)["status"] == "running" and up.query(query)["settled"])
+    assert up.sites()["gw-2"]["last_known"] is None
+    up.stop_query(query)
+
+
+def test_a_gateway_that_defines_a_source_otherwise_is_named(up: Federation) -> None:
+    query = up.start_query("SELECT mid, rid FROM SeatSensor")
+    up.until(lambda: up.query(query)["settled"])
+    config = up.data / "run" / "gw-2.json"
+    before = config.read_text()
+    settings = json.loads(before)
+    (seats,) = [source for source in settings["sources"] if source["name"] == "seatsensor"]
+    (columns,) = seats["schema"]
+    columns[0:2] = reversed(columns[0:2])
+    try:
+        config.write_text(json.dumps(settings))
+        assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
+        up.until(lambda: "gw-2" in up.query(query)["error"])
+        shown = up.query(query)
+        assert (shown["status"], shown["settled"]) == ("degraded", False)
+        assert "the columns are (rid, mid" in shown["error"]
+        assert "the columns are (rid, mid" in up.sites()["gw-2"]["differences"][0]
+        listed = up.pando("gateway", "list", "--format", "json")
+        assert "is defined otherwise here" in listed.stdout
+    finally:
+        config.write_text(before)
+        assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
+    # What the restarts have lost is named until the source's ttl of 90 s has passed it.
+    up.until(
+        lambda: up.query(query)["status"] == "running" and up.query(query)["settled"],
+        90 + PATIENCE,
+    )
+    up.stop_query(query)
+
+
 def test_a_table_that_disappears_or_changes_its_columns(up: Federation) -> None:
     file = up.data / "site" / "tables" / "machines.csv"
     content = file.read_bytes()

@@ -17,10 +17,29 @@ SELECT s.site, s.query, s.value FROM sys_stream [RANGE 5 SECONDS] s
 JOIN sys_operators o ON s.site = o.site AND s.query = o.query AND s.entity = o.entity
 WHERE s.property = 'selectivity' AND o.operator LIKE 'Filter%1000%'
 """
+PRINTED = """
+SELECT DISTINCT site, property FROM sys_stream WHERE property = 'selectivity';
+SELECT site, MAX(value) AS rows_waiting FROM sys_stream [RANGE 10 SECONDS]
+WHERE kind = 'site' AND property = 'queued_rows' GROUP BY site;
+SELECT DISTINCT s.property FROM sys_queries q
+JOIN sys_stream [RANGE 5 SECONDS] s ON s.query = q.query
+WHERE s.kind = 'channel' AND s.property = 'bytes_per_s';
+"""
 SCHEDULER = """
 SELECT DISTINCT site, property, value FROM sys_stream [RANGE 3 SECONDS]
 WHERE kind = 'site' AND property IN ('scheduler', 'slice_ms')
 """
+
+
+def test_a_script_prints_what_sites_tell(tmp_path: Path) -> None:
+    # The first report has no rates: the printed answer has to be later than the second.
+    with federation(tmp_path / "data", *SMALL) as up:
+        up.start_query("SELECT * FROM Temperature")
+        printed = up.pando("run", "-", "--format", "json", stdin=PRINTED)
+        assert printed.returncode == 0, printed.stderr
+        told = printed.stdout
+        assert all(name in told for name in ("selectivity", "rows_waiting", "bytes_per_s"))
+        assert all(site in told for site in ("base", "gw-1", "gw-2"))
 
 
 def test_reports_are_true_and_settings_come_back(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ def ended(processes: list[psutil.Process]) -> bool:
 
 def traces(data: Path) -> list[str]:
     """Return files that only a running federation has."""
-    names = ("lock", "console.json", "run/services.json", "user-state/pando/console.json")
-    return [name for name in names if (data / name).exists()]
+    names = ("lock", "console.json", "run/services.json", "user-state/pando/running/*.json")
+    return [name for name in names if any(data.glob(name))]
 
 
 @pytest.fixture
@@ -98,6 +98,33 @@ def test_the_death_of_a_vital_service_is_explained(tmp_path: Path, service: str)
         assert "SIGKILL" in death["message"]
         up.until(lambda: ended(family), ENDED_SECONDS)
         assert traces(up.data) == []
+
+
+def test_two_federations_on_one_machine_are_told_apart(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with (
+        federation(tmp_path / "a", *SMALL, state=state) as first,
+        federation(tmp_path / "b", *SMALL, state=state) as second,
+    ):
+        # PANDO_CONSOLE names the first; the second was started last.
+        of_second = second.pid("gw-1")
+        assert first.pando("gateway", "restart", "gw-1").returncode == 0
+        first.until(lambda: first.event("restarted", service="gw-1"))
+        named = first.pando("gateway", "restart", "base", "--console", second.address)
+        assert named.returncode == 0, named.stderr
+        second.until(lambda: second.event("restarted", service="base"))
+        assert first.event("restarted", service="base") is None
+        assert second.event("restarted", service="gw-1") is None
+        assert second.pid("gw-1") == of_second
+        del first.environment["PANDO_CONSOLE"]
+        for command in (("gateway", "restart", "gw-1"), ("query", "list"), ("run", "-")):
+            unnamed = first.pando(*command, stdin="SHOW SOURCES;")
+            assert unnamed.returncode == 2
+            assert first.address in unnamed.stderr
+            assert second.address in unnamed.stderr
+        assert second.stop(signal.SIGTERM) == 0
+        alone = first.pando("query", "list")
+        assert alone.returncode == 0, alone.stderr
 
 
 def test_a_second_federation_is_refused_and_does_no_harm(tmp_path: Path) -> None:

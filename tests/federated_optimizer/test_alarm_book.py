@@ -1,5 +1,6 @@
 """An alarm's rows: raised after their time, cleared when they go, never lost and never doubled."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,11 +70,88 @@ def test_acknowledged_is_remembered_and_ends_with_the_row() -> None:
     book.follow([("r1",)], {}, 110)
     (entry,) = book.rows
     assert (entry.state, entry.acknowledged) == (AlarmState.CLEARED, 105)
-    try:
-        book.acknowledge(1, 111)
-    except KeyError:
-        return
-    raise AssertionError("a cleared row cannot be acknowledged")
+    assert book.unacknowledged == 0
+    assert book.acknowledge(1, 111).acknowledged == 105
+
+
+def test_a_cleared_row_that_nobody_acknowledged_remains_to_be_acknowledged() -> None:
+    book = book_of(0)
+    for n in range(alarm_book.MAX_HISTORY + 5):
+        book.meet({(f"r{n}",): 1}, n)
+    book.meet({}, 1_000)
+    assert book.unacknowledged == len(book.rows) == alarm_book.MAX_HISTORY + 5
+    kept = tuple(row for row in book.take_changes().values() if row is not None)
+    book = book_of(0, kept)  # it does over a restart as well
+    assert book.unacknowledged == alarm_book.MAX_HISTORY + 5
+    noted = book.acknowledge(3, 1_001)
+    assert (noted.state, noted.acknowledged) == (AlarmState.CLEARED, 1_001)
+    assert book.take_changes() == {3: noted}
+    assert book.acknowledge_all(1_002) == alarm_book.MAX_HISTORY + 4
+    assert book.unacknowledged == 0
+    assert len(book.rows) == alarm_book.MAX_HISTORY
+    with pytest.raises(KeyError):
+        book.acknowledge(4_711, 1_003)
+
+
+def test_a_row_that_passes_while_the_answer_is_filled_again_raises_nothing() -> None:
+    book = book_of(0)
+    book.holds_back = True
+    book.meet({(1,): 1}, 100)
+    book.follow([(1,), (2,)], {(2,): 1}, 101)
+    book.follow([(2,), (3,)], {(3,): 1}, 102)
+    assert states(book) == [((3,), AlarmState.WAITING)]
+    book.holds_back = False
+    book.look(110)
+    (entry,) = book.rows
+    assert (entry.state, entry.since, entry.raised) == (AlarmState.RAISED, 102, 102)
+
+
+def test_a_waiting_row_has_raised_nothing_that_could_be_acknowledged() -> None:
+    book = book_of()
+    book.meet({("r1",): 1}, 100)
+    with pytest.raises(KeyError):
+        book.acknowledge(1, 101)
+    assert (book.unacknowledged, book.acknowledge_all(101)) == (0, 0)
+
+
+def test_a_row_that_goes_in_doubt_is_unknown_and_keeps_its_acknowledgement() -> None:
+    book = book_of()
+    book.meet({("r1",): 1, ("r2",): 1, ("r3",): 1}, 100)
+    book.look(130)
+    book.acknowledge(1, 140)
+    book.follow([("r1",), ("r2",), ("r3",)], {}, 150, in_doubt=True)
+    assert {entry.state for entry in book.rows} == {AlarmState.UNKNOWN}
+    assert [entry.unknown for entry in book.rows] == [150] * 3
+    assert (book.raised, book.unknown, book.since) == (0, 3, 130)
+    kept = tuple(row for row in book.take_changes().values() if row is not None)
+    book = book_of(HOLD, kept)  # it stays unknown over a restart
+    seen = book.acknowledge(2, 160)
+    assert (seen.state, seen.acknowledged) == (AlarmState.UNKNOWN, 160)
+    there: dict[Row, int] = {("r1",): 1, ("r2",): 1}
+    book.follow(there, there, 170)  # they return at once, without waiting again
+    assert [(e.row, e.state, e.raised, e.unknown) for e in book.rows if e.row != ("r3",)] == [
+        (("r2",), AlarmState.ACKNOWLEDGED, 130, None),
+        (("r1",), AlarmState.ACKNOWLEDGED, 130, None),
+    ]
+    book.decide(there, 180)
+    (gone,) = [entry for entry in book.rows if entry.row == ("r3",)]
+    assert (gone.state, gone.cleared, gone.unknown) == (AlarmState.CLEARED, 180, None)
+    assert not book.has_unknown
+
+
+def test_a_row_that_came_back_while_a_site_is_away_is_unknown_when_it_goes_again() -> None:
+    """It may rest on a row of the site that is away, besides the one that came and went."""
+    book = book_of(0)
+    there: dict[Row, int] = {("r1",): 1}
+    book.meet(there, 100)
+    book.follow(there, {}, 110, in_doubt=True)
+    book.follow(there, there, 120, in_doubt=True)
+    assert book.has_unknown
+    book.follow(there, {}, 130)
+    assert states(book) == [(("r1",), AlarmState.UNKNOWN)]
+    book.decide(there, 140)
+    book.follow(there, {}, 150)
+    assert states(book) == [(("r1",), AlarmState.CLEARED)]
 
 
 def test_bounds_hold_and_rows_left_out_follow_when_there_is_room() -> None:
@@ -88,7 +166,12 @@ def test_bounds_hold_and_rows_left_out_follow_when_there_is_room() -> None:
     assert {row for row, state in states(book) if state == AlarmState.RAISED} == set(few)
     assert book.unlisted == 0
     cleared = [row for row, state in states(book) if state == AlarmState.CLEARED]
-    assert len(cleared) == alarm_book.MAX_HISTORY
+    assert len(cleared) == alarm_book.MAX_OPEN - 2
+    more: dict[Row, int] = {(f"s{n}",): 1 for n in range(5)}
+    book.meet({**few, **more}, 4)
+    book.meet({}, 5)
+    assert book.dropped == 8
+    assert book.unacknowledged == alarm_book.MAX_UNACKNOWLEDGED
 
 
 RELATIONS = st.lists(

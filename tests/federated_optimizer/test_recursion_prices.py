@@ -161,6 +161,16 @@ def test_the_centre_is_cheapest_where_everything_is_wanted_at_the_base() -> None
     assert any("400 rows" in text for text in made.assumed)
 
 
+def test_only_the_way_that_is_possible_is_priced_where_copies_are_counted() -> None:
+    text = (
+        "WITH RECURSIVE r (a, b, n) AS (SELECT src, dst, 1 FROM link UNION ALL "
+        "SELECT r.a, l.dst, r.n + 1 FROM r JOIN link l ON l.src = r.b WHERE r.n < 4) "
+        "SELECT * FROM r"
+    )
+    (made,) = plan(bound(text), GATEWAYS, query="q").recursions
+    assert [price.way for price in made.prices] == ["centre"]
+
+
 def test_what_was_counted_takes_the_place_of_what_is_assumed() -> None:
     key = key_of("SELECT * FROM reachable")
     facts = Statistics(recursions={key: RecursionFacts(50.0, 600.0, 3.0, 2.0)})

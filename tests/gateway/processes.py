@@ -119,7 +119,7 @@ class Listener:
     def ask(self) -> None:
         """Ask the base site for the whole result."""
         command = encode_json(Command(query="q1", channel="out"))
-        self.client.publish(TOPICS.command("base", "resync"), command)
+        self.client.publish(TOPICS.request("base", "resync", "listener"), command)
 
     def install(self, *gateways: str) -> None:
         """Install the query that collects all seats at the base site."""
@@ -218,13 +218,3 @@ def base(folder: Path, broker: str, grace: float = 1.0) -> GatewaySettings:
     return GatewaySettings(
         "demo", "base", broker, str(folder / "base"), role="base", grace_seconds=grace, keepalive=2
     )
-
-
-def fill_disk(file: Path) -> None:
-    """Write to a file until its disk is full."""
-    with contextlib.suppress(OSError), file.open("wb", buffering=0) as open_file:
-        for _ in range(1_000_000):
-            open_file.write(bytes(1_000))
-    with contextlib.suppress(OSError), file.open("ab", buffering=0) as open_file:
-        for _ in range(10_000):
-            open_file.write(b"x")

@@ -39,6 +39,7 @@ SHORT_IDLE_SECONDS = 5
 LONG_IDLE_SECONDS = 60
 """No gateway is silent for so long, however little of the machine it gets."""
 RECORDED_SECONDS = 240
+SHORT_RECORDED_SECONDS = 12
 COLUMNS = Schema.of(("lane", DataType.TEXT), ("ts", DataType.TIMESTAMP))
 CARS = SourceDefinition("cars", SourceKind.STREAM, COLUMNS, time_column=1)
 GATEWAYS = ("gw-1", "gw-2")
@@ -77,7 +78,9 @@ class Street:
         broker: BrokerProcess,
         bundle: FragmentBundle,
         snapshot_seconds: float,
+        recorded_seconds: int,
     ) -> None:
+        self._recorded_seconds = recorded_seconds
         self.reader = Listener(broker.url)
         self.reader.out = ReceivingChannel(version=1, streams=bundle.streams)
         settings = msgspec.structs.replace(
@@ -88,10 +91,9 @@ class Street:
             GatewayProcess(folder, self._gateway(folder, broker, name)) for name in GATEWAYS
         ]
 
-    @staticmethod
-    def _gateway(folder: Path, broker: BrokerProcess, name: str) -> GatewaySettings:
+    def _gateway(self, folder: Path, broker: BrokerProcess, name: str) -> GatewaySettings:
         recording = folder / f"{name}.csv"
-        count = RECORDED_SECONDS * PER_SECOND
+        count = self._recorded_seconds * PER_SECOND
         lines = [f"{ORIGIN // SECOND + n / PER_SECOND:.3f},lane" for n in range(count)]
         recording.write_text("ts,lane\n" + "\n".join(lines) + "\n")
         options = {"file": str(recording), "format": "csv", "source": "cars"}
@@ -116,17 +118,18 @@ class Street:
         await self.reader.until(lambda: len(self.seconds()) >= enough, f"{count} seconds are over")
 
 
-def run(
+def run(  # noqa: PLR0913  (where, what, and how long each of it lasts)
     broker: BrokerProcess,
     folder: Path,
     scenario: Callable[[Street], Coroutine[Any, Any, None]],
     *,
     snapshot_seconds: float,
     idle_seconds: int = LONG_IDLE_SECONDS,
+    recorded_seconds: int = RECORDED_SECONDS,
 ) -> None:
     async def whole() -> None:
         plan = counted(idle_seconds)
-        street = Street(folder, broker, plan, snapshot_seconds)
+        street = Street(folder, broker, plan, snapshot_seconds, recorded_seconds)
         processes = [street.base, *street.gateways]
         await street.reader.start()
         bundle = encode_packed(plan)
@@ -200,4 +203,32 @@ def test_a_gateway_that_never_comes_is_waited_for_no_longer_than_it_may_be_idle(
         scenario,
         snapshot_seconds=3_600.0,
         idle_seconds=SHORT_IDLE_SECONDS,
+    )
+
+
+@pytest.mark.parametrize("snapshot_seconds", [3_600.0, 0.3], ids=["nothing saved", "saved"])
+def test_a_base_that_comes_back_when_all_gateways_are_idle_gives_what_ended_meanwhile(
+    embedded_broker: BrokerProcess, tmp_path: Path, snapshot_seconds: float
+) -> None:
+    async def scenario(street: Street) -> None:
+        for process in (street.base, *street.gateways):
+            process.start()
+        await street.reader.until(lambda: 2 * PER_SECOND in street.seconds().values(), "both came")
+        given = set(street.seconds())
+        street.base.kill()
+        # Only time makes a gateway idle: the rest of the recording, and the idle time.
+        await asyncio.sleep(SHORT_RECORDED_SECONDS + SHORT_IDLE_SECONDS)
+        street.base.start()
+        last = ORIGIN // SECOND + SHORT_RECORDED_SECONDS - 1
+        await street.reader.until(lambda: last in street.seconds(), "the last whole second")
+        assert given <= set(street.seconds())
+        assert sorted(street.seconds()) == list(range(min(street.seconds()), last + 1))
+
+    run(
+        embedded_broker,
+        tmp_path,
+        scenario,
+        snapshot_seconds=snapshot_seconds,
+        idle_seconds=SHORT_IDLE_SECONDS,
+        recorded_seconds=SHORT_RECORDED_SECONDS,
     )

@@ -12,6 +12,7 @@ import pytest
 from gateway.broker.testing import BrokerProcess
 from gateway.clock import wall_clock
 from gateway.settings import ClockSettings, WrapperSettings
+from gateway.testing import fill_disk
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command, SiteState
 from tests.gateway.processes import (
@@ -20,7 +21,6 @@ from tests.gateway.processes import (
     GatewayProcess,
     Listener,
     base,
-    fill_disk,
     replaying,
 )
 

@@ -217,6 +217,23 @@ def test_links_are_retained_and_cleared_also_those_of_an_earlier_life(
     run(tmp_path, scenario)
 
 
+def test_links_on_topics_of_an_earlier_version_or_of_a_source_that_is_gone_are_cleared(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        for levels in (("a", "b"), ("cable", "a", "b"), ("a",), ("link", "a", "b", "c")):
+            topic = TOPICS.link("gw-1", *levels)
+            world.console.publish(topic, b'{"source":"a","target":"b","cost":0}', retain=True)
+        await world.broker.settle()
+        world.begin()
+        wrapper = await world.ready()
+        wrapper.emit(link("a", "b"))
+        await until(lambda: len(world.links()) == 1, "only what is there now")
+        assert TOPICS.link("gw-1", "link", "a", "b") in world.broker.retained
+
+    run(tmp_path, scenario)
+
+
 def test_links_whose_time_is_not_over_are_known_to_the_next_life(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         task = world.serve()

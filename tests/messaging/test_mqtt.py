@@ -175,7 +175,7 @@ def test_a_refused_password_is_told_at_once(tmp_path: Path) -> None:
         port = free_port()
         async with _embedded(port, "--passwords", str(tmp_path / "passwords")):
             client = open_client(f"mqtt://gw:wrong@127.0.0.1:{port}", "gw")
-            with pytest.raises(ConnectFailed, match="refused") as caught:
+            with pytest.raises(ConnectFailed, match="refuses us") as caught:
                 await client.connect(timeout=PATIENCE)
             assert "wrong" not in str(caught.value)
 
@@ -316,6 +316,33 @@ def test_a_failing_callback_is_reported(broker: BrokerProcess) -> None:
         client.publish("failing", b"x")
         await _until(lambda: len(got) == 1)
         assert isinstance(reported[0]["exception"], ZeroDivisionError)
+        await client.close()
+
+    _run(scenario)
+
+
+def test_a_defect_on_the_network_thread_costs_the_connection_and_no_more(
+    broker: BrokerProcess,
+) -> None:
+    async def scenario() -> None:
+        client = open_client(broker.url, "defect")
+        got: list[bytes] = []
+        links: list[bool] = []
+        defects = [ZeroDivisionError("a defect")]
+
+        def arrive(_message: Message) -> None:
+            if defects:
+                raise defects.pop()
+
+        client.on_arrival(arrive)
+        client.on_messages(lambda burst: got.extend(message.payload for message in burst))
+        client.on_connection(links.append)
+        await client.connect()
+        await client.subscribe("defect")
+        client.publish("defect", b"met", qos=0)
+        await _until(lambda: links == [True, False, True])
+        client.publish("defect", b"after")
+        await _until(lambda: b"after" in got)
         await client.close()
 
     _run(scenario)

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from tests.random_queries.schemas import SECOND, START
-from tests.random_queries.scopes import Item, Workshop, columns_of, dual
+from tests.random_queries.scopes import Item, Workshop, columns_of, dual, ours, postgres, theirs
+from tests.random_queries.unbracketed import Unbracketed
 
 Subquery = Callable[[str, list[Item]], str]
 """Makes `(SELECT …)` with one column of a type, which may read the items around it."""
@@ -52,6 +53,8 @@ class Expressions:
             return self._choice(kind, depth)
         if self.subquery is not None and random.random() < 0.1:
             return self.subquery(kind, self.items)
+        if kind != "TIMESTAMP" and random.random() > 0.9:
+            return f"({Unbracketed(self).of(kind)})"
         match kind:
             case "INTEGER":
                 return self._integer(depth)
@@ -83,6 +86,8 @@ class Expressions:
             return f"({self.condition(depth - 1)} {word} {self.condition(depth - 1)})"
         if depth > 0 and random.random() < 0.12:
             return f"NOT ({self.condition(depth - 1)})"
+        if depth > 0 and random.random() > 0.88:
+            return f"({Unbracketed(self).condition()})"
         if self.subquery is not None and random.random() < 0.25:
             return self._by_subquery()
         return self._simple(depth - 1)
@@ -101,7 +106,11 @@ class Expressions:
                 return f"{value} BETWEEN {self.of(kind, depth)} AND {self.of(kind, depth)}"
             case 3 if kind == "TEXT" and random.random() < 0.4:
                 pattern = random.choice(("'^a'", "'b$'", "'^[ab]{2}$'", "'a|^$'", "'(?:ab?)+'"))
-                return f"REGEXP_MATCHES({value}, {pattern})"
+                return dual(
+                    f"REGEXP_MATCHES({ours(value)}, {pattern})",
+                    f"REGEXP_MATCHES({theirs(value)}, {pattern})",
+                    f"{postgres(value)} ~ {pattern}",
+                )
             case 3 if kind == "TEXT":
                 pattern = random.choice(("'a%'", "'%b'", "'_'", "'%'"))
                 return f"{value} {random.choice(('', 'NOT '))}LIKE {pattern}"

@@ -54,4 +54,5 @@ def order_of(shop: Workshop, names: list[str]) -> str:
     keys = random.sample(names, random.randint(1, min(2, len(names))))
     ways = (" ASC", " DESC", " DESC NULLS LAST", " NULLS FIRST", "")
     written = ", ".join(key + random.choice(ways) for key in keys)
-    return written + dual("", "".join(f", {name} ASC NULLS FIRST" for name in names))
+    ties = "".join(f", {name} ASC NULLS FIRST" for name in names)
+    return written + dual("", ties, ties)

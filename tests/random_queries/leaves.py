@@ -12,6 +12,9 @@ def leaf(shop: Workshop) -> tuple[str, Columns]:
         if name.startswith("q"):  # of WITH: what is outside of the query cannot read it
             return name, shop.views[name]
         return _timed(shop, name, name, shop.views[name])
+    if shop.for_postgres:
+        relation = shop.random.choice(shop.relations)
+        return relation.name, list(relation.columns)
     of_late = late(shop) if shop.chance(0.02) else None
     if of_late is not None:
         return of_late

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tests.random_queries.expressions import KINDS, Expressions
 from tests.random_queries.groups import call as aggregate
 from tests.random_queries.schemas import Columns
-from tests.random_queries.scopes import Item, Workshop, columns_of, dual
+from tests.random_queries.scopes import Item, Workshop, columns_of, dual, ours, postgres, theirs
 
 if TYPE_CHECKING:
     from tests.random_queries.queries import Queries
@@ -44,7 +44,8 @@ class Order:
         """Return it with a frame, as written for both; DuckDB told about ties or not."""
         by = f"ORDER BY {self.keys}" if self.keys else ""
         if told and self.ties:
-            by = f"{by}{dual('', ', ' + self.ties)}" if by else dual("", f"ORDER BY {self.ties}")
+            ties = f", {self.ties}" if by else f"ORDER BY {self.ties}"
+            by += dual("", ties, ties)
         return f"({self.parts} {by} {frame.text})"
 
 
@@ -66,8 +67,10 @@ class Frame:
 
     @property
     def text(self) -> str:
-        """Return it for both."""
-        return self.ours if self.ours == self.theirs else dual(self.ours, self.theirs)
+        """Return it for all."""
+        if self.ours == self.theirs:
+            return self.ours
+        return dual(self.ours, self.theirs, self.theirs)
 
 
 class Windows:
@@ -98,6 +101,9 @@ class Windows:
             return self._numbering()
         if kind == "BOOLEAN" and random.random() < 0.5:
             return f"({self.condition()})"
+        if kind == "DOUBLE" and random.random() < 0.15:
+            function = random.choice(("PERCENT_RANK", "CUME_DIST"))
+            return self._over(f"{function}()", self._order(), told=False)
         if kind in NUMBERS and random.random() < 0.35:
             made = self._aggregate(kind)
         else:
@@ -132,11 +138,14 @@ class Windows:
     # --- one function -------------------------------------------------------------------------
 
     def _numbering(self) -> str:
-        function = self.shop.random.choice(("ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK"))
-        return self._over(f"{function}()", self._order(), told=function == "ROW_NUMBER")
+        random = self.shop.random
+        function = random.choice(("ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE"))
+        number = random.choice(("1", "2", "3", "5")) if function == "NTILE" else ""
+        told = function in {"ROW_NUMBER", "NTILE"}
+        return self._over(f"{function}({number})", self._order(), told=told)
 
     def _value(self, kind: str) -> str:
-        """Return LAG, LEAD, FIRST_VALUE, LAST_VALUE, MIN or MAX."""
+        """Return LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE, MIN, MAX or ANY_VALUE."""
         random = self.shop.random
         value = self.values.of(kind, 1)
         match random.randrange(3):
@@ -146,9 +155,12 @@ class Windows:
                 function = random.choice(("LAG", "LEAD"))
                 return self._over(f"{function}({value}{distance}{other})", self._order(), told=True)
             case 1:
+                if random.random() < 0.3:
+                    return self._edge(f"NTH_VALUE({value}, {random.choice('1223')})")
                 return self._edge(f"{random.choice(('FIRST_VALUE', 'LAST_VALUE'))}({value})")
             case _:
-                return self._framed(f"{random.choice(('MIN', 'MAX'))}({value})")
+                extremum = random.choice(("MIN", "MAX", dual("ANY_VALUE", "MIN", "MIN")))
+                return self._framed(f"{extremum}({value})")
 
     def _aggregate(self, kind: str) -> str:
         random = self.shop.random
@@ -248,10 +260,11 @@ def windowed(maker: "Queries", depth: int) -> tuple[str, Columns]:
     kinds = [random.choice(KINDS) for _ in range(random.randint(1, 3))]
     listed = [name for name, _ in names] + [windows.of(kind) for kind in kinds]
     where = f" WHERE {values.condition(1)}" if random.random() < 0.3 else ""
-    qualify = f" QUALIFY {windows.condition()}" if random.random() < 0.3 else ""
+    qualify = windows.condition() if random.random() < 0.3 else ""
     columns = [(f"o{n}", kind) for n, kind in enumerate([*(k for _, k in names), *kinds])]
     shown = ", ".join(f"{value} AS o{n}" for n, value in enumerate(listed))
-    return f"SELECT {shown} FROM {text}{where}{qualify}{windows.clause()}", columns
+    head = f"SELECT {shown} FROM {text}{where}"
+    return _qualified(head, qualify, windows.clause(), columns), columns
 
 
 def among_others(maker: "Queries", depth: int) -> tuple[str, Columns]:
@@ -285,11 +298,27 @@ def among_others(maker: "Queries", depth: int) -> tuple[str, Columns]:
     ]
     random.shuffle(order := list(range(len(kinds))))
     where = f" WHERE {inner.condition(1)}" if random.random() < 0.3 else ""
-    qualify = f" QUALIFY {windows.condition()}" if random.random() < 0.3 else ""
+    qualify = windows.condition() if random.random() < 0.3 else ""
     distinct = "DISTINCT " if random.random() < 0.15 else ""
     shown = ", ".join(f"{listed[place]} AS o{n}" for n, place in enumerate(order))
     columns = [(f"o{n}", kinds[place]) for n, place in enumerate(order)]
-    return f"SELECT {distinct}{shown} FROM {text}{where}{by}{qualify}{windows.clause()}", columns
+    head = f"SELECT {distinct}{shown} FROM {text}{where}{by}"
+    return _qualified(head, qualify, windows.clause(), columns), columns
+
+
+def _qualified(head: str, condition: str, windows: str, columns: Columns) -> str:
+    """Return a query with QUALIFY, in whose place PostgreSQL has WHERE of a query around."""
+    if not condition:
+        return head + windows
+    names = ", ".join(name for name, _ in columns)
+    distinct = "DISTINCT " if head.startswith("SELECT DISTINCT ") else ""
+    inner = postgres(head).removeprefix(f"SELECT {distinct}")
+    inner = f"SELECT {postgres(condition)} AS qualified, {inner}{postgres(windows)}"
+    return dual(
+        f"{ours(head)} QUALIFY {ours(condition)}{ours(windows)}",
+        f"{theirs(head)} QUALIFY {theirs(condition)}{theirs(windows)}",
+        f"SELECT {distinct}{names} FROM ({inner}) AS q WHERE qualified",
+    )
 
 
 def as_wanted(maker: "Queries", depth: int, kinds: list[str]) -> tuple[str, Columns]:

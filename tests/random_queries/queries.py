@@ -25,9 +25,13 @@ from tests.random_queries.schemas import (
     relations,
 )
 from tests.random_queries.scopes import Item, Workshop, columns_of, dual, items_of
+from tests.random_queries.stars import all_columns, names_twice
 from tests.random_queries.streams import read_in, stream_of, windowed_stream
+from tests.random_queries.with_having import having
 
 _ON = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
+_ON_OF_POSTGRES = tuple(word for word in _ON if not word.startswith(("SEMI", "ANTI")))
+JOINS_OF_POSTGRES = (*_ON_OF_POSTGRES, "CROSS JOIN", ",", "USING", "NATURAL")
 JOINS = (*_ON, "CROSS JOIN", ",", "ASOF", "USING", "NATURAL")
 
 
@@ -47,6 +51,18 @@ class Case:
     windows: tuple[tuple[str, str], ...]
     beyond: tuple[str, ...]
     batches: tuple[Batch, ...]
+
+
+def case_for_postgres(random: Random, found: list[Relation], happening: list[Batch]) -> Case:
+    """Return a random query over tables that are there already, as PostgreSQL can be asked it."""
+    shop = Workshop(random, found, for_postgres=True)
+    maker = Queries(shop)
+    if shop.chance(0.15):
+        text, _ = random.choice((all_columns, names_twice))(maker)
+    else:
+        text, _ = maker.query(2, outermost=True)
+    beyond = tuple(sorted(shop.beyond))
+    return Case(tuple(found), (), text, tuple(shop.windows.items()), beyond, tuple(happening))
 
 
 def case(random: Random) -> Case:
@@ -86,6 +102,7 @@ class Queries:
 
     def __init__(self, shop: Workshop) -> None:
         self.shop = shop
+        self._before_comma: set[str] = set()
 
     def query(
         self,
@@ -114,6 +131,8 @@ class Queries:
             return random.choice((ranked, first_of_each))(self, depth)
         if depth > 0 and random.random() < 0.1:
             return self._windowed(depth, kinds)
+        if depth > 0 and kinds is None and random.random() < 0.03:
+            return self._all_but(depth)
         limited = random.random() < 0.12
         exact = limited or not outermost
         if random.random() < 0.35:
@@ -134,14 +153,52 @@ class Queries:
             else (text, columns)
         )
 
+    def _all_but(self, depth: int) -> tuple[str, Columns]:
+        """Return a query without one of its columns."""
+        text, columns = self.query(depth - 1)
+        if len(columns) < 2:
+            return text, columns
+        left_out = self.shop.random.choice(columns)
+        kept = [column for column in columns if column != left_out]
+        listed = ", ".join(name for name, _ in kept)
+        star = dual(f"* EXCEPT ({left_out[0]})", f"* EXCLUDE ({left_out[0]})", listed)
+        return f"SELECT {star} FROM ({text}) AS {self.shop.alias()}", kept
+
     def _with(self, depth: int) -> tuple[str, Columns]:
         inner, columns = self.query(depth - 1)
         name = self.shop.alias()
         before = dict(self.shop.views)
         self.shop.views[name] = columns
-        text, result = self._select(depth - 1, None)
+        kept = ""
+        if self.shop.chance(0.4):
+            kept = "MATERIALIZED "
+            text, result = self._read_twice(name, columns)
+        else:
+            text, result = self._select(depth - 1, None)
         self.shop.views = before
-        return f"WITH {name} AS ({inner}) {text}", result
+        return f"WITH {name} AS {kept}({inner}) {text}", result
+
+    def _read_twice(self, name: str, columns: Columns) -> tuple[str, Columns]:
+        """Return two readings of a name of WITH together, each with a condition of its own."""
+        shop = self.shop
+        left, right = (Item(shop.alias(), tuple(columns)) for _ in range(2))
+        own = [Expressions(shop, [item]).condition(1) for item in (left, right)]
+        if shop.chance(0.5):
+            sides = (f"SELECT {item.alias}.* FROM {name} AS {item.alias}" for item in (left, right))
+            text = " UNION ALL ".join(f"{s} WHERE {w}" for s, w in zip(sides, own, strict=True))
+            return text, columns
+        values = Expressions(shop, [left, right])
+        kinds = self._kinds()
+        listed = ", ".join(f"{values.of(kind, 1)} AS o{n}" for n, kind in enumerate(kinds))
+        same = " AND ".join(
+            f"{left.alias}.{column} IS NOT DISTINCT FROM {right.alias}.{column}"
+            for column, _ in columns[:2]
+        )
+        text = (
+            f"SELECT {listed} FROM {name} AS {left.alias} JOIN {name} AS {right.alias} ON {same} "
+            f"WHERE {' AND '.join(own)}"
+        )
+        return text, [(f"o{n}", kind) for n, kind in enumerate(kinds)]
 
     def over_view(self, name: str, columns: Columns) -> tuple[str, Columns]:
         """Return a SELECT over one name of WITH, perhaps joined with something else."""
@@ -213,7 +270,10 @@ class Queries:
         where = f" WHERE {chosen.condition(1)}" if random.random() < 0.3 else ""
         groups = list(dict.fromkeys(groups))
         by = self._by(groups)
-        if by and " GROUP BY " + ", ".join(groups) != by and kinds is None:
+        plain = " GROUP BY " + ", ".join(groups) == by
+        if plain and kinds is None and random.random() < 0.15:
+            by = dual(" GROUP BY ALL", " GROUP BY ALL", by)
+        elif by and not plain and kinds is None:
             listed.append((f"GROUPING({', '.join(groups)})", "INTEGER"))
         values = ", ".join(f"{value} AS o{n}" for n, (value, _) in enumerate(listed))
         columns = [(f"o{n}", kind) for n, (_, kind) in enumerate(listed)]
@@ -249,6 +309,8 @@ class Queries:
         if random.random() < 0.3:
             conditions.append(within.condition(1))
         rest = f"FROM {text}{' WHERE ' + ' AND '.join(conditions) if conditions else ''}"
+        if random.random() > 0.75:
+            return having(self, mine, around, kind, rest)
         if kind.startswith("rows of "):
             value = within.of(kind.removeprefix("rows of "), 1)
             if random.random() < 0.15:
@@ -268,6 +330,24 @@ class Queries:
             case _:
                 value = f"{random.choice(('MIN', 'MAX'))}({within.of(kind, 1)})"
         return f"(SELECT {value} AS s {rest})"
+
+    def _near(self, items: list[Item]) -> list[Item]:
+        """Return what an ON may read; in PostgreSQL that is nothing before a comma."""
+        if not self.shop.for_postgres:
+            return items
+        return [item for item in items if item.alias not in self._before_comma]
+
+    def _on(self, kind: str, one: list[Item], other: list[Item]) -> str:
+        """Return a condition of a join; PostgreSQL has FULL JOIN by equal values alone."""
+        if not self.shop.for_postgres or kind != "FULL JOIN":
+            return self._between(one, other)
+        pairs = [
+            f"{a} = {b}"
+            for kind in KINDS
+            for a in columns_of(one, kind)
+            for b in columns_of(other, kind)
+        ]
+        return self.shop.random.choice(pairs or ["TRUE"])
 
     def _between(self, one: list[Item], other: list[Item]) -> str:
         """Return a condition on columns of both sides."""
@@ -328,9 +408,12 @@ class Queries:
         first, one = self._item(depth)
         second, other = self._item(depth)
         kinds = [kind for kind in _ON if kind not in {"SEMI JOIN", "ANTI JOIN"}]
-        inside = f"{first} {random.choice(kinds)} {second} ON {self._between([other], [one])}"
-        condition = self._between([one, other], items)
-        kind = random.choice(_ON)
+        if self.shop.for_postgres:
+            kinds = list(_ON_OF_POSTGRES)
+        within = random.choice(kinds)
+        inside = f"{first} {within} {second} ON {self._on(within, [other], [one])}"
+        kind = random.choice(_ON_OF_POSTGRES if self.shop.for_postgres else _ON)
+        condition = self._on(kind, [one, other], self._near(items))
         kept = items if kind in {"SEMI JOIN", "ANTI JOIN"} else [*items, one, other]
         return f"{text} {kind} ({inside}) ON {condition}", kept
 
@@ -338,11 +421,12 @@ class Queries:
         self, text: str, items: list[Item], added: str, item: Item
     ) -> tuple[str, list[Item]]:
         random = self.shop.random
-        kind = random.choice(JOINS)
+        kind = random.choice(JOINS_OF_POSTGRES if self.shop.for_postgres else JOINS)
         both = [*items, item]
         if kind == "CROSS JOIN":
             return f"{text} CROSS JOIN {added}", both
         if kind == "," and len(items) == 1:
+            self._before_comma.update(item.alias for item in items)
             return f"{text}, {added}", both
         if kind == "ASOF":
             return self._as_of(text, items, added, item)
@@ -357,12 +441,13 @@ class Queries:
                 return natural(self.shop, text, items[0], added, item)
         if kind in {",", "USING", "NATURAL"}:
             kind = "LEFT JOIN"
-        conditions = [self._between([item], items)]
+        near = self._near(items)
+        conditions = [self._on(kind, [item], near)]
         if random.random() < 0.3:
-            conditions.append(self._between([item], items))
+            conditions.append(self._between([item], near))
         if random.random() < 0.25:
-            subquery = self._subquery if kind == "JOIN" else None
-            conditions.append(Expressions(self.shop, both, subquery).condition(1))
+            values = Expressions(self.shop, [*near, item], self._subquery)
+            conditions.append(values.condition(1))
         kept = items if kind in {"SEMI JOIN", "ANTI JOIN"} else both
         return f"{text} {kind} {added} ON {' AND '.join(conditions)}", kept
 

@@ -1,13 +1,10 @@
-"""Runs a case: after every batch stream engine, reference evaluator and DuckDB must agree."""
+"""Runs a case: after every batch stream engine, reference evaluator and an oracle must agree."""
 
 import contextlib
 import functools
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
-
-import duckdb
 
 from deploy.session import LocalSession
 from deploy.session.engines import QUERY, STATIC_SITE, _Run, local_topology
@@ -27,70 +24,33 @@ from streamsql.reference import evaluate
 from streamsql.reference.database import Database, contents
 from streamsql.syntax import Query, parse_script
 from streamsql.wire.partitioning import site_of
-from tests.conformance.duckdb_peer import Peer, rounded
+from tests.conformance.duckdb_peer import rounded
+from tests.random_queries.duckdb_oracle import shared_duckdb
+from tests.random_queries.oracles import Oracle, Tally
 from tests.random_queries.queries import Case
 from tests.random_queries.schemas import Batch
-from tests.random_queries.scopes import ours, theirs
-
-REFUSED_BY_PEER = (
-    duckdb.NotImplementedException,
-    duckdb.BinderException,
-    duckdb.OutOfRangeException,
-    duckdb.ConversionException,
-)
-"""What DuckDB cannot run, or stops at where a value here is NULL."""
-
-
-LEAST = float(-(2**63))
-"""What DuckDB 2.0.0 gives for some NULLs of ORDER BY … LIMIT; no value here is near it."""
+from tests.random_queries.scopes import ours, postgres, theirs
 
 
 class DisagreementError(AssertionError):
     """Two engines gave different rows."""
 
 
-@dataclass(slots=True)
-class Tally:
-    """What became of the cases.
-
-    Attributes:
-        run: Cases that all our engines answered.
-        compared: Those of them that DuckDB answered too.
-        shown: Those of them whose answer had rows at some time.
-        by_gateway: Batches after which several gateways, each with a watermark of its own, had
-            another answer than one would have.
-        refused: Messages of statements that StreamSQL refused.
-        skipped: Why DuckDB was not asked, or did not answer.
-    """
-
-    run: int = 0
-    compared: int = 0
-    shown: int = 0
-    by_gateway: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.run} run, {self.compared} by DuckDB, {self.shown} with rows, "
-            f"{self.by_gateway} batches judged otherwise by several gateways"
-        ]
-        lines += [f"  not asked {n}: {why}" for why, n in self.skipped.most_common(12)]
-        lines += [f"  refused {n}: {why}" for why, n in self.refused.most_common(40)]
-        return "\n".join(lines)
-
-
-def check(case: Case, tally: Tally, sites: tuple[int, ...] = (1,)) -> None:
+def check(
+    case: Case, tally: Tally, sites: tuple[int, ...] = (1,), oracle: Oracle | None = None
+) -> None:
     """Run a case.
 
     Args:
         case: What to run.
         tally: Told what became of it.
         sites: Numbers of sites to run it on.
+        oracle: Asked after every batch; None: DuckDB.
 
     Raises:
         DisagreementError: Engines disagree; the text shows the whole case.
     """
+    oracle = oracle or shared_duckdb()
     with contextlib.closing(LocalSession("reference")) as session, _functions():
         for relation in case.relations:
             session.run(relation.text)
@@ -101,10 +61,13 @@ def check(case: Case, tally: Tally, sites: tuple[int, ...] = (1,)) -> None:
             assert isinstance(statement, Query)
             bound = bind_query(statement, session.catalog)
         except FederationError as error:
-            tally.refused[str(error).split("\n", maxsplit=1)[0][:90]] += 1
+            if oracle.refuses(case):
+                tally.refused_by_both += 1
+            else:
+                tally.refused[str(error).split("\n", maxsplit=1)[0][:90]] += 1
             return
         runs = [_Gateways(case, bound, number, session.catalog) for number in sites]
-        peer = None if case.beyond else _peer(case, tally)
+        asked = not case.beyond and oracle.open(case, tally)
         database, clock = Database(), 0
         rows = 0
         for step, batch in enumerate(case.batches):
@@ -126,17 +89,17 @@ def check(case: Case, tally: Tally, sites: tuple[int, ...] = (1,)) -> None:
                 wanted = expected if run.database is None else run.expected(batch.now)
                 tally.by_gateway += wanted != expected
                 _compare(run.told, run.result(), wanted, case, step)
-            if peer is not None:
-                answer = _answer(peer, case, session, batch.now, tally)
-                if answer is None:
-                    peer = None
-                elif answer != (mine := _rounded(expected)):
-                    raise DisagreementError(
-                        _difference("DuckDB", answer, mine, step) + "\n" + shown(case)
-                    )
+            if asked:
+                answer = oracle.answer(
+                    case, step, functools.partial(_held, session, batch.now), tally
+                )
+                asked = answer is not None
+                if answer is not None and answer != (mine := _rounded(expected)):
+                    told = _difference(oracle.name, answer, mine, step)
+                    raise DisagreementError(f"{told}\n{shown(case)}")
         tally.run += 1
         tally.shown += rows > 0
-        tally.compared += peer is not None
+        tally.compared += asked
         tally.skipped.update(case.beyond)
 
 
@@ -208,75 +171,13 @@ def _moments(case: Case, batch: Batch) -> Iterator[Moment]:
         yield Moment(batch.now, name, (SourceEvent(row, time, delete),))
 
 
-# --- DuckDB -------------------------------------------------------------------------------------
+def _held(session: LocalSession, now: int, relation: str) -> list[Row]:
+    definition = session.catalog.find(relation)
+    assert isinstance(definition, SourceDefinition)
+    return [row for _, row in contents(definition.scan(), session.history.database, now)]
 
 
-@functools.cache
-def _shared_peer() -> Peer:
-    """Return one DuckDB for all cases: opening one takes longer than a case."""
-    peer = Peer("")
-    peer._connection.execute("SET error_on_division_by_zero = false")
-    return peer
-
-
-def _peer(case: Case, tally: Tally) -> Peer | None:
-    peer = _shared_peer()
-    peer._connection.execute("DROP SCHEMA IF EXISTS one CASCADE; CREATE SCHEMA one; USE one")
-    try:
-        for relation in case.relations:
-            for statement in parse_script(relation.text):
-                peer.define(statement)
-        _define(peer, case)
-    except REFUSED_BY_PEER as error:
-        tally.skipped[_reason(error)] += 1
-        return None
-    return peer
-
-
-def _define(peer: Peer, case: Case) -> None:
-    """Create views and windows; either may read the other."""
-    waiting: list[tuple[str, str] | str] = [*case.windows, *case.views]
-    while waiting:
-        later = []
-        for made in waiting:
-            try:
-                if isinstance(made, tuple):
-                    _window(peer, made, 0)
-                else:
-                    peer.define(parse_script(theirs(made))[0])
-            except duckdb.CatalogException:
-                later.append(made)
-        assert len(later) < len(waiting), later
-        waiting = later
-
-
-def _window(peer: Peer, made: tuple[str, str], now: int) -> None:
-    name, text = made
-    peer._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text.format(now=now)}")
-
-
-def _answer(
-    peer: Peer, case: Case, session: LocalSession, now: int, tally: Tally
-) -> Counter[Row] | None:
-    for relation in case.relations:
-        scan = session.catalog.find(relation.name).scan()  # type: ignore[union-attr]
-        peer.fill(relation.name, [row for _, row in contents(scan, session.history.database, now)])
-    try:
-        for made in case.windows:
-            if "{now}" in made[1]:
-                _window(peer, made, now)
-        answer = peer.answer(theirs(case.query))
-    except REFUSED_BY_PEER as error:
-        tally.skipped[_reason(error)] += 1
-        return None
-    if any(LEAST in row for row in answer):
-        tally.skipped["DuckDB: its least number in place of NULL behind ORDER BY"] += 1
-        return None
-    return answer
-
-
-def _reason(error: Exception) -> str:
-    return f"DuckDB: {str(error).split(chr(10), maxsplit=1)[0][:80]}"
+# --- comparison ---------------------------------------------------------------------------------
 
 
 def _rounded(relation: Delta) -> Counter[Row]:
@@ -284,9 +185,6 @@ def _rounded(relation: Delta) -> Counter[Row]:
     for row, weight in relation.items():
         result[rounded(row)] += weight
     return result
-
-
-# --- comparison ---------------------------------------------------------------------------------
 
 
 def _compare(name: str, found: Delta, expected: Delta, case: Case, step: int) -> None:
@@ -308,6 +206,7 @@ def shown(case: Case) -> str:
     lines += [ours(view) for view in case.views]
     lines.append(ours(case.query))
     lines.append(f"-- DuckDB: {theirs(case.query)}")
+    lines.append(f"-- PostgreSQL: {postgres(case.query)}")
     lines += [f"--   {name}: {text}" for name, text in case.windows]
     for batch in case.batches:
         lines.append(f"-- at {batch.now}")

@@ -1,4 +1,4 @@
-"""What a query under construction can see, and text that has a second form for DuckDB."""
+"""What a query under construction can see, and text that oracles read in another form."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,12 +6,13 @@ from random import Random
 
 from tests.random_queries.schemas import Columns, Relation
 
-_DUAL = re.compile(r"«([^«»¦]*)¦([^«»¦]*)»")
+_DUAL = re.compile(r"«([^«»¦]*)¦([^«»¦]*)(?:¦([^«»¦]*))?»")
 
 
-def dual(ours: str, theirs: str) -> str:
-    """Return text that reads differently in DuckDB."""
-    return f"«{ours}¦{theirs}»"
+def dual(ours: str, theirs: str, postgres: str | None = None) -> str:
+    """Return text that reads differently in DuckDB, and perhaps in PostgreSQL."""
+    third = "" if postgres is None else f"¦{postgres}"
+    return f"«{ours}¦{theirs}{third}»"
 
 
 def ours(text: str) -> str:
@@ -22,6 +23,11 @@ def ours(text: str) -> str:
 def theirs(text: str) -> str:
     """Return a text as DuckDB is asked."""
     return _DUAL.sub(lambda match: match[2], text)
+
+
+def postgres(text: str) -> str:
+    """Return a text as PostgreSQL is asked, but for `postgres_dialect`."""
+    return _DUAL.sub(lambda match: match[1] if match[3] is None else match[3], text)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class Workshop:
         reading: What sources and tables a view reads.
         still: Tables that do not change: the instants of a stream see them as they are when they
             are worked on.
+        for_postgres: Whether only what PostgreSQL has is written.
     """
 
     random: Random
@@ -61,6 +68,7 @@ class Workshop:
     reading: dict[str, frozenset[str]] = field(default_factory=dict)
     still: set[str] = field(default_factory=set)
     aliases: int = 0
+    for_postgres: bool = False
 
     def alias(self) -> str:
         """Return a new name."""

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.random_queries.kept import read, written
+from tests.random_queries.oracles import Tally
 from tests.random_queries.queries import Case, case
-from tests.random_queries.runner import Tally, check
+from tests.random_queries.runner import check
 from tests.random_queries.schemas import Relation, batches
 
 KEPT = read(Path(__file__).with_name("kept.txt"))

@@ -1,7 +1,6 @@
 """One Spark session for the whole run, and one archive of classes for all other JVMs."""
 
 import fcntl
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSpark]:
 def class_archive(request: pytest.FixtureRequest) -> Path:
     """A folder with a class archive of this Java and Spark, kept in pytest's cache.
 
-    The JVM of a process that was killed has written it: whoever uses it next takes it over.
+    Writing one may take longer than a JVM has whose process was killed.
     """
     assert request.config.cache is not None
     folder = Path(request.config.cache.mkdir("spark-class-archive")) / archive_name(find_java())
@@ -35,9 +34,7 @@ def class_archive(request: pytest.FixtureRequest) -> Path:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not list(folder.glob(ARCHIVES)):
-            with spark_child(folder, "sleep") as (child, said):
-                jvm = jvm_of(said)
-                child.send_signal(signal.SIGKILL)
-                assert ends(jvm)
+            with spark_child(folder, "stop") as (_child, said):
+                assert ends(jvm_of(said))
             assert list(folder.glob(ARCHIVES))
     return folder

@@ -10,10 +10,10 @@ from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import WireError
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.channels import ReceivingChannel, Reception
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import MAX_PAYLOAD_BYTES
 
 SCHEMA = Schema.of(("k", DataType.INTEGER), ("v", DataType.TEXT))
 ONE: Delta = {(1, "x"): 1}

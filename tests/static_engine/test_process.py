@@ -278,7 +278,7 @@ def test_two_cannot_share_a_folder(tmp_path: Path, broker: BrokerProcess) -> Non
         second = process.start()
         said, _ = second.communicate(timeout=120)
         assert second.returncode == 2
-        assert "is in use by another static engine" in said.decode()
+        assert "is in use by another process" in said.decode()
     finally:
         first.kill()
         first.communicate()

@@ -120,7 +120,11 @@ class World:
         self.observer.publish(topic, encode_packed(what), retain=True)
 
     def command(self, verb: str, command: Command) -> None:
-        self.observer.publish(TOPICS.command("static", verb), encode_json(command))
+        asks = verb == "resync"
+        topic = (
+            TOPICS.request("static", verb, "observer") if asks else TOPICS.command("static", verb)
+        )
+        self.observer.publish(topic, encode_json(command))
 
     def state(self) -> SiteState:
         message = self.broker.retained.get(TOPICS.host_state("static"))
@@ -588,7 +592,7 @@ def test_bad_payloads_are_set_aside(tmp_path: Path) -> None:
         for topic in (
             TOPICS.fragment("q1", "static"),
             TOPICS.tables("static"),
-            TOPICS.command("static", "resync"),
+            TOPICS.request("static", "resync", "base"),
         ):
             w.observer.publish(topic, b"\xff nonsense")
         w.observer.publish(TOPICS.fragment("q7", "static"), encode_packed(bundle("q1")))
@@ -696,18 +700,18 @@ def test_the_service_rests_while_the_broker_is_away(tmp_path: Path) -> None:
 def test_a_defect_that_a_message_meets_does_not_lose_the_next_ones(tmp_path: Path) -> None:
     async def scenario(w: World) -> None:
         await deployed(w)
-        command = w.engine._command
+        resync = w.engine._resync
 
         def broken(*_: Any) -> None:
-            w.engine._command = command  # type: ignore[method-assign]
+            w.engine._resync = resync  # type: ignore[method-assign]
             raise KeyError("a defect")
 
-        w.engine._command = broken  # type: ignore[method-assign,assignment]
+        w.engine._resync = broken  # type: ignore[method-assign,assignment]
         w.command("resync", Command(query="q1", channel="base"))
         w.command("resync", Command(query="q1", channel="base"))
         sent = len(w.deltas)
         await w.until(lambda: len(w.deltas) > sent)
-        assert w.engine._reporter.bad_payloads == 1
+        assert w.engine._dead_letters.count == 1
 
     run(tmp_path, scenario)
 

@@ -1,5 +1,6 @@
 """Starting Spark: Java is found or the operator told what to do; the JVM never outlives us."""
 
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -8,7 +9,15 @@ import pytest
 
 from static_engine import java
 from static_engine.java import NoJavaError, find_java
-from static_engine.jvm import JvmSettings, SparkJvm, SparkStartError, _await_gateway, start_jvm
+from static_engine.jvm import (
+    MAX_LOG_BYTES,
+    JvmSettings,
+    SparkJvm,
+    SparkStartError,
+    _await_gateway,
+    log_path,
+    start_jvm,
+)
 from static_engine.session import SessionSettings
 from tests.static_engine.children import (
     ARCHIVES,
@@ -80,6 +89,34 @@ def test_a_jvm_that_ended_is_reported_without_its_log_too(tmp_path: Path) -> Non
         running = SparkJvm(ended, find_java(), None)
         with pytest.raises(SparkStartError, match="ended: it wrote nothing"):
             _await_gateway(running, tmp_path / "gateway", tmp_path)
+
+
+def test_the_log_is_kept_and_turned_over(tmp_path: Path) -> None:
+    settings = JvmSettings(tmp_path, "not-memory", {})
+    log = log_path(tmp_path)
+    log.write_text("what was before\n")
+    for lives in (1, 2):
+        with pytest.raises(SparkStartError):
+            start_jvm(settings, lambda _text: None)
+        text = log.read_text()
+        assert text.startswith("what was before\n")
+        assert text.count("Spark's JVM starts") == lives
+    log.write_bytes(b"x" * (MAX_LOG_BYTES + 1))
+    with pytest.raises(SparkStartError):
+        start_jvm(settings, lambda _text: None)
+    assert log.stat().st_size < 10_000
+    assert log.with_name("spark-jvm.log.1").stat().st_size == MAX_LOG_BYTES + 1
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_a_jvm_that_does_not_exit_is_killed_after_its_parent(tmp_path: Path) -> None:
+    with spark_child(tmp_path / "data", "sleep") as (child, said):
+        jvm = jvm_of(said)
+        os.kill(jvm, signal.SIGSTOP)  # as one that writes an archive for minutes
+        child.send_signal(signal.SIGKILL)
+        assert child.wait(SECONDS) == -signal.SIGKILL
+        assert ends(jvm)
 
 
 @pytest.mark.parametrize(

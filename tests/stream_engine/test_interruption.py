@@ -15,7 +15,8 @@ from streamsql.syntax import parse_script
 from streamsql.syntax.statements import CreateSource, Query
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
-START = Scan("start", SourceKind.LINK, Schema.of(("src", DataType.TEXT), ("dst", DataType.TEXT)))
+ENDS = Schema.of(("src", DataType.TEXT), ("dst", DataType.TEXT))
+START = Scan("start", SourceKind.LINK, ENDS, key=(0, 1))
 
 RUNAWAY = """CREATE LINK SOURCE start (src TEXT, dst TEXT);
 WITH RECURSIVE (LIMIT 900000000) numbers (name, n) AS (

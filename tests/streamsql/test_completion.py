@@ -103,6 +103,12 @@ def test_functions_come_with_their_signature() -> None:
     assert found.detail == "ROUND(number [, digits])"
 
 
+def test_what_if_deletes_rows_of_a_source_or_what_dies() -> None:
+    offered = {(c.label, c.kind) for c in _at("EXPLAIN WHAT IF DELETE |")}
+    assert {("GATEWAY", "keyword"), ("NODE", "keyword"), ("seat", "relation")} <= offered
+    assert "FROM" not in {label for label, _ in offered}
+
+
 PLACES = """
 |
 SELECT |
@@ -119,6 +125,7 @@ SELECT mid FROM seat OUTPUT TO |
 SHOW |
 DROP |
 SUBSCRIBE TO hot |
+EXPLAIN WHAT IF DELETE |
 ALTER |
 ALTER SITE |
 ALTER SITE gw |

@@ -8,7 +8,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from deploy.site.provision import provision
 from deploy.site.sample_building import sample_building
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow
+from federated_optimizer.coordinator.beside import OnTheLoop
 from federated_optimizer.coordinator.explaining_rows import Question
 from federated_optimizer.coordinator.model import (
     AlarmInfo,
@@ -32,12 +33,13 @@ from federated_optimizer.coordinator.model import (
     SiteInfo,
     StatementResult,
     Validation,
+    alarm_info,
 )
 from federated_optimizer.coordinator.presentation import presentation_of
 from federated_optimizer.coordinator.scripts import carry_out
 from federated_optimizer.coordinator.site_settings import changed
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
-from federated_optimizer.coordinator.validation import validate
+from federated_optimizer.coordinator.validation import select_all, validate
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
@@ -136,9 +138,13 @@ class FakeCoordinator:
         )
         self._deliver(running, ChangeBatch(running.info.id, tuple(made)))
 
-    def raise_alarm(self, name: str, *rows: Row) -> None:
-        """Say which rows an alarm's query has now."""
-        self.books[name].meet(dict.fromkeys(rows, 1), now())
+    def raise_alarm(self, name: str, *rows: Row, in_doubt: bool = False) -> None:
+        """Say which rows an alarm's query has now, and whether a site is away."""
+        self.books[name].meet(dict.fromkeys(rows, 1), now(), in_doubt=in_doubt)
+
+    def decide_alarm(self, name: str, *rows: Row) -> None:
+        """Say which rows an alarm's query has now that all its sites are back."""
+        self.books[name].decide(dict.fromkeys(rows, 1), now())
 
     def set_status(self, name: str, status: QueryStatus, error: str = "", *wait: str) -> None:
         """Change where a query stands."""
@@ -153,8 +159,12 @@ class FakeCoordinator:
 
     def set_site(self, name: str, freshness: str) -> None:
         """Change how fresh a gateway is."""
+        is_live = freshness == "live"
+        since = None if is_live else now()
         self.site_infos = tuple(
-            replace(s, freshness=freshness, online=freshness == "live") if s.site == name else s
+            replace(s, freshness=freshness, online=is_live, figures_since=since)
+            if s.site == name
+            else s
             for s in self.site_infos
         )
 
@@ -164,11 +174,15 @@ class FakeCoordinator:
         self, text: str, *, name: str = "", origin: str = "user"
     ) -> tuple[StatementResult, ...]:
         """Run a script."""
-        return await carry_out(text, lambda s: self._run_one(s, name, origin))
+        return await carry_out(text, lambda s: self._run_one(s, name, origin), OnTheLoop())
 
-    def validate(self, text: str) -> Validation:
+    async def validate(self, text: str) -> Validation:
         """Check a text."""
         return validate(text, self.catalog)
+
+    async def shapes(self, names: Sequence[str]) -> dict[str, Validation]:
+        """Check that names can be read."""
+        return {name: validate(select_all(name), self.catalog) for name in names}
 
     def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
         """List queries."""
@@ -221,26 +235,26 @@ class FakeCoordinator:
     def alarms(self) -> tuple[AlarmInfo, ...]:
         """List alarms; their rows are what `raise_alarm` said."""
         return tuple(
-            AlarmInfo(
-                definition=book.definition,
-                query="q0",
-                status="running",
-                schema=bind_query(parse_query(book.definition.query), self.catalog).schema,
-                rows=book.rows,
-                raised=book.raised,
-                waiting=0,
-                unlisted=book.unlisted,
-                since=None,
+            alarm_info(
+                book,
+                bind_query(parse_query(book.definition.query), self.catalog).schema,
+                "q0",
+                "running",
+                ("gw-2",) if book.has_unknown else (),
             )
             for book in self.books.values()
         )
 
     def acknowledge(self, number: int) -> AlarmRow:
-        """Take note that somebody has seen a row."""
+        """Note that somebody has seen a row."""
         for book in self.books.values():
             with contextlib.suppress(KeyError):
                 return book.acknowledge(number, now())
         raise KeyError(number)
+
+    def acknowledge_all(self, alarm: str) -> int:
+        """Note that somebody has seen all rows of an alarm."""
+        return self.books[alarm].acknowledge_all(now())
 
     def sites(self) -> tuple[SiteInfo, ...]:
         """List sites."""
@@ -385,6 +399,7 @@ class FakeCoordinator:
             sensors=12,
             wrappers=(wrapper,),
             state=state,
+            figures=state,
         )
 
 
@@ -439,6 +454,11 @@ class Console:
             return action()
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(SECONDS)
+
+    def run(self, job: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the server's event loop and return what it gives."""
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(job, self._loop).result(SECONDS)
 
     def push(self, name: str, *changes: tuple[int, Row]) -> None:
         """Change a query's result; waits until the query is there."""

@@ -6,8 +6,10 @@ from typing import Any
 
 from deploy.explainer import EngineExplainer
 from federated_optimizer.coordinator.base_rows import BaseRows, scan_of
+from federated_optimizer.coordinator.beside import OnTheLoop
 from federated_optimizer.coordinator.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explanations import Leaf
+from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
@@ -24,7 +26,7 @@ class GivenRows:
 
     async def read(self, leaves: Sequence[Leaf]) -> BaseRows:
         """Return the rows of some leaves."""
-        return BaseRows({leaf: self.rows.get(scan_of(leaf).source, []) for leaf in leaves}, ())
+        return BaseRows({leaf: self.rows.get(scan_of(leaf).source, []) for leaf in leaves}, {}, ())
 
 
 def questions(
@@ -43,4 +45,6 @@ def questions(
     planner: Any = SimpleNamespace(bind=bind)
     queries: Any = SimpleNamespace(all=infos, find=find)
     reader: Any = GivenRows(rows)
-    return RowExplanations(EngineExplainer(), reader, catalog, planner, queries)
+    return RowExplanations(
+        EngineExplainer(), reader, catalog, planner, queries, Membership(), OnTheLoop()
+    )

@@ -3,7 +3,11 @@
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
+
+from ui.hosts import Hosts
+from ui.settings import ConsoleSettings
 
 
 def test_every_answer_carries_the_policy(client: httpx.Client) -> None:
@@ -43,8 +47,105 @@ def test_pages_of_other_origins_may_not_change_anything(
 def test_bodies_are_bounded(client: httpx.Client) -> None:
     answer = client.post("/api/validate", json={"text": "x" * 1_000_001})
     assert answer.status_code == 413
-    chunked = client.post("/api/validate", content=iter([b"{}"]))
-    assert chunked.status_code == 411
+    parts = (b"x" * 10_000 for _ in range(101))
+    chunked = client.post("/api/validate", content=parts)
+    assert chunked.status_code == 413
+    assert {found.json()["error"]["code"] for found in (answer, chunked)} == {"too_large"}
+
+
+def test_a_body_of_unknown_length_is_taken_when_it_is_small(client: httpx.Client) -> None:
+    parts = iter([b'{"text": "SELECT mid', b' FROM SeatSensor"}'])
+    answer = client.post(
+        "/api/validate", content=parts, headers={"Content-Type": "application/json"}
+    )
+    assert answer.json()["diagnoses"] == []
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST.:1234", 200),
+        ("127.0.0.1:80", 200),
+        ("127.8.8.8", 200),
+        ("[::1]:8420", 200),
+        ("evil.example", 421),
+        ("evil.example:8420", 421),
+        ("localhost.evil.example", 421),
+        ("evil.example@localhost", 421),
+        ("localhost@evil.example", 421),
+        ("192.168.1.5", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("2130706433", 421),
+        ("localhost:x", 421),
+        ("", 421),
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/api/definitions", "/static/js/api.js", "/api/statements"])
+def test_only_its_own_names_reach_a_console(
+    client: httpx.Client, coordinator: Any, host: str, status: int, path: str
+) -> None:
+    if path == "/api/statements":
+        body = {"text": "SELECT mid FROM SeatSensor"}
+        answer = client.post(path, json=body, headers={"Host": host})
+    else:
+        answer = client.get(path, headers={"Host": host})
+    assert answer.status_code == status
+    if status == 421:
+        assert answer.json()["error"]["code"] == "wrong_host"
+        assert not coordinator.queries("user")
+
+
+def test_a_page_of_a_name_that_resolves_to_us_changes_nothing(
+    client: httpx.Client, coordinator: Any
+) -> None:
+    """DNS rebinding: host and origin agree with each other, and are not ours."""
+    port = client.base_url.port
+    foreign = {"Host": f"evil.example:{port}", "Origin": f"http://evil.example:{port}"}
+    body = {"text": "CREATE TABLE t (a TEXT) WITH (source = 'csv', path = '/etc/passwd')"}
+    assert client.post("/api/statements", json=body, headers=foreign).status_code == 421
+    assert all(definition.name != "t" for definition in coordinator.definitions())
+
+
+def test_names_that_the_operator_allows_reach_it(
+    serve: Any, coordinator: Any, settings: ConsoleSettings
+) -> None:
+    allowed = msgspec.structs.replace(settings, allowed_hosts="pando.example, 192.168.1.5")
+    console = serve(coordinator, allowed)
+    hosts = ("pando.example:443", "PANDO.example", "192.168.1.5:8420", "other.example")
+    address = f"{console.address}/api/health"
+    answers = [httpx.get(address, headers={"Host": h}, trust_env=False, timeout=60) for h in hosts]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 421]
+
+
+def test_listening_everywhere_takes_every_address_but_no_name() -> None:
+    hosts = Hosts("0.0.0.0")  # noqa: S104  (only compared)
+    assert hosts.allow("192.168.1.5:8420")
+    assert hosts.allow("[2001:db8::1]")
+    assert not hosts.allow("evil.example")
+
+
+@pytest.mark.parametrize("path", ["/api/map/events", "/api/alarms/events", "/api/definitions"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+    ],
+)
+def test_pages_of_other_origins_may_not_read_or_hold_anything(
+    client: httpx.Client, path: str, headers: dict[str, str]
+) -> None:
+    answer = client.get(path, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
+
+
+def test_links_of_other_pages_lead_here(client: httpx.Client) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert client.get("/queries", headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize(

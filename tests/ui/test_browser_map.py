@@ -159,8 +159,35 @@ def test_the_route_is_drawn_over_levels_and_moves_by_itself(
     expect(map_page.locator("#levels [aria-pressed=true]")).to_have_text("First floor")
     expect(map_page.locator(".desk.target")).to_have_count(1)
     console.push(query.id, (-1, (63.2, far["id"], ways[far["id"]])), (1, (None, None, None)))
-    expect(answer).to_contain_text("No free machine with LaTeX")
+    expect(answer).to_contain_text("No machine with LaTeX that can be reached is free")
     expect(map_page.locator("path.route")).to_have_count(0)
+
+
+def test_a_place_that_nothing_joins_to_a_machine_is_told_from_no_free_machine(
+    console: Any, page: Any, expect: Any, site_file: Path
+) -> None:
+    site = json.loads(site_file.read_text())
+
+    def is_kept(feature: dict[str, Any]) -> bool:
+        ends = {feature["properties"].get("src"), feature["properties"].get("dst")}
+        return "r-O011" not in ends
+
+    site["features"] = [feature for feature in site["features"] if is_kept(feature)]
+    for feature in site["features"]:
+        if feature["properties"]["feature_type"] == "edge":
+            feature["properties"]["wheelchair"] = False
+    page.route("**/api/site.geojson", lambda route: route.fulfill(json=site))
+    console.coordinator.answers = lambda _text: [(None, None, None)]
+    page.goto(console.address)
+    page.wait_for_selector(".desk[aria-label^='lab']")
+    answer = page.locator("#route-answer")
+    page.select_option("#route-software", "LaTeX")
+    page.select_option("#route-from", "O011")
+    expect(answer).to_contain_text("No way leads from here to a machine with LaTeX")
+    page.select_option("#route-from", "L012")
+    expect(answer).to_contain_text("No machine with LaTeX that can be reached is free")
+    page.check("#route-wheelchair")
+    expect(answer).to_contain_text("No way without steps leads from here to a machine with LaTeX")
 
 
 def test_a_click_on_a_room_says_where_one_stands(map_page: Any, console: Any, expect: Any) -> None:
@@ -265,3 +292,18 @@ def test_the_page_fits_a_tablet(console: Any, page: Any, expect: Any) -> None:
         "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
     assert overflow <= 0
+
+
+def test_what_is_simulated_says_so(map_page: Any, facts: dict[str, Any], expect: Any) -> None:
+    made_up = sum(machine["simulated"] for machine in facts["machine"].values())
+    chip = map_page.locator("#simulated")
+    expect(chip).to_be_visible()
+    expect(chip).to_have_attribute("title", re.compile(f"^{made_up} machines and .* simulated"))
+    name = next(m["id"] for m in facts["machine"].values() if m["simulated"])
+    map_page.fill("input[list=places]", name)
+    map_page.press("input[list=places]", "Enter")
+    expect(map_page.locator("#details")).to_contain_text("simulated machine")
+    map_page.keyboard.press("Escape")
+    map_page.fill("input[list=places]", "this-machine")
+    map_page.press("input[list=places]", "Enter")
+    expect(map_page.locator("#details")).to_contain_text("this computer: its load is measured")

@@ -93,6 +93,15 @@ def test_alarms_are_counted_acknowledged_and_remembered(
     expect(raised).to_have_count(1)
     expect(page.locator("#cleared tr")).to_have_count(1)
     expect(page.locator("#cleared tr")).to_contain_text("O024")
+    # Nobody knows about the row of a gateway that is away; then it is back without it.
+    console.do(lambda: console.coordinator.raise_alarm("hot", in_doubt=True))
+    expect(raised.filter(has_text="L102")).to_contain_text("unknown: gw-2 is away")
+    console.do(lambda: console.coordinator.decide_alarm("hot"))
+    expect(raised.filter(has_text="L102")).to_contain_text("cleared")
+    expect(badge).to_have_text("1")
+    raised.get_by_role("button", name="Acknowledge").click()
+    expect(raised).to_have_count(0)
+    expect(badge).to_be_hidden()
     expect(page.locator("#definitions tr")).to_contain_text("celsius > 40")
 
 

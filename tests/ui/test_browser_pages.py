@@ -14,6 +14,9 @@ def test_the_gateways_page_follows(console: Any, page: Any, expect: Any) -> None
     expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("1 error (odd)")
     console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
     expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("offline")
+    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("3 packs, 120 B")
+    expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("(last known ")
+    expect(page.locator("#sites tr", has_text="gw-1")).not_to_contain_text("last known")
     expect(page.locator("#status")).to_contain_text("2 of 3 gateways online")
 
 

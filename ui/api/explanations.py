@@ -52,7 +52,15 @@ class BaseRows(BaseModel):
 class WhatIfQuestion(BaseModel):
     """Which base rows to think away, and from which query; without one from all that read them."""
 
-    delete: list[BaseRows] = Field(min_length=1, max_length=MAX_DELETIONS)
+    delete: list[BaseRows] = Field([], max_length=MAX_DELETIONS)
+    gateways: list[Annotated[str, Field(max_length=64)]] = Field(
+        [], max_length=MAX_DELETIONS, description="Ids: all base rows that a gateway owns"
+    )
+    nodes: list[Annotated[str, Field(max_length=1_000)] | int] = Field(
+        [],
+        max_length=MAX_DELETIONS,
+        description="All links of a node, and rows that have it in their key",
+    )
     query: str | None = Field(None, max_length=64)
 
 
@@ -82,7 +90,14 @@ async def what_if(body: WhatIfQuestion, coordinator: Coordinator) -> dict[str, A
     """Say which rows would go and come if base rows were deleted; nothing is changed."""
     query = find_query(coordinator, body.query).id if body.query is not None else None
     deletions = [(rows.source, rows.values) for rows in body.delete]
-    return result_object(await coordinator.rows.what_if_deleted(deletions, query_id=query))
+    if not (deletions or body.gateways or body.nodes):
+        raise BindingError(
+            "nothing is thought away", hint="give base rows in delete, or gateways, or nodes"
+        )
+    result = await coordinator.rows.what_if_deleted(
+        deletions, gateways=body.gateways, nodes=body.nodes, query_id=query
+    )
+    return result_object(result)
 
 
 def row_values(query: QueryInfo, given: dict[str, JsonValue] | list[JsonValue]) -> list[object]:

@@ -14,7 +14,9 @@ from ui.api.objects import alarm_object, event_text, query_object, row_object
 
 POLL_SECONDS = 0.25
 HEARTBEATS = 40
-"""Looks without news after which the reader is told that the console is still there."""
+"""Polls without a change after which the reader gets a beat."""
+BEAT = event_text("beat", None)
+"""An event, not a comment: pages cannot see comments, and a page that hears nothing is lost."""
 MANY_ROWS = 20_000
 MANY_LOOKS = 20
 """An answer of many rows takes long to sort: it is looked at every so many looks only."""
@@ -56,7 +58,7 @@ class NoticeEvents:
             quiet += 1
             if quiet >= HEARTBEATS:
                 quiet = 0
-                yield b": still here\n\n"
+                yield BEAT
             try:
                 async with asyncio.timeout(POLL_SECONDS):
                     await closing.wait()

@@ -6,6 +6,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import StreamingResponse
 
 from federated_optimizer.alarm_book import AlarmState
+from federated_optimizer.coordinator.model import AlarmInfo
 from streamsql.catalog.notices import Severity
 from ui.api.notice_events import NoticeEvents, display_objects, with_rows
 from ui.api.objects import alarm_object, alarm_row_object
@@ -22,13 +23,21 @@ async def alarms(coordinator: Coordinator) -> list[dict[str, Any]]:
 
 @router.get("/alarms/count")
 async def alarm_count(coordinator: Coordinator) -> dict[str, Any]:
-    """Count what is raised: rows, those nobody has acknowledged, and the worst severity."""
-    raised = [info for info in coordinator.alarms() if info.raised]
+    """Count the rows that need attention, and give the worst severity of their alarms.
+
+    `attention` counts the rows that are raised, unknown, or cleared without acknowledgement;
+    `new` those that nobody has acknowledged.
+    """
+    alarms = coordinator.alarms()
+    attention = {info.definition.name: _attention(info) for info in alarms}
     order = list(Severity)
-    worst = max((info.definition.severity for info in raised), key=order.index, default=None)
+    severities = (i.definition.severity for i in alarms if attention[i.definition.name])
+    worst = max(severities, key=order.index, default=None)
     return {
-        "raised": sum(info.raised for info in raised),
-        "new": sum(row.state == AlarmState.RAISED for info in raised for row in info.rows),
+        "attention": sum(attention.values()),
+        "raised": sum(info.raised for info in alarms),
+        "unknown": sum(info.unknown for info in alarms),
+        "new": sum(info.unacknowledged for info in alarms),
         "severity": None if worst is None else str(worst),
     }
 
@@ -61,13 +70,22 @@ async def notice_events(request: Request, coordinator: Coordinator) -> Streaming
 
 @router.post("/alarms/rows/{number}/acknowledge")
 async def acknowledge(number: int, coordinator: Coordinator) -> dict[str, Any]:
-    """Take note that somebody has seen a raised row."""
+    """Note that somebody has seen a row that raised an alarm, cleared or not."""
     try:
         row = coordinator.acknowledge(number)
     except KeyError:
-        raise HTTPException(404, f"no row {number} of an alarm is raised") from None
+        raise HTTPException(404, f"no alarm has raised a row {number}") from None
     info = next(i for i in coordinator.alarms() if i.definition.name == row.alarm)
     return alarm_row_object(info.schema, row)
+
+
+@router.post("/alarms/{name}/acknowledge")
+async def acknowledge_all(name: str, coordinator: Coordinator) -> dict[str, Any]:
+    """Note that somebody has seen all rows of an alarm; `acknowledged` counts the new ones."""
+    try:
+        return {"alarm": name, "acknowledged": coordinator.acknowledge_all(name)}
+    except KeyError:
+        raise HTTPException(404, f"there is no alarm {name!r:.80}") from None
 
 
 @router.get("/displays")
@@ -83,6 +101,13 @@ async def display(name: str, coordinator: Coordinator) -> dict[str, Any]:
         if shown["name"] == name:
             return with_rows(coordinator, shown)
     raise HTTPException(404, f"there is no display {name!r:.80}")
+
+
+def _attention(info: AlarmInfo) -> int:
+    cleared = sum(
+        row.state == AlarmState.CLEARED and row.needs_acknowledgement for row in info.rows
+    )
+    return info.raised + info.unknown + cleared
 
 
 def _stream(events: NoticeEvents, request: Request) -> StreamingResponse:

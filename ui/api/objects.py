@@ -19,6 +19,7 @@ from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import MICROSECONDS, Row, timestamp_text
 from streamsql.errors import FederationError, QueryError
+from streamsql.redaction import redacted, redacted_address, redacted_values
 from streamsql.wire.codec import encode_json
 
 Object = dict[str, Any]
@@ -98,7 +99,11 @@ def alarm_object(info: AlarmInfo) -> Object:
         "text": definition.query,
         "raised": info.raised,
         "waiting": info.waiting,
+        "unknown": info.unknown,
+        "unacknowledged": info.unacknowledged,
         "unlisted": info.unlisted,
+        "dropped": info.dropped,
+        "away": list(info.away),
         "since": _time(info.since),
         "rows": [alarm_row_object(info.schema, row) for row in info.rows],
     }
@@ -113,6 +118,7 @@ def alarm_row_object(schema: Schema, row: AlarmRow) -> Object:
         "row": row_object(schema, row.row),
         "since": _time(row.since),
         "raised": _time(row.raised),
+        "unknown": _time(row.unknown),
         "acknowledged": _time(row.acknowledged),
         "cleared": _time(row.cleared),
     }
@@ -124,7 +130,8 @@ def _time(micros: int | None) -> str | None:
 
 def site_object(site: SiteInfo) -> Object:
     """Return a gateway, base site or static engine."""
-    buffer = site.state.buffer if site.state is not None else None
+    figures = site.figures
+    buffer = figures.buffer if figures is not None else None
     return {
         "site": site.site,
         "role": site.role,
@@ -134,9 +141,11 @@ def site_object(site: SiteInfo) -> Object:
         "since": timestamp_text(site.since),
         "detail": site.detail,
         "ready": site.state.ready if site.state is not None else site.online,
-        "clock_offset_ms": site.state.clock.offset_ms if site.state is not None else None,
-        "clock_error_ms": site.state.clock.error_ms if site.state is not None else 0.0,
-        "clock_corrected_ms": site.state.clock.corrected_ms if site.state is not None else 0.0,
+        "last_known": _time(site.figures_since),
+        "differences": list(site.differences),
+        "clock_offset_ms": figures.clock.offset_ms if figures is not None else None,
+        "clock_error_ms": figures.clock.error_ms if figures is not None else 0.0,
+        "clock_corrected_ms": figures.clock.corrected_ms if figures is not None else 0.0,
         "rooms": list(site.rooms),
         "sources": list(site.sources),
         "sensors": site.sensors,
@@ -159,12 +168,16 @@ def site_object(site: SiteInfo) -> Object:
             "dropped": buffer.dropped,
             "hours_left": None if buffer.hours_left is None else round(buffer.hours_left, 1),
         },
-        "counters": dict(site.state.counters) if site.state is not None else {},
+        "counters": dict(figures.counters) if figures is not None else {},
     }
 
 
 def definition_object(definition: Definition) -> Object:
-    """Return a source, table, view or function."""
+    """Return a source, table, view or function, without the password of its database."""
+    return redacted_values(_definition_object(definition))
+
+
+def _definition_object(definition: Definition) -> Object:
     shown: Object = {"name": definition.name, "kind": kind_of(definition), "text": definition.text}
     if isinstance(definition, ViewDefinition):
         shown["columns"] = [{"name": name, "type": ""} for name in definition.columns]
@@ -190,6 +203,11 @@ def definition_object(definition: Definition) -> Object:
     shown["key"] = [definition.schema.names[k] for k in definition.key]
     shown["stream"] = str(definition.kind)
     shown["options"] = dict(definition.options)
+    url = definition.option("url")
+    if url:
+        shown["options"]["url"] = redacted_address(url)
+        written = url.replace("'", "''")
+        shown["text"] = definition.text.replace(written, redacted_address(url))
     return shown
 
 
@@ -197,13 +215,13 @@ def result_object(result: StatementResult) -> Object:
     """Return the outcome of a statement."""
     return {
         "kind": str(result.kind),
-        "message": result.message,
+        "message": redacted(result.message),
         "query": query_object(result.query) if result.query is not None else None,
         "columns": list(result.columns),
         "rows": [list(row) for row in result.rows],
-        "text": result.text,
-        "data": result.data,
-        "warnings": list(result.warnings),
+        "text": redacted(result.text),
+        "data": redacted_values(result.data),
+        "warnings": list(map(redacted, result.warnings)),
     }
 
 
@@ -223,7 +241,7 @@ def diagnosis_object(diagnosis: Diagnosis) -> Object:
 def error_object(error: FederationError) -> Object:
     """Return an error with its place in the statement, if it has one."""
     span = error.span if isinstance(error, QueryError) else None
-    return {
+    told = {
         "error": {
             "code": error.code,
             "message": error.message,
@@ -234,6 +252,7 @@ def error_object(error: FederationError) -> Object:
             "carried_out": list(error.carried_out),
         }
     }
+    return redacted_values(told)
 
 
 def event_text(event: str, value: object) -> bytes:

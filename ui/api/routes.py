@@ -11,15 +11,16 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
-from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo
+from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo, UnknownQueryError
 from streamsql.binder import key_positions
 from streamsql.catalog.catalog import kind_of
-from streamsql.catalog.definitions import Definition, ViewDefinition
+from streamsql.catalog.definitions import Definition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.completion import complete
 from streamsql.errors import BindingError, Span
 from streamsql.syntax.statements import Name
+from ui.api.asking import while_asked
 from ui.api.changes import Reading, change_events
 from ui.api.objects import (
     definition_object,
@@ -75,15 +76,16 @@ Settings = Annotated[ConsoleSettings, Depends(settings_of)]
 
 
 def find_query(coordinator: CoordinatorApi, query_id: str) -> QueryInfo:
-    """Return a query by id or name.
+    """Return a query by id or name; who asks for it again and again is one of its readers.
 
     Raises:
         HTTPException: 404 when there is none.
     """
     try:
-        return coordinator.query(query_id)
-    except KeyError:
-        raise HTTPException(404, f"there is no query {query_id!r:.80}") from None
+        return coordinator.keep(query_id)
+    except KeyError as error:
+        why = error.why if isinstance(error, UnknownQueryError) else ""
+        raise HTTPException(404, why or f"there is no query {query_id!r:.80}") from None
 
 
 @router.get("/health")
@@ -93,16 +95,20 @@ async def health() -> dict[str, str]:
 
 
 @router.post("/statements")
-async def statements(body: Statements, coordinator: Coordinator) -> list[dict[str, Any]]:
+async def statements(
+    body: Statements, request: Request, coordinator: Coordinator
+) -> list[dict[str, Any]]:
     """Run a script; a SELECT or SUBSCRIBE starts a continuous query."""
-    results = await coordinator.execute(body.text, name=body.name, origin=body.origin)
+    async with while_asked(request):
+        results = await coordinator.execute(body.text, name=body.name, origin=body.origin)
     return [result_object(result) for result in results]
 
 
 @router.post("/validate")
-async def validate(body: Text, coordinator: Coordinator) -> dict[str, Any]:
+async def validate(body: Text, request: Request, coordinator: Coordinator) -> dict[str, Any]:
     """Parse and bind without running anything."""
-    validation = coordinator.validate(body.text)
+    async with while_asked(request):
+        validation = await coordinator.validate(body.text)
     return {
         "diagnoses": [diagnosis_object(d) for d in validation.diagnoses],
         "columns": list(validation.columns),
@@ -204,16 +210,19 @@ async def links(coordinator: Coordinator) -> list[dict[str, Any]]:
 @router.post("/complete")
 async def completions(body: Place, coordinator: Coordinator) -> list[dict[str, str]]:
     """Return what may stand at a place of a text."""
-    relations, functions, displays = {}, [], []
+    functions, displays = [], []
+    read: list[Definition] = []
     for found in coordinator.definitions():
         if isinstance(found, FunctionDefinition):
             functions.append(found.usage)
         elif isinstance(found, DisplayDefinition):
             displays.append(found.name)
         elif not isinstance(found, AlarmDefinition):
-            known = found.columns if isinstance(found, ViewDefinition) else ()
-            columns = known or [c["name"] for c in _described(found, coordinator)["columns"]]
-            relations[found.name] = list(columns)
+            read.append(found)
+    relations = {
+        shown["name"]: [column["name"] for column in shown["columns"]]
+        for shown in await _described(read, coordinator)
+    }
     found_here = complete(body.text, body.offset, relations, functions, displays)
     return [{"label": c.label, "kind": c.kind, "detail": c.detail} for c in found_here]
 
@@ -224,21 +233,23 @@ async def definitions(
     kind: Annotated[str | None, Query(pattern=_KINDS)] = None,
 ) -> list[dict[str, Any]]:
     """List sources, tables and views."""
-    return [
-        _described(d, coordinator)
-        for d in coordinator.definitions()
-        if kind is None or kind_of(d) == kind
-    ]
+    found = [d for d in coordinator.definitions() if kind is None or kind_of(d) == kind]
+    return await _described(found, coordinator)
 
 
-def _described(found: Definition, coordinator: CoordinatorApi) -> dict[str, Any]:
-    """Return a definition; the columns of a view are those of its query, where that binds."""
-    shown = definition_object(found)
-    if kind_of(found) == "view":
-        validation = coordinator.validate(f'SELECT * FROM "{found.name}"')  # noqa: S608  (a known name)
-        typed = zip(validation.columns, validation.types, strict=True)
-        shown["columns"] = [{"name": n, "type": t} for n, t in typed] or shown["columns"]
-    return shown
+async def _described(
+    definitions: list[Definition], coordinator: CoordinatorApi
+) -> list[dict[str, Any]]:
+    """Return definitions; the columns of a view are those of its query, where that binds."""
+    views = [found.name for found in definitions if kind_of(found) == "view"]
+    shapes = await coordinator.shapes(views) if views else {}
+    described = [definition_object(found) for found in definitions]
+    for found, shown in zip(definitions, described, strict=True):
+        shape = shapes.get(found.name)
+        if shape is not None:
+            typed = zip(shape.columns, shape.types, strict=True)
+            shown["columns"] = [{"name": n, "type": t} for n, t in typed] or shown["columns"]
+    return described
 
 
 @router.get("/definitions/{name}")
@@ -246,7 +257,8 @@ async def definition(name: str, coordinator: Coordinator) -> dict[str, Any]:
     """Describe a source, table or view."""
     for found in coordinator.definitions():
         if found.name.lower() == name.lower():
-            return _described(found, coordinator)
+            (described,) = await _described([found], coordinator)
+            return described
     raise HTTPException(404, f"there is no source, table or view {name!r:.80}")
 
 

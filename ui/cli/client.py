@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,25 +17,12 @@ QUESTION_SECONDS = 120.0
 Object = dict[str, Any]
 
 
-def console_address(given: str | None) -> str:
-    """Return the console's address: as given, PANDO_CONSOLE, or that of the last `pando up`."""
-    if given or os.environ.get("PANDO_CONSOLE"):
-        return (given or os.environ["PANDO_CONSOLE"]).rstrip("/")
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    for path in (Path("pando-data/console.json"), Path(state) / "pando" / "console.json"):
-        try:
-            return str(json.loads(path.read_text(encoding="utf-8"))["console"]).rstrip("/")
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return DEFAULT_ADDRESS
-
-
 class ConsoleClient:
     """Requests to one console; errors become Pando's own."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self._http = httpx.Client(base_url=address, timeout=SECONDS, trust_env=False)
+    def __init__(self, address: str | None) -> None:
+        self.address = address or DEFAULT_ADDRESS
+        self._http = httpx.Client(base_url=self.address, timeout=SECONDS, trust_env=False)
 
     def get(self, path: str, **parameters: str) -> Any:
         """Return the JSON answer of a GET request.

@@ -10,9 +10,10 @@ from urllib.parse import quote
 import typer
 
 from streamsql.errors import FederationError, InternalError
-from ui.cli.client import QUESTION_SECONDS, ConsoleClient, ServerError, console_address
+from ui.cli.client import QUESTION_SECONDS, ConsoleClient, ServerError
 from ui.cli.explaining import explained
-from ui.cli.printing import check_format, print_json, print_list, short_time
+from ui.cli.federations import console_address
+from ui.cli.printing import check_format, clock_words, print_json, print_list, short_time
 from ui.cli.questions import print_answer, value_of
 from ui.cli.running import Until, follow, run_query, seconds_of
 from ui.cli.site_settings import (
@@ -198,11 +199,17 @@ def query_confidence(
 
 
 @query_app.command("what-if")
-def query_what_if(
-    source: Annotated[str, typer.Argument(help="A source or table")],
+def query_what_if(  # noqa: PLR0913, PLR0917  (the command line contract)
+    source: Annotated[str, typer.Argument(help="A source or table")] = "",
     values: Annotated[
-        list[str], typer.Argument(help="Of its key, or of its first columns; NULL: any")
-    ],
+        list[str] | None, typer.Argument(help="Of its key, or of its first columns; NULL: any")
+    ] = None,
+    gateway: Annotated[
+        list[str] | None, typer.Option(help="All base rows this gateway owns; may be repeated")
+    ] = None,
+    node: Annotated[
+        list[str] | None, typer.Option(help="All links of this node; may be repeated")
+    ] = None,
     query: Annotated[str | None, typer.Option(help="Only this query; else all")] = None,
     form: ListFormat = "table",
     console: Address = None,
@@ -212,11 +219,18 @@ def query_what_if(
     Examples:
       pando query what-if link a b
       pando query what-if link a b --query q3
+      pando query what-if --gateway gw-2
+      pando query what-if --node n17
     """
     with connected(console) as client:
         check_format(form, _LISTS)
-        delete = [{"source": source, "values": list(map(value_of, values))}]
-        body = {"delete": delete, "query": query}
+        rows = {"source": source, "values": list(map(value_of, values or ()))}
+        body = {
+            "delete": [rows] if source else [],
+            "gateways": gateway or [],
+            "nodes": node or [],
+            "query": query,
+        }
         print_answer(client.post("/api/what-if", body, seconds=QUESTION_SECONDS), form)
 
 
@@ -255,7 +269,7 @@ def gateway_list(form: ListFormat = "table", console: Address = None) -> None:
                 {
                     **site,
                     "since": short_time(site["since"]),
-                    "clock": "" if (off := site["clock_offset_ms"]) is None else f"{off:g} ms",
+                    "clock": clock_words(site["clock_offset_ms"], site["last_known"]),
                 }
                 for site in sites
             ]

@@ -1,6 +1,8 @@
 """`pando alarm` and `pando display`: what is raised, what is shown where."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -10,8 +12,15 @@ from ui.cli.printing import check_format, print_json, print_list, short_time
 alarm_app = typer.Typer(help="Alarms: what is raised, and taking note of it", no_args_is_help=True)
 display_app = typer.Typer(help="Displays and what they show", no_args_is_help=True)
 _LISTS = ("table", "json")
-_STEPS = ("cleared", "acknowledged", "raised", "since")
-"""Times of an alarm's row, the latest first."""
+_COUNTS = {"raised": "raised", "unknown": "unknown", "unacknowledged": "to acknowledge"}
+_TIMES = {
+    "cleared": "cleared",
+    "unknown": "unknown",
+    "acknowledged": "acknowledged",
+    "raised": "raised",
+    "waiting": "since",
+}
+"""State of an alarm's row to the time when it came to be in it."""
 
 
 @alarm_app.command("list")
@@ -25,7 +34,11 @@ def alarm_list(form: ListFormat = "table", console: Address = None) -> None:
         shown = [
             {
                 **found,
-                "rows": found["raised"],
+                "rows": ", ".join(
+                    f"{found[key]} {word}"
+                    for key, word in _COUNTS.items()
+                    if found[key] or key == "raised"
+                ),
                 "since": short_time(found["since"]),
                 "for": f"{found['for_seconds']:g} s" if found["for_seconds"] else "",
                 "query": " ".join(found["text"].split()),
@@ -33,6 +46,11 @@ def alarm_list(form: ListFormat = "table", console: Address = None) -> None:
             for found in alarms
         ]
         print_list(shown, ("alarm", "severity", "state", "rows", "since", "for", "query"), form)
+        for found in alarms:
+            if found["away"]:
+                away = ", ".join(found["away"])
+                away += " is away" if len(found["away"]) == 1 else " are away"
+                typer.echo(f"{found['alarm']}: {_rows(found['unknown'])} unknown, because {away}")
 
 
 @alarm_app.command("rows")
@@ -56,9 +74,8 @@ def alarm_rows(
         ]
         rows.sort(key=lambda row: bool(row["state"] == "cleared"))
         if check_format(form, _LISTS) == "table":
-            # The latest of its times is when it came to be in its state.
             rows = [
-                {**row, "since": short_time(next(filter(None, map(row.get, _STEPS))))}
+                {**row, "state": _standing(row), "since": short_time(row[_TIMES[row["state"]]])}
                 for row in rows
             ]
         print_list(rows, ("id", "severity", "alarm", "state", "row", "since"), form)
@@ -66,17 +83,43 @@ def alarm_rows(
 
 @alarm_app.command("acknowledge")
 def alarm_acknowledge(
-    number: Annotated[int, typer.Argument(help="Of a row, as `pando alarm rows` shows it")],
+    number: Annotated[
+        int | None, typer.Argument(help="Of a row, as `pando alarm rows` shows it")
+    ] = None,
+    alarm: Annotated[str, typer.Option("--alarm", help="All rows of this alarm")] = "",
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
-    """Take note of a raised row."""
+    """Say that a row that raised an alarm has been seen, cleared or not.
+
+    Examples:
+      pando alarm acknowledge 12
+      pando alarm acknowledge --alarm hot
+    """
+    if (number is None) == (not alarm):
+        raise typer.BadParameter("name a row by its number, or an alarm with --alarm, not both")
+    path = f"/api/alarms/rows/{number}/acknowledge" if number is not None else _all_of(alarm)
     with connected(console) as client:
-        row = client.post(f"/api/alarms/rows/{number}/acknowledge", {})
+        answer = client.post(path, {})
         if check_format(form, _LISTS) == "json":
-            print_json(row)
+            print_json(answer)
+        elif number is None:
+            typer.echo(f"{_rows(answer['acknowledged'])} of alarm {alarm} acknowledged")
         else:
-            typer.echo(f"row {row['id']} of alarm {row['alarm']} acknowledged")
+            typer.echo(f"row {answer['id']} of alarm {answer['alarm']} acknowledged")
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def _standing(row: Mapping[str, Any]) -> str:
+    seen = row["acknowledged"] and row["state"] != "acknowledged"
+    return f"{row['state']}, seen" if seen else str(row["state"])
+
+
+def _all_of(alarm: str) -> str:
+    return f"/api/alarms/{quote(alarm, safe='')}/acknowledge"
 
 
 @display_app.command("list")

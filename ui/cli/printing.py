@@ -83,6 +83,22 @@ def short_time(time: str | None) -> str:
     return clock if date == str(datetime.now(UTC).date()) else f"{date} {clock}"
 
 
+def clock_words(offset_ms: float | None, last_known: str | None) -> str:
+    """Return how far a site's clock is off, and when that was last known.
+
+    Examples:
+        >>> (
+        ...     clock_words(1.5, None),
+        ...     clock_words(2.0, "2026-01-01T12:00:00Z"),
+        ...     clock_words(None, None),
+        ... )
+        ('1.5 ms', '2 ms (last known 2026-01-01 12:00:00)', '')
+    """
+    if offset_ms is None:
+        return ""
+    return f"{offset_ms:g} ms" + (f" (last known {short_time(last_known)})" if last_known else "")
+
+
 class ChangePrinter:
     """Prints changes as they come.
 

@@ -9,11 +9,18 @@ from ui.map.site_map import SiteMap
 _BADGE = re.compile(r"badge-[0-9]{1,4}")
 MAX_NAME = 100
 
-_WALK = """WITH RECURSIVE walk(point, cost, path) AS (
+_WALK = """WITH RECURSIVE own(rid) AS (
+  {own}),
+way AS (
+  SELECT e.src, e.dst, e.distance FROM RoutingPoint e
+  LEFT JOIN own o ON o.rid = e.room
+  LEFT JOIN (SELECT DISTINCT rid FROM RoomReservation) r ON r.rid = e.room
+  WHERE (e.room IS NULL OR o.rid IS NOT NULL OR NOT e.leaves AND r.rid IS NULL){limit}),
+walk(point, cost, path) AS (
   SELECT point, 0.0, point FROM {place}
   UNION
   SELECT e.dst, w.cost + e.distance, w.path || '>' || e.dst
-  FROM walk w JOIN RoutingPoint e ON e.src = w.point{limit}),
+  FROM walk w JOIN way e ON e.src = w.point),
 best AS (
   SELECT point, MIN(cost) AS cost, ARG_MIN(path, cost) AS path FROM walk GROUP BY point)
 SELECT MIN(b.cost) AS distance, ARG_MIN(f.mid, b.cost) AS mid, ARG_MIN(b.path, b.cost) AS path
@@ -42,6 +49,9 @@ class Wish:
 def route_query(wish: Wish, site: SiteMap) -> str:
     """Return the query of the walk to the nearest free machine with a package.
 
+    The walk keeps to corridors, stairs and lifts, the room it begins in and the room it ends in:
+    it neither cuts through another room nor enters one that is reserved.
+
     Args:
         wish: `start` is a room or a badge, `target` a software package.
         site: What may be asked for.
@@ -56,16 +66,19 @@ def route_query(wish: Wish, site: SiteMap) -> str:
         )
     if wish.start in site.rooms:
         place = f"Rooms WHERE rid = {literal(wish.start)}"
+        own = f"SELECT rid FROM {place}"  # noqa: S608 - quoted above
     elif _BADGE.fullmatch(wish.start):
         place = f"VisitorPosition WHERE tag = {literal(wish.start)}"
+        own = f"SELECT rid FROM PointRoom WHERE point IN (SELECT point FROM {place})"  # noqa: S608
     else:
         raise DeploymentError(
             f"there is no room or badge {wish.start[:MAX_NAME]!r}",
             hint="use a room id of this building or a badge such as badge-1",
         )
     return _WALK.format(
+        own=own,
         place=place,
-        limit="\n  WHERE e.wheelchair" if wish.wheelchair else "",
+        limit="\n    AND e.wheelchair" if wish.wheelchair else "",
         software=literal(wish.target),
     )
 

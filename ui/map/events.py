@@ -10,13 +10,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from federated_optimizer.coordinator.model import CoordinatorApi
-from ui.api.changes import changes_text
+from ui.api.changes import HEARTBEAT, HEARTBEAT_SECONDS, changes_text
 from ui.api.objects import event_text
 from ui.map.layers import Layer, LayerQueries
 
 POLL_SECONDS = 0.25
-HEARTBEAT_SECONDS = 10.0
-HEARTBEAT = b": still here\n\n"
 MAX_WAITING = 256
 
 

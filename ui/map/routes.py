@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -16,7 +16,23 @@ from ui.pages.routes import templates
 
 router = APIRouter()
 
-NAME = Query(min_length=1, max_length=100)
+Named = Annotated[str, Field(min_length=1, max_length=100)]
+Start = Annotated[str, Field(alias="from", min_length=1, max_length=100)]
+
+
+class Walk(BaseModel):
+    """Start of a route, and the software its end must have."""
+
+    start: Start
+    software: Named
+    wheelchair: bool = Field(False, description="Avoid stairs")
+
+
+class RadioPath(BaseModel):
+    """Two nodes."""
+
+    start: Start
+    to: Named
 
 
 class Simulation(BaseModel):
@@ -60,28 +76,20 @@ async def events(request: Request, coordinator: Coordinator) -> StreamingRespons
     )
 
 
-@router.get("/api/route")
-async def route(
-    request: Request,
-    start: Annotated[str, Query(alias="from", min_length=1, max_length=100)],
-    software: Annotated[str, NAME],
-    wheelchair: Annotated[bool, Query(description="Avoid stairs")] = False,
-) -> dict[str, Any]:
+@router.post("/api/route")
+async def route(body: Walk, request: Request) -> dict[str, Any]:
     """Start, or find, the query of the walk to the nearest free machine with a package."""
     service = service_of(request)
-    text = route_query(Wish(start, software, wheelchair), service.site)
+    text = route_query(Wish(body.start, body.software, body.wheelchair), service.site)
     return query_object(await service.sessions.start(text))
 
 
-@router.get("/api/path")
-async def path(
-    request: Request,
-    start: Annotated[str, Query(alias="from", min_length=1, max_length=100)],
-    to: Annotated[str, NAME],
-) -> dict[str, Any]:
+@router.post("/api/path")
+async def path(body: RadioPath, request: Request) -> dict[str, Any]:
     """Start, or find, the query of the cheapest radio path between two nodes."""
     service = service_of(request)
-    return query_object(await service.sessions.start(path_query(Wish(start, to), service.site)))
+    text = path_query(Wish(body.start, body.to), service.site)
+    return query_object(await service.sessions.start(text))
 
 
 @router.post("/api/simulate")

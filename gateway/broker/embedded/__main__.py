@@ -17,6 +17,7 @@ from gateway.broker.embedded.limits import Limits
 from gateway.broker.embedded.presence import Presence, port_is_taken
 from gateway.broker.embedded.rules import FileAccess
 from gateway.broker.embedded.server import Server, check_loopback
+from messaging.service_log import log_to_stderr
 
 _LOG = logging.getLogger("broker")
 
@@ -64,11 +65,7 @@ async def _serve(options: argparse.Namespace, access: Access) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the broker; return the exit status."""
     options = arguments(argv)
-    logging.basicConfig(
-        level=options.log_level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
+    log_to_stderr(options.log_level)
     try:
         check_loopback(options.host)
         access = (

@@ -70,7 +70,7 @@ def parse(content: bytes, name: str) -> icalendar.Calendar:
         calendar = icalendar.Calendar.from_ical(content)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DeploymentError(
-            f"{name} is not an iCalendar file: {error}",
+            f"{name} is not an iCalendar file: {error!s:.300}",
             hint="it must begin with BEGIN:VCALENDAR and end with END:VCALENDAR",
         ) from error
     if not isinstance(calendar, icalendar.Calendar):
@@ -96,8 +96,8 @@ def agenda_of(
     Raises:
         DeploymentError: There is no such time zone.
     """
-    complaints = list(_leave_out_too_frequent(calendar))
-    local = _zone(zone or str(calendar.get("X-WR-TIMEZONE", "")) or "UTC")
+    complaints = list(_leave_out_endless(calendar))
+    local = _zone(zone) if zone else _own_zone(calendar)
     start = datetime.fromtimestamp(begins / 1_000_000, UTC)
     stop = start + length
     found: dict[Reservation, None] = {}
@@ -105,7 +105,7 @@ def agenda_of(
         try:
             reservation = _reservation(event, local)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-            complaints.append(f"event {_title(event)!r}: {error}")
+            complaints.append(f"event {_title(event)!r}: {error!s:.300}")
             continue
         if reservation is None or reservation.ends <= begins:
             continue
@@ -132,7 +132,7 @@ def _events(
             events += recurring_ical_events.of(series).between(start, stop)
         except Exception as error:  # noqa: BLE001  (whatever the libraries say of bad input)
             name = next(map(_title, series.walk("VEVENT")))
-            complaints.append(f"event {name!r} is left out: {type(error).__name__}: {error}")
+            complaints.append(f"event {name!r} is left out: {type(error).__name__}: {error!s:.300}")
     return events
 
 
@@ -148,18 +148,29 @@ def _series(calendar: icalendar.Calendar) -> Iterator[icalendar.Calendar]:
         yield series
 
 
-def _leave_out_too_frequent(calendar: icalendar.Calendar) -> Iterator[str]:
-    """Remove the rules that repeat too often; yield complaints."""
+def _leave_out_endless(calendar: icalendar.Calendar) -> Iterator[str]:
+    """Remove the rules that repeat too often, or without going on; yield complaints."""
     for event in calendar.walk("VEVENT"):
-        rules = event.get("RRULE", [])
-        for rule in rules if isinstance(rules, list) else [rules]:
-            if not isinstance(rule, Mapping):
-                continue  # a broken one: its series is left out later
-            often = [str(f).upper() for f in rule.get("FREQ", [])]
-            if any(frequency in TOO_OFTEN for frequency in often):
-                yield f"event {_title(event)!r} repeats {often[0].lower()}; only its first is used"
-                del event["RRULE"]
-                break
+        for name in ("RRULE", "EXRULE"):
+            rules = event.get(name, [])
+            reasons = map(_endless, rules if isinstance(rules, list) else [rules])
+            reason = next(filter(None, reasons), "")
+            if reason:
+                yield f"event {_title(event)!r} repeats {reason}; its {name} is left out"
+                del event[name]
+
+
+def _endless(rule: object) -> str:
+    """Return how a rule repeats that nobody can count to the end, or "" for others."""
+    if not isinstance(rule, Mapping):
+        return ""  # a broken one: its series is left out later
+    for frequency in rule.get("FREQ", []):
+        if str(frequency).upper() in TOO_OFTEN:
+            return str(frequency).lower()
+    for interval in rule.get("INTERVAL", []):
+        if not isinstance(interval, int) or interval < 1:
+            return f"every {interval!s:.20} times"
+    return ""
 
 
 def _reservation(event: icalendar.Event, zone: tzinfo) -> Reservation | None:
@@ -189,6 +200,16 @@ def _moment(value: datetime | date, zone: tzinfo) -> datetime:
     if not isinstance(value, datetime):
         value = datetime.combine(value, time())
     return value if value.tzinfo is not None else value.replace(tzinfo=zone)
+
+
+def _own_zone(calendar: icalendar.Calendar) -> tzinfo:
+    try:
+        return _zone(str(calendar.get("X-WR-TIMEZONE", "")) or "UTC")
+    except DeploymentError as error:
+        message = f"the calendar's X-WR-TIMEZONE: {error.message}"
+        raise DeploymentError(
+            message, hint="correct it, or set time_zone of the wrapper"
+        ) from error
 
 
 def _zone(name: str) -> tzinfo:

@@ -45,7 +45,7 @@ def read_k7(
             ends = {"src": row["src"], "dst": row["dst"]}
             ratio = _ratio(row["pdr"])
         except (ValueError, OverflowError) as error:
-            problem(f"{path} line {number}: {error}")
+            problem(f"{path} line {number}: {error!s:.300}")
             continue
         if owned is not None and ends["src"] not in owned:
             continue
@@ -77,7 +77,7 @@ def read_csv(
             ts = _timestamp(row[time_column])
         except (ValueError, OverflowError) as error:
             problem(
-                f"{path} line {number}: {error}; column {time_column!r:.60} must hold "
+                f"{path} line {number}: {error!s:.300}; column {time_column!r:.60} must hold "
                 "ISO times or seconds since 1970"
             )
             continue
@@ -111,7 +111,7 @@ def read_senml(
                 for name, seconds, values in rows_of(decode_json(line.encode(), list[SenmlRecord]))
             ]
         except (ValueError, WireError) as error:
-            problem(f"{path} line {number}: {error}")
+            problem(f"{path} line {number}: {error!s:.300}")
             continue
         for name, ts, values in rows:
             named = {name_column: name} if name_column else {}
@@ -144,7 +144,7 @@ def _table(
         try:
             fields = next(reader, None)
         except csv.Error as error:
-            problem(f"{path} line {at}: {error}")
+            problem(f"{path} line {at}: {error!s:.300}")
             continue
         if fields is None:
             return

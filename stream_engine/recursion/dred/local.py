@@ -74,6 +74,7 @@ class DredEngine:
             new = [r for r in dict.fromkeys(found) if r in self._derived and r not in doomed]
             doomed.update(dict.fromkeys(new))
             self.work.rounds += 1
+            self.work.trace.note(0, len(new))
             found = self._rules.heads(plans.recursive, new, self._all)
         return doomed
 
@@ -92,6 +93,7 @@ class DredEngine:
         """Derive everything that follows from rows that entered the view."""
         rounds = 0
         while released := self._derived.take_released():
+            self.work.trace.note(len(released))
             self._add(self._rules.heads(self._rules.plans.recursive, released, self._shown))
             rounds += 1
             self._program.check_rounds(rounds, len(self._derived.shown))

@@ -88,6 +88,8 @@ class _Condition:
                 return None
         if call.function != "DISTANCE" or not isinstance(most, int | float):
             return None
+        if len(call.arguments) == 2:  # points in texts have no order to search by
+            return None
         half = len(call.arguments) // 2
         ends = [
             _columns_of_one_atom(rule, part)

@@ -66,6 +66,8 @@ class RankedBestEngine:
         fresh = [proofs.add_leaf_rows(leaf, rows) for leaf, rows in enumerate(entered)]
         if not is_decided:
             return self._computed_again()
+        if proofs.lost:
+            self.counters.trace.note(0, len(proofs.lost))
         growth = self._derivations.careful if proofs.lost else self._derivations.quick
         group_of = self._selector.group_of
         for key, row in {group_of(entry.row): entry.row for entry in proofs.lost}.items():
@@ -108,6 +110,7 @@ class RankedBestEngine:
         get, group_of = proofs.view.get, self._selector.group_of
         claim, new_group = self._selector.claim, self._selector.new_group
         deepest = turns = 0
+        entered: list[int] = []
         while queue:
             turns += 1
             _, _, level, row, proof = heappop(queue)
@@ -125,6 +128,9 @@ class RankedBestEngine:
                     continue
             entry = proofs.place(row, entry, proof)
             group.append(entry)
+            while level >= len(entered):
+                entered.append(0)
+            entered[level] += 1
             if superseded:  # may be what the better row was derived from
                 for other in superseded:
                     proofs.supersede(other)
@@ -133,6 +139,8 @@ class RankedBestEngine:
                 self._check(deepest)
             self._grow(growth.recursive, [entry], level + 1)
         self._check(deepest)
+        for rows in entered:
+            self.counters.trace.note(rows)
         self.counters.rounds += deepest
         self.counters.derivations += self._done
 
@@ -147,6 +155,7 @@ class RankedBestEngine:
         self.counters.recomputed += 1
         self._groups.clear()
         old = proofs.forget_view()
+        self.counters.trace.note(0, len(old))
         for leaf, grow in self._derivations.base:
             self._grow([grow], list(proofs.tables[leaf]), 0)
         self._run(self._derivations.quick)

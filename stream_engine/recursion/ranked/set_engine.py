@@ -49,6 +49,8 @@ class RankedSetEngine:
         if not is_decided:
             return self._computed_again()
         growth = self._derivations.careful if proofs.lost else self._derivations.quick
+        if proofs.lost:
+            self.counters.trace.note(0, len(proofs.lost))
         batch = self._rescued()
         found: list[tuple[Row, Proof]] = []
         for entries, grows in zip(fresh, growth.leaf, strict=True):
@@ -88,6 +90,7 @@ class RankedSetEngine:
         program, counters = self._program, self.counters
         while batch:
             counters.rounds += 1
+            counters.trace.note(len(batch))
             self._proofs.check_size()
             following: list[Entry] = []
             rest = iter(batch)
@@ -105,6 +108,7 @@ class RankedSetEngine:
         proofs = self._proofs
         self.counters.recomputed += 1
         old = proofs.forget_view()
+        self.counters.trace.note(0, len(old))
         batch: list[Entry] = []
         for leaf, grow in self._derivations.base:
             found: list[tuple[Row, Proof]] = []

@@ -22,7 +22,7 @@ from streamsql.algebra.operators.fixpoint import Fixpoint
 from streamsql.algebra.operators.groups import Aggregate, OnClose
 from streamsql.algebra.operators.joins import AsOfJoin, Join, JoinKind
 from streamsql.algebra.operators.orders import OverWindow, SortKey, TopN
-from streamsql.algebra.operators.rows import Filter, Project, identity_columns
+from streamsql.algebra.operators.rows import Filter, Materialize, Project, identity_columns
 from streamsql.algebra.operators.sets import Distinct, SetKind, SetOperation, UnionAll
 from streamsql.algebra.operators.streams import StreamKind, ToStream
 from streamsql.algebra.operators.traversal import (
@@ -56,6 +56,7 @@ __all__ = [
     "HopWindow",
     "Join",
     "JoinKind",
+    "Materialize",
     "OnClose",
     "OverWindow",
     "Plan",

@@ -32,9 +32,10 @@ class Aggregate(Unary, frozen=True, tag="aggregate"):
 class OnClose(Binary, frozen=True, tag="on_close"):
     """The groups whose window has closed: EMIT ON WINDOW CLOSE.
 
-    A window has closed when the watermark, the least of the right side's, has reached its end. From
-    then on nothing that arrives can change it, so its row is given once and never taken back, and
-    nothing has to be remembered of it. While the right side is empty nothing closes.
+    A window has closed when the watermark, the least of the right side's, has reached its end;
+    where all sites are idle, the greatest. From then on nothing that arrives can change it, so its
+    row is given once and never taken back, and nothing has to be remembered of it. While the right
+    side is empty nothing closes.
 
     Attributes:
         left: Groups, one of whose columns is the end of a window.

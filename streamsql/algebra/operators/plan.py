@@ -12,7 +12,7 @@ from streamsql.algebra.operators.fixpoint import Fixpoint
 from streamsql.algebra.operators.groups import Aggregate, OnClose
 from streamsql.algebra.operators.joins import AsOfJoin, Join
 from streamsql.algebra.operators.orders import OverWindow, TopN
-from streamsql.algebra.operators.rows import Filter, Project
+from streamsql.algebra.operators.rows import Filter, Materialize, Project
 from streamsql.algebra.operators.sets import Distinct, SetOperation, UnionAll
 from streamsql.algebra.operators.streams import ToStream
 from streamsql.algebra.operators.windows import HopWindow, SessionWindow, StreamWindow
@@ -25,6 +25,7 @@ Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)
     Window,
     Filter,
     Project,
+    Materialize,
     Join,
     AsOfJoin,
     Aggregate,

@@ -1,4 +1,4 @@
-"""Operators that look at one row at a time: filter and project."""
+"""Operators that look at one row at a time: filter, project, and rows as they are."""
 
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.leaves import require
@@ -34,6 +34,18 @@ class Project(Unary, frozen=True, tag="project"):
         """Names with the expressions' types."""
         pairs = zip(self.names, self.expressions, strict=True)
         return Schema(tuple(Field(name, e.dtype) for name, e in pairs))
+
+
+class Materialize(Unary, frozen=True, tag="materialize"):
+    """The rows as they are: a table of WITH that is computed once, however often it is read.
+
+    A barrier: nothing above changes what is below, so that all readings of a table stay equal.
+
+    Attributes:
+        name: Of the table; within a query it stands for one input.
+    """
+
+    name: str
 
 
 def identity_columns(schema: Schema) -> tuple[Expression, ...]:

@@ -7,6 +7,8 @@ from streamsql.algebra.regular_expressions.automaton import END, START, Automato
 from streamsql.algebra.regular_expressions.reading import Reader
 
 _KEPT_STEPS = 20_000
+_MOST_WORK = 100_000_000
+"""Characters times states of the longest test."""
 _MATCHED = -1
 """The number of all sets of states in which a match has been found."""
 
@@ -30,16 +32,24 @@ class Pattern:
         """Whether some part of a text matches."""
         if not text:
             return self._matches_empty
-        if self._kept > _KEPT_STEPS:
-            self._forget()
         state = self._number(self._first)
         tables = self._tables
         for character in text:
             if state == _MATCHED:
                 return True
             following = tables[state].get(character)
-            state = self._after(state, character) if following is None else following
+            if following is None:
+                if self._kept > _KEPT_STEPS:
+                    state = self._begin_table_at(state)
+                    tables = self._tables
+                following = self._after(state, character)
+            state = following
         return state == _MATCHED or self._ends[state]
+
+    @property
+    def size(self) -> int:
+        """How many states the automaton has."""
+        return len(self._steps)
 
     def _forget(self) -> None:
         self._kept = 0
@@ -47,6 +57,12 @@ class Pattern:
         self._sets: list[frozenset[int]] = []
         self._tables: list[dict[str, int]] = []
         self._ends: list[bool] = []
+
+    def _begin_table_at(self, state: int) -> int:
+        """Discard the table, which one long text may fill; return the state's new number."""
+        states = self._sets[state]
+        self._forget()
+        return self._number(states)
 
     def _number(self, states: frozenset[int]) -> int:
         if self._accept in states:
@@ -57,6 +73,7 @@ class Pattern:
             self._sets.append(states)
             self._tables.append({})
             self._ends.append(self._accept in self._reached(set(states), (0, END)))
+            self._kept += len(states) // 64  # a large set takes the memory of many steps
         return found
 
     def _after(self, state: int, character: str) -> int:
@@ -95,8 +112,8 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern:
     return Pattern(pattern, fold=flags == "i")
 
 
-def regexp_like(text: str, pattern: str, flags: str = "") -> bool:
-    """Whether some part of a text matches a pattern.
+def regexp_like(text: str, pattern: str, flags: str = "") -> bool | None:
+    """Whether some part of a text matches a pattern; None if the test would take too long.
 
     Examples:
         >>> regexp_like("room 12", "^room [0-9]+$"), regexp_like("Room", "room")
@@ -104,4 +121,5 @@ def regexp_like(text: str, pattern: str, flags: str = "") -> bool:
         >>> regexp_like("Room", "room", "i"), regexp_like("aab", "(a|aa)*$")
         (True, True)
     """
-    return compile_pattern(pattern, flags).search(text)
+    compiled = compile_pattern(pattern, flags)
+    return compiled.search(text) if len(text) * compiled.size <= _MOST_WORK else None

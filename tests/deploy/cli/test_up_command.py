@@ -24,6 +24,7 @@ def pando(*arguments: str) -> Result:
         (("--site", "none.geojson"), "--site none.geojson: there is no such file"),
         (("--replay", "none.k7"), "--replay none.k7: there is no such file"),
         (("--calendar", "none.ics"), "--calendar none.ics: there is no such file"),
+        (("--allow-host", "http://a"), "--allow-host 'http://a'"),
         (("--nonsense",), "No such option"),
     ],
 )
@@ -55,7 +56,9 @@ def test_options_reach_the_supervisor(tmp_path: Path, monkeypatch: pytest.Monkey
     recording = tmp_path / "r.csv"
     recording.write_text("ts,a\n1,2\n")
     texts = f"--replay {recording} --speed 600 --broker embedded --gateways 5 --port 9000"
-    done = pando("up", *texts.split(), "--data", str(tmp_path / "d"), "--no-spark")
+    done = pando(
+        "up", *texts.split(), "--data", str(tmp_path / "d"), "--no-spark", "--allow-host", "a.b"
+    )
     assert done.exit_code == 1
     assert given == [
         UpOptions(
@@ -66,6 +69,7 @@ def test_options_reach_the_supervisor(tmp_path: Path, monkeypatch: pytest.Monkey
             port=9000,
             data=tmp_path / "d",
             spark=False,
+            allow_hosts=("a.b",),
         )
     ]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.claim import Claim, end_leftovers, is_claimed, leftovers
-from deploy.local.layout import Layout, last_console_file, running_directory
+from deploy.local.claim import Claim, end_leftovers, leftovers
+from deploy.local.layout import Layout
 from streamsql.errors import DeploymentError
+from ui.cli.federations import is_claimed
 
 HOLDER = """
 import sys, time
@@ -140,20 +141,3 @@ def test_a_restart_is_asked_of_a_running_federation_only(tmp_path: Path) -> None
     with pytest.raises(DeploymentError, match=r"no service '\.\./x'"):
         layout.request_restart("../x")
     claim.release()
-
-
-def test_the_running_directory_is_the_one_here_else_the_last_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with pytest.raises(DeploymentError, match=r"no federation runs here\nhint: .* --data"):
-        running_directory()
-    last_console_file().parent.mkdir(parents=True)
-    last_console_file().write_text(json.dumps({"data": "/elsewhere"}))
-    assert running_directory() == Path("/elsewhere")
-    (tmp_path / "pando-data").mkdir()
-    (tmp_path / "pando-data" / "console.json").write_text("damaged")
-    assert running_directory() == Path("/elsewhere")
-    (tmp_path / "pando-data" / "console.json").write_text(json.dumps({"data": "/here"}))
-    assert running_directory() == Path("/here")

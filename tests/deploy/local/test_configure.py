@@ -16,6 +16,7 @@ from gateway.wrappers.calendar.wrapper import CalendarOptions
 from gateway.wrappers.motes.settings import MoteOptions
 from gateway.wrappers.recordings.wrapper import ReplayOptions
 from gateway.wrappers.soft_sensors import SoftSensorOptions
+from static_engine.__main__ import store_of
 from static_engine.settings import read_settings as read_static
 from streamsql.errors import DeploymentError
 from ui.settings import load_settings as read_console
@@ -184,7 +185,10 @@ def test_a_map_says_what_it_lacks(tmp_path: Path) -> None:
     assert site is not None
     lacking = replace(site, warnings=("room 7 has no door",))
     _, warnings = configure.write_site(lacking, Layout(tmp_path), None, 1)
-    assert warnings == ("room 7 has no door",)
+    door, simulated = warnings
+    assert door == "room 7 has no door"
+    made_up = sum(not machine.is_host for machine in site.machines)
+    assert simulated.startswith(f"{made_up} machines and ")
 
 
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
@@ -193,3 +197,47 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
         configure.write_site(configure.read_site(UpOptions(), None), Layout(tmp_path), None, 1)
     with pytest.raises(DeploymentError, match=r"cannot write|cannot remove"):
         configure.write_site(None, Layout(tmp_path), Recording(tmp_path, "csv", "r", 0), 1)
+
+
+def test_tables_may_name_files_of_the_site_and_of_the_folder_it_is_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "project"
+    started.mkdir()
+    monkeypatch.chdir(started)
+    layout = Layout(started / "pando-data")
+    options = UpOptions(data=layout.root)
+    written = configure.static_settings(layout, BROKER, options)
+    console = configure.console_settings(layout, BROKER, options, None).folders
+    assert console is not None
+    locations = store_of(written)._locations.folders()
+    for folders in (console, locations):
+        assert folders.allow(str(layout.tables / "rooms.csv"))
+        assert folders.allow(str(started / "mine.csv"))
+        assert not folders.allow(str(layout.root / "state" / "console" / "catalog.db"))
+        assert not folders.allow(str(layout.secrets))
+        assert not folders.allow("/etc/passwd")
+    chosen = UpOptions(data=layout.root, tables=(tmp_path,))
+    assert chosen.table_folders == (str(tmp_path),)
+    monkeypatch.setenv("HOME", str(started))
+    assert UpOptions(data=layout.root).table_folders == ()
+
+
+def test_settings_and_data_of_services_are_for_their_owner_only(tmp_path: Path) -> None:
+    """Also where an earlier release has left them open."""
+    layout = Layout(tmp_path / "data")
+    old = layout.data("console") / "catalog.db"
+    old.parent.mkdir(parents=True, mode=0o755)
+    old.write_bytes(b"")
+    settings = configure.base_settings(layout, "mqtt://me:s3cret@127.0.0.1:1", CLOCK)
+    path = configure.write_settings(layout, "base", settings)
+    for open_before in (path, old.parent, path.parent):
+        open_before.chmod(0o755)
+    layout.keep_private()
+    configure.write_settings(layout, "base", settings)
+
+    def mode(of: Path) -> int:
+        return of.stat().st_mode & 0o777
+
+    assert (mode(path), mode(path.parent)) == (0o600, 0o700)
+    assert (mode(old.parent), mode(old.parent.parent)) == (0o700, 0o700)

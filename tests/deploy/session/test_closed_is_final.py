@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,3 +51,37 @@ def test_tables_that_change_do_not_change_what_has_closed(script: list[str]) -> 
     assert answers(script[:6], "stream", 3) == by_definition[:6]
     for before, after in itertools.pairwise(by_definition):
         assert all(row in after for row in before)
+
+
+CLOSING = {
+    "anti join": "SELECT window_end, COUNT(*) AS n FROM TUMBLE(t, ts, INTERVAL '10 s') "
+    "WHERE k NOT IN (SELECT k FROM owners) GROUP BY window_start, window_end",
+    "session": "SELECT k, window_end, COUNT(*) AS n FROM SESSION(t, ts, INTERVAL '4 s', k) "
+    "GROUP BY k, window_start, window_end",
+}
+
+
+@pytest.mark.parametrize("batch", [1, 3, 7, 60])
+@pytest.mark.parametrize("query", CLOSING.values(), ids=CLOSING)
+def test_every_window_is_whole_on_any_number_of_sites(query: str, batch: int) -> None:
+    rows = [
+        f"('{k}', '2026-01-01T00:{second // 60:02}:{second % 60:02}Z')"
+        for second, k in zip(range(0, 120, 2), itertools.cycle("abcdxy"), strict=False)
+    ]
+    readings = [f"INSERT INTO t VALUES {', '.join(b)};" for b in batched(rows, batch)]
+    script = DEFINITIONS + "INSERT INTO owners VALUES ('x', 'ann');" + "".join(readings)
+
+    def answer(engine: str, sites: int) -> list[Row]:
+        with contextlib.closing(LocalSession(engine, sites)) as session:
+            session.run(script)
+            (result,) = session.run(f"{query} EMIT ON WINDOW CLOSE;")
+            return sorted(result.rows, key=repr)
+
+    expected = answer("reference", 1)
+    assert len(expected) > 10
+    for sites in range(1, 6):
+        assert answer("stream", sites) == expected, sites
+
+
+def batched(rows: list[str], size: int) -> list[list[str]]:
+    return [rows[at : at + size] for at in range(0, len(rows), size)]

@@ -50,7 +50,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_tables_have_the_promised_columns(paths: SitePaths) -> None:
-    assert COLUMNS["routing"] == ("src", "dst", "distance", "kind", "wheelchair")
+    assert COLUMNS["routing"] == (
+        *("src", "dst", "distance", "kind", "wheelchair"),
+        *("room", "leaves"),
+    )
     for name, path in paths.tables.items():
         header = path.read_text(encoding="utf-8").splitlines()[0]
         assert tuple(header.split(",")) == COLUMNS[name]
@@ -84,9 +87,8 @@ def test_routing_goes_both_ways(sample: Site, paths: SitePaths) -> None:
     assert len(routing) == 2 * len(sample.edges)
     for (src, dst), row in routing.items():
         back = routing[dst, src]
-        assert {k: v for k, v in row.items() if k not in {"src", "dst"}} == {
-            k: v for k, v in back.items() if k not in {"src", "dst"}
-        }
+        for column in ("distance", "kind", "wheelchair", "room"):
+            assert row[column] == back[column]
         assert float(row["distance"]) > 0
 
 
@@ -259,3 +261,11 @@ def test_names_with_commas_and_quotes_survive(tmp_path: Path) -> None:
     site = furnish(Site("inn", None, (Level(0, "0"),), (room,)), {})
     paths = provision(site, tmp_path, gateways=1, host="h")
     assert rows(paths.tables["rooms"])[0]["name"] == room.name
+
+
+def test_what_is_simulated_says_so(paths: SitePaths) -> None:
+    machines = [m["properties"] for m in features(paths, "machine").values()]
+    sensors = [s["properties"] for s in features(paths, "sensor").values()]
+    assert {m["mid"] for m in machines if not m["simulated"]} == {"this-machine"}
+    measured = [s for s in sensors if not s["simulated"]]
+    assert [(s["kind"], s["mid"]) for s in measured] == [("load", "this-machine")]

@@ -216,6 +216,33 @@ def test_unreachable_rooms_are_named() -> None:
     assert "room A" not in warning
 
 
+def test_rooms_are_passages_only_where_there_is_no_other_way() -> None:
+    """Y and X are beside a corridor, I is behind both of them; Z has two doors to the corridor."""
+    spaces = [
+        space("C", box(0, 0, 30, 2), SpaceKind.CORRIDOR),
+        space("Y", box(0, 2, 10, 8)),
+        space("X", box(10, 2, 20, 8)),
+        space("Z", box(20, 2, 30, 8)),
+        space("I", box(0, 8, 20, 12)),
+    ]
+    doors = [
+        Door("y", ("Y", "C"), 0, Point(2, 2)),
+        Door("yx", ("Y", "X"), 0, Point(10, 5)),
+        Door("x", ("X", "C"), 0, Point(18, 2)),
+        Door("z1", ("Z", "C"), 0, Point(21, 2)),
+        Door("z2", ("Z", "C"), 0, Point(29, 2)),
+        Door("i", ("I", "Y"), 0, Point(5, 8)),
+        Door("ix", ("I", "X"), 0, Point(15, 8)),
+    ]
+    walking = derive_walking_graph(spaces, doors)
+    exits = {(edge.room, door) for edge in walking.edges for door in edge.exits}
+    own = {("I", "i"), ("I", "ix"), ("Z", "z1"), ("Z", "z2")}
+    assert exits == {*own, ("X", "yx"), ("X", "x"), ("X", "ix")}  # one gets to I through Y
+    rooms = {edge.room for edge in walking.edges}
+    assert rooms == {None, "Y", "X", "Z", "I"}
+    assert not any(edge.exits for edge in walking.edges if edge.room is None)
+
+
 def test_a_wheelchair_does_not_pass_a_narrow_door() -> None:
     rooms = [space("A", box(0, 0, 4, 4)), space("B", box(4, 0, 8, 4))]
     narrow = Door("d", ("A", "B"), 0, Point(4, 2), wheelchair=False)

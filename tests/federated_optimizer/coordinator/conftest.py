@@ -16,7 +16,7 @@ from gateway.site.host import SiteHost
 from messaging import Will
 from messaging.in_memory import InMemoryBroker, InMemoryClient
 from stream_engine.snapshot.recorded_site import RecordedSite
-from streamsql.algebra.operators import SourceKind
+from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -25,6 +25,7 @@ from streamsql.data.types import Row, Value
 from streamsql.syntax import CreateSource, parse_script
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import Birth, SiteState, TableSet
+from streamsql.wire.source_shapes import shape_of
 from streamsql.wire.topics import Topics
 
 SCHEMA = """
@@ -46,10 +47,10 @@ def wall() -> int:
     return time.time_ns() // 1000
 
 
-def definitions() -> dict[str, SourceDefinition]:
+def definitions(schema: str) -> dict[str, SourceDefinition]:
     """The schema's definitions by name."""
     catalog = Catalog()
-    for statement in parse_script(SCHEMA):
+    for statement in parse_script(schema):
         assert isinstance(statement, CreateSource)
         catalog.define(define(statement, catalog))
     return {d.name: d for d in catalog.sources + catalog.tables}
@@ -66,6 +67,7 @@ class Site:
         self.client = federation.broker.client(name, will=will)
         self.engine = RecordedSite(name, epoch)
         self.sources: tuple[str, ...] = ()
+        self.scans: list[Scan] = []
         self.host = SiteHost(
             self.engine,
             self.client,
@@ -77,12 +79,13 @@ class Site:
         )
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self, sources: Iterable[str]) -> "Site":
+    async def start(self, sources: Iterable[str], schema: str) -> "Site":
         """Connect, announce, run."""
-        known = definitions()
+        known = definitions(schema)
         self.sources = tuple(sources)
-        for source in self.sources:
-            self.engine.declare(known[source].scan())
+        self.scans = [known[source].scan() for source in self.sources]
+        for scan in self.scans:
+            self.engine.declare(scan)
         await self.client.connect()
         self._announce(connected=True)
         self.client.on_connection(lambda connected: self._announce(connected=connected))
@@ -115,7 +118,12 @@ class Site:
         state = SiteState(online=True, epoch=self.epoch, ts=wall(), role=self.role)
         self.client.publish(self._state_topic, encode_json(state), retain=True)
         if self.role != "static":
-            birth = Birth(self.name, self.epoch, 0, wall(), role=self.role, sources=self.sources)
+            birth = Birth(
+                *(self.name, self.epoch, 0, wall()),
+                role=self.role,
+                sources=self.sources,
+                shapes=tuple(map(shape_of, self.scans)),
+            )
             self.client.publish(self.topics.birth(self.name), encode_json(birth), retain=True)
 
 
@@ -130,15 +138,26 @@ class Federation:
         self.coordinators: list[Coordinator] = []
 
     async def site(
-        self, name: str, role: str = "gateway", *, epoch: int = 1, sources: Iterable[str] = STREAMS
+        self,
+        name: str,
+        role: str = "gateway",
+        *,
+        epoch: int = 1,
+        sources: Iterable[str] = STREAMS,
+        schema: str = SCHEMA,
     ) -> Site:
         """Start a site."""
         made = Site(self, name, role, epoch)
         self.sites[name] = made
-        return await made.start(() if role == "base" else sources)
+        return await made.start(() if role == "base" else sources, schema)
 
     async def coordinator(
-        self, *, define_schema: bool = False, explainer: Any = None, **changes: Any
+        self,
+        *,
+        define_schema: bool = False,
+        explainer: Any = None,
+        beside: Any = None,
+        **changes: Any,
     ) -> Coordinator:
         """Start a coordinator on the shared catalog."""
         defaults: dict[str, Any] = {
@@ -153,7 +172,7 @@ class Federation:
         def client(will: Will) -> InMemoryClient:
             return self.broker.client(settings.host, will=will)
 
-        made = Coordinator(settings, client, wall, explainer)
+        made = Coordinator(settings, client, wall, explainer, beside)
         await made.start()
         self.coordinators.append(made)
         if define_schema:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.alarm_book import AlarmState
+from federated_optimizer.alarm_book import AlarmRow, AlarmState
 from federated_optimizer.coordinator.model import ChangeBatch
 from streamsql.errors import BindingError
 
@@ -32,6 +32,8 @@ def test_an_alarm_is_raised_and_cleared_and_survives_a_restart(harness: Any) -> 
         first.acknowledge(row.id)
         with pytest.raises(KeyError):
             first.acknowledge(4711)
+        with pytest.raises(KeyError):
+            first.acknowledge_all("closed")
         (shown,) = await first.execute("SHOW ALARMS")
         assert shown.rows[0][:4] == ("open", "warning", "raised", 1)
         await first.close()  # at once
@@ -50,6 +52,126 @@ def test_an_alarm_is_raised_and_cleared_and_survives_a_restart(harness: Any) -> 
         federation.sites["gw-1"].put("roomsensor", ("r1", "dark"), ("r3", "dark"))
         await harness.until(lambda: second.alarms()[0].raised == 0)
         assert second.alarms()[0].state == "clear"
+
+    harness.run(scenario)
+
+
+async def crash(federation: Any, site: str) -> None:
+    """Cut a site's link, so that the broker sends its will, and end it."""
+    federation.broker.cut(site)
+    await federation.sites[site].stop()
+
+
+def test_what_a_dead_gateway_fed_is_unknown_until_it_is_back(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(ALARM)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"), ("r3", "open"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 3)
+        ids = {row.row[0]: row.id for row in coordinator.alarms()[0].rows}
+        coordinator.acknowledge(ids["r2"])
+        await crash(federation, "gw-2")
+        raised, unknown = AlarmState.RAISED, AlarmState.UNKNOWN
+        await harness.until(
+            lambda: set(states(coordinator)) == {("r1", raised), ("r2", unknown), ("r3", unknown)}
+        )
+        (info,) = coordinator.alarms()
+        assert (info.state, info.unknown, info.away) == ("raised", 2, ("gw-2",))
+        # Once the query has settled without the gateway, what others take back is cleared.
+        followed = coordinator._alarms._followed["open"]
+        await harness.until(lambda: followed._missing == {"gw-2"})
+        federation.sites["gw-1"].put("roomsensor", ("r1", "dark"))
+        await harness.until(lambda: ("r1", AlarmState.CLEARED) in states(coordinator))
+        assert coordinator.alarms()[0].state == "unknown"
+        # It stays unknown over a restart of the coordinator.
+        await coordinator.close()
+        coordinator = await federation.coordinator()
+        await harness.until(lambda: coordinator._alarms._followed["open"].is_met)
+        found = [(row, state) for row, state in states(coordinator) if row != "r1"]
+        assert sorted(found) == [("r2", unknown), ("r3", unknown)]
+        # The gateway is back: one room is as it was, the other has changed meanwhile.
+        back = await federation.site("gw-2", epoch=2)
+        back.put("roomsensor", ("r2", "open"), ("r3", "dark"))
+        expected = {
+            ("r1", AlarmState.CLEARED),
+            ("r2", AlarmState.ACKNOWLEDGED),
+            ("r3", AlarmState.CLEARED),
+        }
+        await harness.until(lambda: set(states(coordinator)) == expected)
+        assert {row.row[0]: row.id for row in coordinator.alarms()[0].rows} == ids
+        assert coordinator.alarms()[0].unacknowledged == 2
+        assert coordinator.acknowledge_all("open") == 2
+        assert coordinator.alarms()[0].unacknowledged == 0
+
+    harness.run(scenario)
+
+
+def test_counts_that_pass_while_a_gateway_comes_back_raise_nothing(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(
+            "CREATE ALARM many AS SELECT COUNT(*) AS n FROM RoomSensor HAVING COUNT(*) > 2 "
+            "SEVERITY 'info'"
+        )
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"), ("r2", "open"))
+        federation.sites["gw-2"].put("roomsensor", ("r3", "open"), ("r4", "open"))
+        book = coordinator._alarms._followed["many"].book
+        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        (whole,) = [row for row in book.rows if row.row == (4,)]
+        seen = {row.id for row in book.rows}
+        await crash(federation, "gw-2")
+        await harness.until(lambda: coordinator.alarms()[0].unknown == 1)
+        back = await federation.site("gw-2", epoch=2)
+        await harness.until(
+            lambda: coordinator.sites() and coordinator._membership.is_online("gw-2")
+        )
+        back.put("roomsensor", ("r3", "open"))
+        back.put("roomsensor", ("r4", "open"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        await harness.until(lambda: coordinator.query("alarm many").settled)
+        assert {row.id for row in book.rows} <= seen
+        assert next(row for row in book.rows if row.id == whole.id).state == AlarmState.RAISED
+
+    harness.run(scenario)
+
+
+def test_a_gateway_that_is_removed_leaves_nothing_unknown(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(ALARM)
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        await crash(federation, "gw-2")
+        await harness.until(lambda: states(coordinator) == [("r2", AlarmState.UNKNOWN)])
+        await coordinator.remove_gateway("gw-2")
+        await harness.until(lambda: states(coordinator) == [("r2", AlarmState.CLEARED)])
+
+    harness.run(scenario)
+
+
+def test_a_base_site_that_restarts_clears_nothing(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(ALARM)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        seen: list[AlarmState] = []
+        book = coordinator._alarms._followed["open"].book
+        note = book._note
+
+        def noted(entry: AlarmRow) -> None:
+            seen.append(entry.state)
+            note(entry)
+
+        book._note = noted
+        await crash(federation, "base")
+        await harness.until(lambda: coordinator.alarms()[0].status == "degraded")
+        await federation.site("base", "base", epoch=2)
+        await harness.until(lambda: coordinator.alarms()[0].status == "running")
+        await harness.until(lambda: coordinator.query("alarm open").settled)
+        assert states(coordinator) == [("r1", AlarmState.RAISED)]
+        assert AlarmState.CLEARED not in seen
 
     harness.run(scenario)
 

@@ -62,7 +62,7 @@ def test_a_gateway_learns_how_far_its_clock_is_behind(harness: Any) -> None:
 def test_lists_show_the_offset_with_its_error() -> None:
     def listed(state: SiteState | None) -> object:
         info = SiteInfo(
-            "gw-1", "gateway", online=True, freshness="live", epoch=1, since=0, state=state
+            "gw-1", "gateway", online=True, freshness="live", epoch=1, since=0, figures=state
         )
         answer = show("gateways", Catalog(), (), (info,))
         return answer.rows[0][answer.columns.index("clock offset")]

@@ -107,8 +107,64 @@ def test_the_statement_asks_of_all_running_queries_or_of_one_by_its_name(harness
         with pytest.raises(BindingError, match="no base row is meant"):
             await coordinator.execute("EXPLAIN WHAT IF DELETE link('z')")
         fine = ("EXPLAIN WHAT IF DELETE link('a')", "EXPLAIN WHAT IF DELETE link('a') FOR ends")
-        assert all(coordinator.validate(text).diagnoses == () for text in fine)
-        assert coordinator.validate("EXPLAIN WHAT IF DELETE lnk('a')").diagnoses != ()
+        assert [(await coordinator.validate(text)).diagnoses for text in fine] == [()] * len(fine)
+        assert (await coordinator.validate("EXPLAIN WHAT IF DELETE lnk('a')")).diagnoses != ()
+
+    harness.run(scenario)
+
+
+def test_what_if_a_gateway_dies_tells_what_its_death_does(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        federation.sites["gw-1"].put("link", ("c", "d", 2.0), ("x", "y", 1.0))  # both have c-d
+        text = "SELECT src, dst, cost FROM cheapest_path"
+        cheapest = await harness.start_query(coordinator, text, name="cheapest")
+        await harness.until(lambda: len(coordinator.relation(cheapest)) == 7)
+        before = sorted(coordinator.relation(cheapest))
+        (told,) = await coordinator.execute("EXPLAIN WHAT IF DELETE GATEWAY 'gw-2'")
+        assert told.text.startswith("Without gateway gw-2 (2 base rows):\nquery cheapest: ")
+        (query,) = told.data["queries"]
+        gone = [tuple(row.values()) for row in query["gone"]]
+        come = [tuple(row.values()) for row in query["come"]]
+        (other,) = await coordinator.execute("EXPLAIN WHAT IF DELETE GATEWAY 'gw-1' FOR cheapest")
+        assert other.data["queries"][0]["come"] == [
+            {"src": "a", "dst": "c", "cost": 3.0},
+            {"src": "a", "dst": "d", "cost": 5.0},
+        ]
+        await federation.sites["gw-2"].stop()
+        wanted = sorted([row for row in before if row not in gone] + come)
+        await harness.until(lambda: sorted(coordinator.relation(cheapest)) == wanted)
+        with pytest.raises(BindingError, match="no gateway 'gw-22'") as caught:
+            await coordinator.execute("EXPLAIN WHAT IF DELETE GATEWAY 'gw-22'")
+        assert caught.value.hint == "did you mean gw-2?"
+
+    harness.run(scenario)
+
+
+def test_what_if_a_node_dies_takes_all_its_links(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        reach = await harness.start_query(coordinator, "SELECT src, dst FROM reachable", name="r")
+        await harness.until(lambda: len(coordinator.relation(reach)) == 6)
+        (told,) = await coordinator.execute("EXPLAIN WHAT IF DELETE NODE 'b', link('a', 'c')")
+        assert told.text.splitlines()[0] == "Without node b and rows of link (3 base rows):"
+        assert told.data["deleted_count"] == 3
+        (query,) = told.data["queries"]
+        assert (query["gone_count"], query["come_count"]) == (5, 0)
+
+    harness.run(scenario)
+
+
+def test_what_if_is_about_alarms_and_the_map_too(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await linked(federation)
+        for origin in ("map", "user", "session"):
+            text = "SELECT src, dst FROM Link"
+            await coordinator.execute(text, name=f"of-{origin}", origin=origin)
+        await coordinator.execute("CREATE ALARM cut AS SELECT src FROM Link SEVERITY 'warning'")
+        (told,) = await coordinator.execute("EXPLAIN WHAT IF DELETE link('a', 'b')")
+        named = [query["query"] for query in told.data["queries"]]
+        assert (named[0], named[-1], len(named)) == ("of-user", "of-map", 3)
 
     harness.run(scenario)
 
@@ -175,7 +231,7 @@ def test_statements_ask_about_any_query(harness: Any) -> None:
         assert sure.data["rows"][0]["row"] == {"src": "a", "dst": "b"}
         assert sure.data["rows"][0]["confidence"]["probability"] == 1.0
         assert coordinator.queries() == ()
-        wrong = coordinator.validate("EXPLAIN WHY reachable ROW ('a')").diagnoses
+        wrong = (await coordinator.validate("EXPLAIN WHY reachable ROW ('a')")).diagnoses
         assert [d.message for d in wrong] == ["1 values for a row of 2 columns"]
 
     harness.run(scenario)

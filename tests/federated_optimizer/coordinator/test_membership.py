@@ -5,7 +5,13 @@ from federated_optimizer.coordinator.membership import (
     MAX_SITES,
     Membership,
 )
-from streamsql.wire.messages import Birth, SiteState
+from streamsql.algebra.operators import SourceKind
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.wire.messages import Birth, BufferState, ClockState, SiteState, WrapperState
+from streamsql.wire.source_shapes import SourceShape
 
 
 def state(epoch: int, *, online: bool, role: str = "gateway") -> SiteState:
@@ -100,3 +106,52 @@ def test_no_more_sites_than_fit() -> None:
     for number in range(MAX_SITES + 5):
         known.hear_state(f"gw-{number}", state(1, online=True), now=0)
     assert len(known.infos()) == MAX_SITES
+
+
+def test_the_figures_of_a_site_that_dies_are_the_last_known_with_their_time() -> None:
+    known = Membership()
+    wrapper = WrapperState("w", "motes", ("seat",), readings=41)
+    last = SiteState(
+        *(True, 1, 0),
+        buffer=BufferState(stored=3, bytes=120),
+        counters={"readings": 41},
+        wrappers=(wrapper,),
+        clock=ClockState(offset_ms=2.0),
+    )
+    known.hear_state("gw-1", last, now=20)
+    (info,) = known.infos()
+    assert (info.figures, info.figures_since) == (last, None)
+    known.hear_state("gw-1", state(1, online=False), now=30)
+    (info,) = known.infos()
+    assert (info.online, info.figures, info.figures_since) == (False, last, 20)
+    assert info.wrappers == (wrapper,)
+    known.hear_state("gw-1", state(2, online=True), now=40)
+    (info,) = known.infos()
+    assert (info.figures, info.figures_since) == (state(2, online=True), None)
+
+
+def test_of_a_site_that_was_never_heard_there_are_no_figures() -> None:
+    known = Membership()
+    known.hear_state("gw-1", state(1, online=False), now=30)
+    (info,) = known.infos()
+    assert (info.figures, info.figures_since) == (None, None)
+
+
+def test_definitions_that_a_gateway_has_made_up_do_no_harm() -> None:
+    catalog = Catalog()
+    columns = Schema.of(("k", DataType.TEXT))
+    catalog.define(SourceDefinition("seat", SourceKind.STREAM, columns))
+    odd = tuple((f"column {n} " + "x" * 200, "NOTHING") for n in range(100))
+    told = (
+        SourceShape("seat", False, odd, ("a" * 999,) * 100, "b" * 999),
+        SourceShape("seat", True, (), None),
+        SourceShape("seat", False, (("K", "TEXT"),)),
+        SourceShape("nowhere", False, odd),
+    )
+    known = Membership()
+    for number, shape in enumerate(told):
+        known.hear_birth(Birth(f"gw-{number}", 1, 0, 0, shapes=(shape,)))
+    differing = known.differing(catalog)
+    assert differing.keys() == {"seat"}
+    assert differing["seat"].keys() == {"gw-0", "gw-1"}
+    assert all(0 < len(text) <= 1_000 for text in differing["seat"].values())

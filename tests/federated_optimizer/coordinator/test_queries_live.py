@@ -1,5 +1,6 @@
 """Queries on a running federation: real engine sites, real messages, an in-memory broker."""
 
+import asyncio
 from typing import Any
 
 from federated_optimizer.coordinator.model import QueryStatus
@@ -94,8 +95,8 @@ def test_a_wrapper_that_no_gateway_has_is_named_with_those_they_have(harness: An
         gateway.client.publish(topic, encode_json(state), retain=True)
         await harness.until(lambda: any(site.wrappers for site in coordinator.sites()))
         text = "CREATE SOURCE {} (rid TEXT) WITH (wrapper = '{}')"
-        (made,) = await coordinator.execute(text.format("a", "motez"))
-        assert "the gateways' wrappers are motes: did you mean motes?" in made.warnings[0]
+        (made,) = await coordinator.execute(text.format("a", "replay"))
+        assert "the gateways' wrappers are motes" in made.warnings[0]
         (made,) = await coordinator.execute(text.format("b", "motes"))
         assert "the gateways' wrappers" not in made.warnings[0]
 
@@ -168,5 +169,33 @@ def test_rows_windows_over_one_gateway_and_aggregates_at_the_gateways(harness: A
         for celsius in (10.0, 20.0, 30.0):
             gateway.put("temperature", ("r1", celsius))
         await harness.until_rows(coordinator, query, [("r1", 25.0)])
+
+    harness.run(scenario)
+
+
+def test_batches_of_a_query_are_its_own(harness: Any) -> None:
+    """Channels go on with the numbers that earlier queries have used at their sites."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        text = "SELECT s.mid, m.rid FROM SeatSensor s JOIN Machines m ON m.mid = s.mid"
+        first = await harness.start_query(coordinator, text)
+        gateway = federation.sites["gw-1"]
+        for number in range(20):
+            gateway.put("seatsensor", ("m1", "r1", float(number)))
+            gateway.put("seatsensor", (f"m{number % 2 + 1}", "r2", 1.0), delete=number % 3 == 0)
+            await federation.broker.settle()
+            await asyncio.sleep(0.01)
+        await harness.until(lambda: coordinator.query(first).settled)
+        counted = coordinator.explain(first).data["batches"]
+        assert counted["gw-1"]["sent"] > 10
+        await coordinator.stop(first)
+        second = await harness.start_query(coordinator, text)
+        await harness.until(lambda: coordinator.query(second).settled)
+        counted = coordinator.explain(second).data["batches"]
+        sent = {site: counts["sent"] for site, counts in counted.items()}
+        assert sent.keys() == {"gw-1", "static", "base"}
+        assert all(0 < count <= 4 for count in sent.values()), "snapshots of one port, asked for"
+        assert counted["base"]["received"] == sent["gw-1"] + sent["static"]
 
     harness.run(scenario)

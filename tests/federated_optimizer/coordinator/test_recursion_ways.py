@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from federated_optimizer.coordinator.model import QueryStatus
 from streamsql.errors import UnsupportedError
 
 LINKS = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "e"), ("a", "d"), ("e", "f")]
@@ -65,6 +66,10 @@ def test_every_way_gives_the_same_answer_and_says_what_it_did(harness: Any, way:
         assert f"Recursion reachable: way {way}" in explained.text
         rounds = sum(site["most_rounds"] for site in work.values())
         assert ("rounds a change" in explained.text) == (rounds > 0)  # a kernel has none
+        for site in work.values():
+            net = site["derived"] - site["deleted"]
+            assert net == site["view_rows"] or site["rounds"], site  # rounds may derive rows again
+        assert "last change by round: " in explained.text
         traffic = explained.data["traffic"]
         assert all(site["bytes"] > 0 for site in traffic.values())
         assert "Traffic:" in explained.text
@@ -99,7 +104,8 @@ def test_the_default_is_the_cheapest_and_explain_says_what_each_way_costs(harnes
             "annotations",
         ]
         assert lines[start + 2].endswith("base  <- taken")
-        assert "assumed: link: 400 rows" in lines[start + 6]
+        assert "orders only" in lines[start + 6]
+        assert "assumed: link: 400 rows" in lines[start + 7]
 
     harness.run(scenario)
 
@@ -194,5 +200,30 @@ def test_stored_rows_and_streams_of_few_gateways_travel_to_those_that_compute(
         (recursion,) = coordinator.explain(query).data["recursions"]
         gateways = ["base"] if way == "centre" else ["gw-1", "gw-2", "gw-3"]
         assert list(recursion["sites"]) == gateways
+
+    harness.run(scenario)
+
+
+@pytest.mark.parametrize("way", ["centre", "flood", "witness"])
+def test_a_recursion_that_needs_more_rounds_stops_and_no_other(harness: Any, way: str) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=3)
+        await harness.until(lambda: len(coordinator.sites()) == 5)
+        rest = (
+            "r (src, dst) AS (SELECT src, dst FROM Link UNION SELECT l.src, r.dst FROM Link l "
+            f"JOIN r ON r.src = l.dst) SELECT * FROM r WITH (way = '{way}')"
+        )
+        strict = await harness.start_query(coordinator, f"WITH RECURSIVE (LIMIT 2 ERROR) {rest}")
+        cut = await harness.start_query(coordinator, f"WITH RECURSIVE (LIMIT 2 RETURN) {rest}")
+        for link in (("a", "b"), ("b", "c")):
+            put(federation, link)
+        pairs = {("a", "b"), ("b", "c"), ("a", "c")}
+        await harness.until_rows(coordinator, strict, pairs)
+        await harness.until_rows(coordinator, cut, pairs)
+        put(federation, ("c", "d"))
+        await harness.until_status(coordinator, strict, QueryStatus.FAILED)
+        assert "r needs more than 2 rounds" in coordinator.query(strict).error
+        await harness.until_rows(coordinator, cut, pairs | {("c", "d"), ("b", "d")})
+        assert coordinator.query(cut).status == QueryStatus.RUNNING
 
     harness.run(scenario)

@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.repairs import Repairs
 from messaging.in_memory import Faults
 from stream_engine.step_result import StepResult
-from streamsql.wire.codec import encode_packed
+from streamsql.wire.codec import encode_json, encode_packed
+from streamsql.wire.messages import BufferState, FlowReport, SiteState
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
 
@@ -43,6 +45,61 @@ def test_the_last_batch_before_a_silence_is_not_lost(harness: Any, also_the_answ
         await silenced(federation)
         await harness.until_rows(coordinator, query, [("r1", "shut")])
         await harness.until(lambda: coordinator.query(query).settled)
+
+    harness.run(scenario)
+
+
+class SlowBase:
+    """A gateway whose batches arrive at the base one in so many seconds; every second it sends one.
+
+    Each repair is a snapshot: two batches more to be taken in.
+    """
+
+    def __init__(self, running: Any, pace: int) -> None:
+        self.flows = running.flows
+        self.bundle = running.bundle
+        self.pace = pace
+        self.sent = self.arrived = 10
+        self.snapshots = 0
+
+    def pass_second(self, second: int, *, live: bool) -> None:
+        self.sent += live
+        if second % self.pace == 0:
+            self.arrived = min(self.arrived + 1, self.sent)
+        self.report()
+
+    def report(self) -> None:
+        version = self.bundle.version
+        self.flows.hear("gw-1", FlowReport(version, 1, {"base": self.sent}, {}), self.bundle)
+        arrived = {"gw-1": self.arrived}
+        self.flows.hear("base", FlowReport(version, 1, {}, arrived), self.bundle)
+
+    def request_flow(self, _site: str) -> None:
+        self.report()
+
+    def request_snapshot(self, _query: str, _site: str, _to: str) -> None:
+        self.snapshots += 1
+        self.sent += 2
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["readings go on", "the last word"])
+@pytest.mark.parametrize("pace", [2, 4, 8, 15, 30])
+def test_a_slow_receiver_is_not_sent_everything_again_and_again(
+    harness: Any, pace: int, live: bool
+) -> None:
+    """In ten minutes; it was up to 61 times. The pauses are 3, 6, 12, 24, 48, then 60 seconds."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        running = coordinator._queries.find(await harness.start_query(coordinator, ROOMS))
+        await harness.until(lambda: running.is_settled(coordinator._membership))
+        slow = SlowBase(running, pace)
+        slow.sent += 20  # a burst that takes its time
+        repairs = Repairs(slow, coordinator._membership)  # type: ignore[arg-type]
+        for second in range(600):
+            slow.pass_second(second, live=live and second % 5 == 0)
+            repairs.look([running], second * 1_000_000)
+        assert slow.snapshots <= 12
 
     harness.run(scenario)
 
@@ -148,6 +205,43 @@ def test_a_query_settles_without_a_gateway_that_is_gone(harness: Any) -> None:
     harness.run(scenario)
 
 
+LAST_ROWS = (
+    "SELECT celsius FROM Temperature [ROWS 3]",
+    "SELECT COUNT(*) AS n FROM Temperature [PARTITION BY celsius ROWS 3 RANGE 1 HOUR]",
+    "SELECT t.celsius, m.mid FROM Temperature [ROWS 3] AS t JOIN Machines m ON m.rid = t.rid",
+)
+
+
+@pytest.mark.parametrize("text", LAST_ROWS)
+def test_the_last_rows_of_all_gateways_are_not_settled_while_one_is_away(
+    harness: Any, text: str
+) -> None:
+    """Its rows stay, and what it reads meanwhile comes as history when it is back."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, text)
+        await harness.until(lambda: coordinator.query(query).settled)
+        assert coordinator.query(query).status == QueryStatus.RUNNING
+        federation.broker.cut("gw-2")
+        await federation.sites["gw-2"].stop()
+        await harness.until_status(coordinator, query, QueryStatus.DEGRADED)
+        assert coordinator.query(query).waiting_for == ("gw-2",)
+        for _ in range(50):
+            await asyncio.sleep(0.01)
+            assert not coordinator.query(query).settled
+        back = await federation.site("gw-2", epoch=2)
+        state = SiteState(True, 2, 0, buffer=BufferState(stored=3, waiting=3))
+        back.client.publish(federation.topics.state("gw-2"), encode_json(state), retain=True)
+        await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+        await harness.until(lambda: not coordinator.query(query).settled, "history is to come")
+        state = SiteState(True, 2, 0, buffer=BufferState(stored=1))
+        back.client.publish(federation.topics.state("gw-2"), encode_json(state), retain=True)
+        await harness.until(lambda: coordinator.query(query).settled)
+
+    harness.run(scenario)
+
+
 def test_a_query_stays_settled_without_the_static_engine(harness: Any) -> None:
     """The rows of its tables stay."""
 
@@ -237,7 +331,7 @@ def test_housekeeping_goes_on_after_a_defect(harness: Any, caplog: Any) -> None:
         await harness.until(lambda: coordinator.query(query).settled)
         changed_plans = coordinator._queries.changed_plans
 
-        def broken() -> Any:
+        def broken(_: Any) -> Any:
             coordinator._queries.changed_plans = changed_plans
             coordinator._replanning.due = None  # do not wait for the next try
             raise ZeroDivisionError("a defect")

@@ -4,12 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
+from fastapi import HTTPException
 
 from federated_optimizer.coordinator.model import QueryStatus, ResultKind
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import BindingError, DeploymentError, QueryError, UnsupportedError
 from streamsql.wire.codec import decode_json, encode_json, encode_packed
 from streamsql.wire.messages import DeltaBatch, LinkMessage, SiteState
+from ui.api.routes import find_query
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
 
@@ -148,6 +150,22 @@ def test_a_session_query_that_was_left_is_kept_for_who_is_about_to_read_it(harne
         await harness.until(lambda: not coordinator.queries())
         with pytest.raises(KeyError):
             coordinator.keep(query)
+
+    harness.run(scenario)
+
+
+def test_of_a_query_that_ended_unread_it_is_said_why_it_is_not_there(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        coordinator = await federation.coordinator(define_schema=True, unread=0.3)
+        query = await harness.start_query(coordinator, ROOMS, origin="session")
+        await harness.until(lambda: not coordinator.queries())
+        with pytest.raises(HTTPException) as caught:
+            find_query(coordinator, query)
+        assert caught.value.detail == f"query {query} has ended: nobody had read it for 0.3 s"
+        with pytest.raises(HTTPException) as caught:
+            find_query(coordinator, "q999")
+        assert caught.value.detail == "there is no query 'q999'"
 
     harness.run(scenario)
 
@@ -318,7 +336,7 @@ def test_explain_before_and_while_running(harness: Any) -> None:
         assert text.text.startswith("Fragment f0 [BASE: base] -> result")
         assert "GATEWAY x 2: gw-1, gw-2" in text.text
         (data,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED, FORMAT JSON) {ROOMS}")
-        assert data.data["format"] == 2
+        assert data.data["format"] == 3
         assert [f["engine"] for f in data.data["fragments"]] == ["base", "gateway"]
         (logical,) = await coordinator.execute(f"EXPLAIN (TYPE LOGICAL) {ROOMS}")
         assert "Scan stream roomsensor" in logical.text
@@ -379,12 +397,14 @@ def test_statements_that_are_refused_change_nothing(harness: Any) -> None:
 def test_validation_says_where(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.coordinator(define_schema=True)
-        good = coordinator.validate(f"CREATE VIEW v AS {ROOMS};\nSELECT rid FROM v")
+        good = await coordinator.validate(f"CREATE VIEW v AS {ROOMS};\nSELECT rid FROM v")
         assert (good.diagnoses, good.columns) == ((), ("rid",))
-        bad = coordinator.validate("SELECT rid FROM RoomSensor;\nSELECT nothing FROM RoomSensor")
+        bad = await coordinator.validate(
+            "SELECT rid FROM RoomSensor;\nSELECT nothing FROM RoomSensor"
+        )
         (diagnosis,) = bad.diagnoses
         assert (diagnosis.line, diagnosis.column, diagnosis.text) == (2, 8, "nothing")
-        (syntax,) = coordinator.validate("SELEC 1").diagnoses
+        (syntax,) = (await coordinator.validate("SELEC 1")).diagnoses
         assert (syntax.line, syntax.column) == (1, 1)
         assert all(d.name != "v" for d in coordinator.definitions())
 
@@ -407,7 +427,7 @@ def test_bad_payloads_are_counted_and_set_aside(harness: Any, payload: bytes) ->
         for topic in (
             topics.state("gw-9"),
             topics.birth("gw-9"),
-            topics.link("gw-9", "a", "b"),
+            topics.link("gw-9", "link", "a", "b"),
             topics.output(query, "base"),
             topics.flow(query, "base"),
             topics.error(query, "base"),
@@ -429,11 +449,11 @@ def test_links_come_change_and_go_with_their_gateway(harness: Any) -> None:
         for name, cost in (("gw-1", 1.0), ("gw-2", 2.0)):
             client = federation.sites[name].client
             link = LinkMessage("a", name, cost)
-            topic = federation.topics.link(name, "a", name)
+            topic = federation.topics.link(name, "link", "a", name)
             client.publish(topic, encode_json(link), retain=True)
         await harness.until(lambda: coordinator.links() == (("a", "gw-1", 1.0), ("a", "gw-2", 2.0)))
         second = federation.sites["gw-2"].client
-        second.publish(federation.topics.link("gw-2", "a", "gw-2"), b"", retain=True)
+        second.publish(federation.topics.link("gw-2", "link", "a", "gw-2"), b"", retain=True)
         await harness.until(lambda: coordinator.links() == (("a", "gw-1", 1.0),))
         federation.broker.cut("gw-1")
         await harness.until(lambda: coordinator.links() == ())

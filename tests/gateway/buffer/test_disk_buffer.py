@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 
 from gateway.buffer.disk_buffer import AGE_CHECK_SECONDS, RETRY_SECONDS, DiskBuffer
 from gateway.settings import BufferSettings
-from tests.gateway.processes import fill_disk
+from gateway.testing import fill_disk
 
 HOUR = 3600.0
 

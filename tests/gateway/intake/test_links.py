@@ -2,23 +2,27 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
-from hypothesis import given
+import msgspec
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gateway.intake.links import LinkPublisher
 from gateway.testing import LINKS, SECOND
 from messaging.in_memory import InMemoryBroker
+from messaging.topics import check_topic
 from stream_engine.site import SiteEngine
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import LinkMessage
-from streamsql.wire.topics import Topics
+from streamsql.wire.topics import Topics, level_of, text_of_level
 
 TOPICS = Topics("demo")
 LIFE = 60
@@ -49,15 +53,17 @@ class Field:
     def retained(self) -> dict[tuple[str, str], LinkMessage]:
         found = {}
         for topic, message in self.broker.retained.items():
-            _, _, kind, *ends = TOPICS.parts(topic)
-            if kind == "link":
-                found[ends[0], ends[1]] = decode_json(message.payload, LinkMessage)
+            _, _, kind, relation, *ends = TOPICS.parts(topic)
+            if (kind, relation) == ("link", "link"):
+                link = decode_json(message.payload, LinkMessage)
+                assert [link.source, link.target] == list(map(text_of_level, ends))
+                found[link.source, link.target] = link
         return found
 
     def rows(self) -> dict[tuple[str, str], LinkMessage]:
         return {
             (str(src), str(dst)): LinkMessage(
-                str(src), str(dst), float(cost or 0), {"ts": f"1970-01-01T{_clock(ts)}Z"}
+                str(src), str(dst), cast("float | None", cost), {"ts": f"1970-01-01T{_clock(ts)}Z"}
             )
             for src, dst, cost, ts in self.engine.source_rows("link")
         }
@@ -144,22 +150,100 @@ def test_after_any_sequence_the_retained_links_are_the_engines_rows(actions: lis
 def test_links_of_an_earlier_life_are_cleared_once_they_are_found() -> None:
     async def scenario(field: Field) -> None:
         for target in ("gone", "kept"):
-            field.client.publish(TOPICS.link("gw-1", "a", target), b"{}", retain=True)
+            field.client.publish(TOPICS.link("gw-1", "link", "a", target), b"{}", retain=True)
         field.put("a", "kept")
-        field.publisher.found("a", "gone")
-        field.publisher.found("a", "kept")
+        assert field.publisher.found(("link", "a", "gone"))
+        assert field.publisher.found(("link", "a", "kept"))
+        assert not field.publisher.found(("a", "gone")), "of an earlier version"
+        assert not field.publisher.found(("cable", "a", "gone")), "of another source"
         assert await field.publish() == field.rows()
 
     run(scenario)
 
 
-def test_ends_that_are_no_topic_levels_are_left_out_and_the_others_pass() -> None:
+ENDS = ("b", "c/d", "+", "#", "", "%", "%20", "aa:bb:cc", "10.0.0.1", "x" * 400, "Größe $1\n\0")
+
+
+def test_ends_of_any_kind_have_a_topic_of_their_own() -> None:
     async def scenario(field: Field) -> None:
-        for target in ("b", "c/d", "+", "", "x" * 65):
+        for target in ENDS:
             field.put("a", target)
-        assert set(await field.publish()) == {("a", "b")}
+        assert set(await field.publish()) == {("a", target) for target in ENDS}
+        for target in ENDS:
+            field.put("a", target, delete=True)
+        assert await field.publish() == {}
 
     run(scenario)
+
+
+def test_ends_that_are_too_long_for_a_topic_are_left_out_and_the_others_pass(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(field: Field) -> None:
+        for target in ("b", "x" * 401):
+            field.put("a", target)
+        assert set(await field.publish()) == {("a", "b")}
+        await field.publish()
+
+    run(scenario)
+    assert caplog.text.count("is not published") == 1
+
+
+@given(st.text(max_size=30))
+def test_a_level_says_what_it_was_made_of_and_stays_one_level(text: str) -> None:
+    assume(all(not 0xD800 <= ord(letter) < 0xE000 for letter in text))
+    level = level_of(text)
+    check_topic(f"a/{level}")
+    assert "/" not in level
+    assert text_of_level(level) == text
+
+
+@pytest.mark.parametrize("level", ["%2f", "%61", "a b", "%", "%%", "%ff", "ä", "", "x" * 401])
+def test_only_one_level_stands_for_a_text(level: str) -> None:
+    """Else two topics could name one link."""
+    if level == "%":
+        assert not text_of_level(level)
+        return
+    with pytest.raises(WireError, match="not as links are named"):
+        text_of_level(level)
+
+
+def test_two_sources_of_one_gateway_keep_apart_what_they_publish() -> None:
+    """As one radio link and one cable between the same two ends."""
+    cables = msgspec.structs.replace(LINKS, name="cable")
+
+    async def scenario(field: Field) -> None:
+        field.engine.declare(cables.scan())
+        other = LinkPublisher("gw-1", cables, field.engine, field.client, TOPICS)
+        field.put("a", "b", 1.0)
+        field.engine.ingest("cable", [SourceEvent(("a", "b", 7.0, 0), 0)])
+        assert (await field.publish())["a", "b"].cost == 1.0
+        other.publish_changes()
+        await field.broker.settle()
+        cable = TOPICS.link("gw-1", "cable", "a", "b")
+        assert decode_json(field.broker.retained[cable].payload, LinkMessage).cost == 7.0
+        field.put("a", "b", delete=True)
+        assert await field.publish() == {}
+        assert cable in field.broker.retained, "the cable is still there"
+
+    run(scenario)
+
+
+def test_links_of_equal_ends_are_told_apart_by_the_rest_of_their_key() -> None:
+    schema = Schema.of(
+        ("src", DataType.TEXT), ("dst", DataType.TEXT), ("channel", DataType.INTEGER)
+    )
+    definition = SourceDefinition("link", SourceKind.LINK, schema, key=(0, 1, 2))
+
+    async def scenario(field: Field) -> None:
+        rows = [("a", "b", 11), ("a", "b", 26)]
+        field.engine.ingest("link", [SourceEvent(row, 0) for row in rows])
+        field.engine.step(0)
+        field.publisher.publish_changes()
+        await field.broker.settle()
+        assert {topic.rsplit("/", 3)[-1] for topic in field.broker.retained} == {"11", "26"}
+
+    run(scenario, definition)
 
 
 def test_a_full_queue_only_delays() -> None:
@@ -189,7 +273,7 @@ def test_a_cost_that_is_no_number_stays_a_property() -> None:
     async def scenario(field: Field) -> None:
         field.engine.ingest("link", [SourceEvent(("a", "b", "dear", True), 0)])
         assert await field.publish() == {
-            ("a", "b"): LinkMessage("a", "b", 0.0, {"cost": "dear", "ok": True})
+            ("a", "b"): LinkMessage("a", "b", None, {"cost": "dear", "ok": True})
         }
 
     run(scenario, definition)

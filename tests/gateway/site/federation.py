@@ -55,7 +55,8 @@ class Site:
         will = Will(TOPICS.state(name), encode_json(SiteState(False, epoch, 0, reason="lost")))
         self.client = broker.client(name, will=will, max_pending=options.pop("max_pending", 10_000))
         self.engine = RecordedSite(name, epoch)
-        self.engine.declare(SEATS.scan())
+        if not options.get("reads_observations"):  # a base site has no devices
+            self.engine.declare(SEATS.scan())
         self.host = SiteHost(
             self.engine,
             self.client,
@@ -179,7 +180,7 @@ class Federation:
         if connected:
             self.out.synchronised = False
             command = encode_json(Command(query="q1", channel="out"))
-            self.console.publish(TOPICS.command("base", "resync"), command)
+            self.console.publish(TOPICS.request("base", "resync", "console"), command)
 
     async def until_rows(self, rows: Callable[[], list[Row]], seconds: float = 60.0) -> None:
         """Wait until the reader has these rows; it asks again as a console does."""

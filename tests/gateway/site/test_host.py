@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from gateway.site import dead_letters, host, left_fragments, membership, resync_requests
+from gateway.site import host, left_fragments, membership, resync_requests
 from gateway.testing import SEATS, until
+from messaging import dead_letters
 from messaging.in_memory import Faults
 from streamsql.algebra.operators import RemoteSource
+from streamsql.data.types import Value
 from streamsql.errors import InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
@@ -280,6 +282,60 @@ def test_whatever_the_network_does_the_answer_is_right_in_the_end(
         run(scenario)
 
 
+# Who may ask --------------------------------------------------------------------------------
+
+
+FORGET: dict[str, Value] = {"version": 1, "watermark": 10**17, "port f0": 10**17}
+
+
+@pytest.mark.parametrize(
+    ("verb", "sender", "channel", "obeyed"),
+    [
+        ("resync", "base", "base", True),
+        ("resync", "coordinator", "base", True),
+        ("resync", "coordinator", "out", True),
+        ("resync", "gw-2", "base", False),
+        ("resync", "gw-2", "out", False),
+        ("forget", "base", "base", True),
+        ("forget", "gw-2", "base", False),
+        ("forget", "coordinator", "base", False),
+        ("rebirth", "base", "base", False),
+    ],
+)
+def test_a_site_obeys_only_who_is_a_party_of_the_channel(
+    verb: str, sender: str, channel: str, *, obeyed: bool
+) -> None:
+    async def scenario(federation: Federation) -> None:
+        await two_gateways(federation)
+        site = federation.sites["gw-1"]
+        done: list[str] = []
+        engine: Any = site.engine
+        engine.resync = lambda _query, to: done.append(to or "out")
+        engine.forget = lambda to, _told: done.append(to)
+        arguments = FORGET if verb == "forget" else {}
+        command = Command(query="q1", channel=channel, arguments=arguments)
+        before = site.host.bad_payloads
+        topic = TOPICS.request("gw-1", verb, sender)
+        federation.console.publish(topic, encode_json(command))
+        await until(lambda: bool(done) or site.host.bad_payloads > before, "it is judged")
+        assert done == [channel] * obeyed
+
+    run(scenario)
+
+
+def test_a_batch_of_a_site_that_has_no_channel_is_refused() -> None:
+    async def scenario(federation: Federation) -> None:
+        await two_gateways(federation)
+        base = federation.sites["base"]
+        batch = DeltaBatch(1, 1, 0, "f0", reset=True)
+        topic = TOPICS.exchange("q1", "base", "gw-9")
+        federation.console.publish(topic, encode_packed(batch))
+        await until(lambda: base.host.bad_payloads == 1, "it is refused")
+        assert federation.rows() == federation.expected("gw-1", "gw-2")
+
+    run(scenario)
+
+
 # Bad payloads ---------------------------------------------------------------------------------
 
 ME = "gw-1"
@@ -288,7 +344,7 @@ SUBSCRIBED = {
     "own state": TOPICS.state(ME),
     "fragment": TOPICS.fragment("q9", ME),
     "exchange": TOPICS.exchange("q1", ME, "gw-2"),
-    "resync": TOPICS.command(ME, "resync"),
+    "resync": TOPICS.request(ME, "resync", "base"),
     "flow": TOPICS.command(ME, "flow"),
     "mark": TOPICS.command(ME, "mark"),
     "other command": TOPICS.command(ME, "anything"),
@@ -443,7 +499,36 @@ def test_a_query_whose_rows_cannot_be_sent_stops_alone(monkeypatch: pytest.Monke
     run(scenario)
 
 
-def test_a_defect_in_stepping_ends_the_host_instead_of_hanging() -> None:
+def test_a_step_that_meets_a_defect_is_made_good_by_the_next_ones(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(federation: Federation) -> None:
+        await two_gateways(federation)
+        site = federation.sites[ME]
+        publish = site.host.flow_reports.publish
+        met: list[float] = []
+
+        def broken(now: float) -> None:
+            if len(met) < host.MAX_FAILED_STEPS - 1:
+                met.append(now)
+                raise OverflowError("an int too big")
+            publish(now)
+
+        site.host.flow_reports.publish = broken  # type: ignore[method-assign]
+        site.put("m7", 7.0)
+        for _ in range(host.MAX_FAILED_STEPS):
+            site.host.wake()
+            await until(lambda: site.host.defects == len(met), "it goes on")
+        await federation.until_rows(lambda: federation.expected("gw-1", "gw-2"))
+        assert site.host.defects >= 1
+        assert "an int too big" in site.host.problem
+
+    with caplog.at_level(logging.ERROR):
+        run(scenario)
+    assert caplog.text.count("a step met a defect") == 1, "said once a minute"
+
+
+def test_a_defect_in_stepping_that_stays_ends_the_host_instead_of_hanging() -> None:
     async def scenario(federation: Federation) -> None:
         await two_gateways(federation)
         site = federation.sites[ME]
@@ -474,7 +559,7 @@ def test_a_defect_met_by_a_message_is_a_dead_letter_and_is_logged(
 
         site.engine.resync = broken  # type: ignore[method-assign]
         command = encode_json(Command(query="q1", channel="base"))
-        federation.console.publish(TOPICS.command(ME, "resync"), command)
+        federation.console.publish(TOPICS.request(ME, "resync", "base"), command)
         await until(lambda: bool(federation.told("/dead/gw-1")), "it is kept")
         assert "a defect met a message" in caplog.text
         site.put("after", 5.0)

@@ -25,7 +25,12 @@ def test_each_lane_of_a_gateway_has_a_watermark_of_its_own(topic: str, origin: s
     """What was kept while the broker was away is older than what is sent now, and not late."""
     taken: list[tuple[Any, ...]] = []
     engine = SimpleNamespace(site="base", take_in=lambda *given: taken.append(given))
-    host = SimpleNamespace(engine=engine, topics=TOPICS, lanes=object(), dead_letters=None)
+    host = SimpleNamespace(
+        engine=engine,
+        topics=TOPICS,
+        lanes=object(),
+        dead_letters=SimpleNamespace(guard=lambda handle, message: handle(message)),
+    )
     inbox = SiteInbox(cast("Host", host), on_command=None, on_own_state=None, on_own_link=None)
     inbox._observations = cast("Any", SimpleNamespace(read=lambda *_given: ([EVENT], "pack 1")))
     inbox.take(Message(topic, b""))

@@ -1,13 +1,16 @@
 """When snapshots are taken, what is said after a restart, and who is given up."""
 
 import asyncio
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from gateway.settings import SnapshotSettings
 from gateway.site.state_keeper import StateKeeper
+from gateway.site.state_losses import MAX_GAPS, Loss, merged, sentence
 from stream_engine.snapshot.recorded_site import RecordedSite
 from stream_engine.step_result import Forget
 from streamsql.algebra.operators import (
@@ -52,6 +55,7 @@ class World:
         self.now = 100.0
         self.hears = False
         self.said: list[tuple[str, QueryProblem | None]] = []
+        self.told = 0
         self.begin()
 
     def begin(self) -> None:
@@ -70,8 +74,12 @@ class World:
             say=lambda query, problem: self.said.append((query, problem)),
             hears=self.hears,
             elapsed=lambda: self.now,
+            told=self._count_told,
         )
         self.restored = self.keeper.restore()
+
+    def _count_told(self) -> None:
+        self.told += 1
 
     def install(self, plan: Plan = LOG) -> None:
         counted = Aggregate(plan, (), COUNT)
@@ -227,6 +235,96 @@ def test_a_base_site_names_the_time_in_which_it_heard_no_observations(tmp_path: 
     asyncio.run(scenario())
 
 
+def stretch(since: int, until: int) -> str:
+    """Return how a stretch of the second and third minute of 1970 is named."""
+    a, b = (f"1970-01-01 00:{at // 60:02d}:{at % 60:02d}.000 UTC" for at in (since, until))
+    return f"from {a} to {b}"
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
+def test_all_gaps_are_named_and_each_until_its_window_has_passed(
+    tmp_path: Path, *, clean: bool
+) -> None:
+    """It is told of its absence a second after the broker is there: two seconds after the start."""
+
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.hears = True
+        world.install(Window(LOG, WindowKind.RANGE, 60 * SECOND))
+        world.live()
+        for away in (5, 7, 8):
+            await world.written()
+            if clean:
+                await world.keeper.stop()
+            world.now += away
+            world.begin()
+            for _ in range(4):
+                world.live()
+        assert gaps(world) == [stretch(101, 108), stretch(110, 119), stretch(121, 131)]
+        world.live(seconds=40)
+        assert gaps(world) == [stretch(110, 119), stretch(121, 131)], "108 has left the window"
+        world.live(seconds=10)
+        assert gaps(world) == [stretch(121, 131)]
+        world.live(seconds=10)
+        assert world.said[-1] == ("q", None)
+        await world.written()
+        await world.keeper.stop()
+        world.hears = False
+        world.begin()
+        assert world.keeper.losses.saved() == b"", "what is over is not said again"
+
+    asyncio.run(scenario())
+
+
+def gaps(world: World) -> list[str]:
+    """Return the gaps that were named last."""
+    query, problem = world.said[-1]
+    assert (query, problem is not None) == ("q", True)
+    assert problem is not None
+    return re.findall(r"from [-0-9:. ]+ UTC to [-0-9:. ]+ UTC", problem.message)
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_a_gap_that_nobody_was_told_of_yet_is_told_by_the_next_life(
+    tmp_path: Path, *, damaged: bool
+) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.hears = True
+        world.install(Window(LOG, WindowKind.RANGE, 60 * SECOND))
+        world.live()
+        await world.written()
+        world.now += 5
+        world.begin()
+        world.live(connected=False)  # killed before the broker was there
+        await world.written()
+        if damaged:
+            (tmp_path / "state" / "losses.json").write_bytes(b"{")
+        world.now += 5
+        world.begin()
+        world.live()
+        world.live()
+        _query, problem = world.said[-1]
+        assert problem is not None
+        if damaged:
+            assert "from the beginning" in problem.message
+            assert "is damaged" in problem.message
+        else:
+            assert gaps(world) == [stretch(101, 114)]
+        await world.written()
+
+    asyncio.run(scenario())
+
+
+def test_of_very_many_gaps_the_nearest_are_named_together() -> None:
+    losses = merged([Loss(100 * n + n % 2, 100 * n + 50, "away") for n in range(20)])
+    assert len(losses) == MAX_GAPS
+    assert sum(loss.gaps for loss in losses) == 20
+    assert (losses[0].since, losses[-1].until) == (0, 1950)
+    assert all(a.until < b.start for a, b in pairwise(losses))
+    assert "gaps)" in sentence(losses)
+
+
 def test_nothing_is_kept_where_nothing_is_to_be_kept(tmp_path: Path) -> None:
     async def scenario() -> None:
         world = World(tmp_path, keep=False)
@@ -300,5 +398,31 @@ def test_a_journal_that_is_half_full_is_ended_by_an_early_snapshot(tmp_path: Pat
         await world.written()
         assert world.snapshot.stat().st_mtime_ns > first
         assert not world.keeper.files.wants_snapshot
+
+    asyncio.run(scenario())
+
+
+def test_a_query_is_not_finished_before_it_is_said_what_a_restart_has_lost(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.hears = True
+        world.install()
+        world.live()
+        await world.keeper.stop()
+        world.now += 20
+        world.begin()
+        assert world.keeper.is_untold("q")
+        assert not world.keeper.is_untold("another")
+        world.live(seconds=0.1)
+        assert world.keeper.is_untold("q")
+        assert (world.said, world.told) == ([], 0)
+        world.live(seconds=2)
+        assert [query for query, problem in world.said if problem is not None] == ["q"]
+        assert not world.keeper.is_untold("q")
+        assert world.told == 1
+        world.live(seconds=20)
+        assert world.told == 1
 
     asyncio.run(scenario())

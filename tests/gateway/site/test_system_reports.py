@@ -9,7 +9,9 @@ from gateway.testing import until
 from streamsql.algebra.operators import RemoteSource
 from streamsql.catalog.system import SYS_OPERATORS, SYS_STREAM
 from streamsql.data.types import Value
+from streamsql.wire.codec import decode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.messages import FlowReport
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 from tests.gateway.site.federation import TOPICS, Federation, collecting, run
 
@@ -76,6 +78,31 @@ def test_every_site_tells_of_its_operators() -> None:
             ),
             "the report tells what the engine has counted",
         )
+
+    run(scenario)
+
+
+def test_an_answer_about_sites_is_not_settled_before_a_period_was_measured() -> None:
+    async def scenario(federation: Federation) -> None:
+        await three_sites(federation)
+        federation.sites["gw-1"].host.reports.seconds = 3600.0  # who is new does not wait so long
+        federation.install(watching())
+        reports = federation.sites["gw-1"].host.reports
+        await until(lambda: bool(flows(federation, "gw-1")), "the first count")
+        await until(lambda: not flows(federation, "gw-1")[-1].busy, "the count at rest")
+        assert reports.count == 2
+        assert all(flow.busy for flow in flows(federation, "gw-1")[:-1])
+        federation.install(watching(query="q2"))
+        await until(lambda: bool(flows(federation, "gw-1", "q2")), "a second reader")
+        await until(lambda: not flows(federation, "gw-1", "q2")[-1].busy, "it is at rest, too")
+        assert reports.count == 4
+        assert not any(flow.busy for flow in flows(federation, "gw-1")[-1:])
+
+    def flows(federation: Federation, site: str, query: str = "q1") -> list[FlowReport]:
+        """Return what a site has told of its channels, oldest first."""
+        topic = TOPICS.flow(query, site)
+        told = [m.payload for m in federation.heard if m.topic == topic]
+        return [decode_packed(payload, FlowReport) for payload in told]
 
     run(scenario)
 

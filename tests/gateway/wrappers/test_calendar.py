@@ -169,7 +169,7 @@ def test_a_broken_event_does_not_hide_the_others(broken: str) -> None:
 def test_a_rule_that_repeats_each_second_is_named() -> None:
     content = calendar(event(":20000101T090000Z", ":20000101T090001Z", "RRULE:FREQ=SECONDLY"))
     agenda = agenda_of(parse(content, "c.ics"), timestamp_of(MONDAY), DAY)
-    assert agenda.complaints == ("event 'Lecture' repeats secondly; only its first is used",)
+    assert agenda.complaints == ("event 'Lecture' repeats secondly; its RRULE is left out",)
     assert agenda.reservations == ()
 
 

@@ -39,7 +39,7 @@ def change_of(definition: SourceDefinition, text: str, number: str = "c1") -> Ta
 def done(folder: Path, change: TableChange) -> int:
     """Do what came over the wire."""
     sent = decode_packed(encode_packed(change), TableChange)
-    return change_table(sent, Locations(folder, allow_absolute=True))
+    return change_table(sent, Locations(folder))
 
 
 def run(folder: Path, definition: SourceDefinition, text: str, number: str = "c1") -> int:
@@ -55,6 +55,6 @@ def insert(folder: Path, definition: SourceDefinition, *rows: Row, number: str =
 def rows_of(folder: Path, definition: SourceDefinition) -> list[Row]:
     """Return the rows as queries read them."""
     found: list[Row] = []
-    for batch in read_table(definition, Locations(folder, allow_absolute=True)):
+    for batch in read_table(definition, Locations(folder)):
         found += zip(*(column.to_pylist() for column in batch.columns), strict=True)
     return found

@@ -3,9 +3,10 @@
 from itertools import product
 
 import pytest
+from pyspark.sql import functions as fn
 
 from static_engine.executor import StaticExecutor
-from static_engine.lowering.expressions import SUPPORTED
+from static_engine.lowering.expressions import SUPPORTED, lower_expression
 from static_engine.session import RunningSpark
 from static_engine.sources.location import Locations
 from static_engine.spark_executor import SparkExecutor
@@ -158,6 +159,56 @@ def test_texts(executor: SparkExecutor) -> None:
     compare_on(executor, Schema.of(("t", T)), [(v,) for v in TEXTS], expressions)
 
 
+def test_hostile_patterns_end(executor: SparkExecutor) -> None:
+    """A matcher that backtracks takes 10**20 steps for the first pattern."""
+    t, pattern = column(0, T), column(1, T)
+    hostile = ["%a%a%a%a%a%a%a%ab", "a%" * 100 + "b", "%_a%_a%_a%_a%_a%_a%b%a", "%ab%ab%a%"]
+    hostile.append("%" + "a" * 2_000 + "b%")
+    rows: list[Row] = [(text, p) for text in ("a" * 5_000, "ab" * 2_500) for p in hostile]
+    expressions: list[Expression] = [Call("LIKE", (t, Literal(p, T)), B) for p in hostile]
+    expressions.append(Call("LIKE", (t, pattern), B))
+    compare_on(executor, Schema.of(("t", T), ("p", T)), rows, expressions)
+
+
+def test_texts_do_not_grow_without_bound(executor: SparkExecutor) -> None:
+    t, n = column(0, T), column(1, INT)
+    long = Call("REPEAT", (t, n), T)
+    sizes = [
+        Call("||", (long, long), T),
+        Call("REPLACE", (long, Literal("a", T), Literal("bb", T)), T),
+        Call("REPLACE", (long, t, Literal("bb", T)), T),
+        Call("REPLACE", (long, Literal("", T), t), T),
+        Call("REPLACE", (t, long, long), T),
+    ]
+    rows: list[Row] = [("a", 1), ("a", 500_000), ("a", 500_001), ("ab", 400_000), ("", 1)]
+    expressions: list[Expression] = [Call("LENGTH", (size,), INT) for size in sizes]
+    compare_on(executor, Schema.of(("t", T), ("n", INT)), rows, expressions)
+
+
+def nested(name: str, leaf: Column, times: int, *more: Expression) -> Expression:
+    """Return a call of a call of a call …: `leaf + leaf + leaf`."""
+    expression: Expression = leaf
+    for _ in range(times):
+        expression = Call(name, (expression, *more, leaf), leaf.dtype)
+    return expression
+
+
+def test_calls_within_calls_do_not_double(executor: SparkExecutor) -> None:
+    """Each mention of an argument would otherwise be a copy of all that is within."""
+    t, x, n = column(0, T), column(1, D), column(2, INT)
+    deep = [nested(name, x, 24) for name in ("+", "*", "-", "LEAST")]
+    deep += [nested(name, n, 60) for name in ("+", "-")]
+    deep += [nested("||", t, 60), nested("REPLACE", t, 10, Literal("x", T))]
+    upper: Expression = t
+    for _ in range(12):
+        upper = Call("UPPER", (Call("||", (upper, t), T),), T)
+    rows: list[Row] = [("ax", 1.5, 3), ("", -0.25, -7), (None, None, None), ("xx", 1e300, 2**61)]
+    schema = Schema.of(("t", T), ("x", D), ("n", INT))
+    compare_on(executor, schema, rows, [*deep, upper])
+    size = len(str(lower_expression(nested("REPLACE", t, 20, Literal("x", T)), [fn.col("t")])))
+    assert size < 100_000
+
+
 def test_texts_in_pairs(executor: SparkExecutor) -> None:
     rows: list[Row] = list(product(TEXTS, TEXTS))
     a, b = column(0, T), column(1, T)
@@ -168,6 +219,20 @@ def test_texts_in_pairs(executor: SparkExecutor) -> None:
         expressions.append(Call("REPLACE", (a, old, new), T))
     expressions.append(Call("IN", (a, b, Literal("a", T)), B))
     compare_on(executor, Schema.of(("a", T), ("b", T)), rows, expressions)
+
+
+def test_long_lists(executor: SparkExecutor) -> None:
+    i, d, t = column(0, INT), column(1, D), column(2, T)
+    rows: list[Row] = list(product([0, 7, 29_999, -1, None], [0.5, 2.0, None], ["x7", "y", None]))
+    numbers = [Literal(n, INT) for n in range(30_000)]
+    expressions: list[Expression] = [
+        Call("IN", (i, *numbers), B),
+        Call("IN", (d, *[Literal(n / 2, D) for n in range(1_000)]), B),
+        Call("IN", (t, *[Literal(f"x{n}", T) for n in range(1_000)]), B),
+        Call("IN", (i, *numbers[:300], Literal(None, INT)), B),
+        Call("IN", (d, *numbers[:300]), B),
+    ]
+    compare_on(executor, Schema.of(("i", INT), ("d", D), ("t", T)), rows, expressions)
 
 
 def test_three_valued_logic(executor: SparkExecutor) -> None:

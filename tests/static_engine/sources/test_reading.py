@@ -236,7 +236,7 @@ def test_sqlite(database: Path) -> None:
         ),
         ({"url": "sqlite:///t.db", "table": "bad"}, "row 2, column id: 'many'"),
         ({"url": "sqlite:///none.db", "table": "t"}, "file 'none.db' (looked for in"),
-        ({"url": "sqlite:////etc/t.db", "table": "t"}, "is absolute"),
+        ({"url": "sqlite:////etc/t.db", "table": "t"}, "leads out of"),
         ({"url": "sqlite:///../t.db", "table": "t"}, "leads out of"),
         ({"url": "sqlite://", "table": "t"}, "names a file"),
         ({"url": "mysql://u:secret@h/d", "table": "t"}, "'mysql' are not allowed"),
@@ -271,7 +271,7 @@ def test_primary_keys_are_checked(tmp_path: Path) -> None:
         ("../t.csv", "leads out of"),
         ("a/../../t.csv", "leads out of"),
         ("link/t.csv", "leads out of"),
-        ("/etc/passwd", "is absolute"),
+        ("/etc/passwd", "leads out of"),
         ("no.csv", "file 'no.csv' (looked for in"),
         ("empty", "folder 'empty'"),
         ("pipe", "is not a regular file"),
@@ -291,11 +291,85 @@ def test_files_outside_the_base_folder_are_refused(tmp_path: Path, path: str, sa
     assert said in str(caught.value)
 
 
-def test_absolute_paths_when_allowed(tmp_path: Path) -> None:
+def test_absolute_paths_into_open_folders(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,name,x\n1,a,2\n")
     definition = table(source="csv", path=str(tmp_path / "t.csv"))
-    locations = Locations(tmp_path / "elsewhere", allow_absolute=True)
+    locations = Locations(tmp_path / "elsewhere", (tmp_path,))
     assert sum(b.num_rows for b in read_table(definition, locations)) == 1
+
+
+def test_a_closed_folder_within_an_open_one_stays_closed(tmp_path: Path) -> None:
+    """As with `pando up`: its data directory is in the folder it was started in."""
+    data = tmp_path / "pando-data"
+    (data / "tables").mkdir(parents=True)
+    (data / "run").mkdir()
+    (tmp_path / "links").mkdir()
+    for folder in (tmp_path, data / "tables", data / "run"):
+        (folder / "t.csv").write_text("id,name,x\n1,a,2\n")
+    (tmp_path / "links" / "a.csv").symlink_to(data / "run" / "t.csv")
+    (tmp_path / "to_run").symlink_to(data / "run")
+    locations = Locations(data / "tables", (tmp_path,), (data,))
+
+    def count(path: str) -> int:
+        definition = table(source="csv", path=path)
+        return sum(batch.num_rows for batch in read_table(definition, locations))
+
+    assert [count(path) for path in ("t.csv", str(tmp_path / "t.csv"), "../../t.csv")] == [1, 1, 1]
+    outside = tmp_path.parent / f"{tmp_path.name}-not" / "t.csv"  # begins like an open folder
+    for path in (
+        "../run/t.csv",
+        str(data / "run" / "t.csv"),
+        str(tmp_path / "to_run" / "t.csv"),
+        str(tmp_path / "to_run"),
+        str(tmp_path / "links" / "a.csv"),
+        str(tmp_path / "links"),
+        str(outside),
+        str(data / "tables" / ".." / "run" / "t.csv"),
+    ):
+        with pytest.raises(TableError, match="leads out of the folders") as caught:
+            count(path)
+        assert caught.value.code == "outside_folders"
+
+
+@pytest.mark.parametrize(
+    "path", ["file:///etc/passwd", "file:/etc/passwd", "*.csv", "~/x.csv", "$HOME/x.csv", "[t].csv"]
+)
+def test_addresses_and_patterns_are_names_of_files_like_any_other(
+    tmp_path: Path, path: str
+) -> None:
+    (tmp_path / "t.csv").write_text("id,name,x\n")
+    with pytest.raises(TableMissingError):
+        rows(table(source="csv", path=path), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:////etc/passwd",
+        "sqlite:///../t.db",
+        "sqlite+pysqlite:////etc/passwd",
+        "sqlite:///link/t.db",
+        "postgresql://u@h/d?sslkey=/etc/passwd",
+        "postgresql://u@h/d?sslrootcert=../../etc/passwd",
+        "postgresql://u@h/d?passfile=/etc/.pgpass",
+        "postgresql://u@h/d?sslcert=link/t.db",
+    ],
+)
+def test_addresses_of_databases_name_files_of_open_folders_only(tmp_path: Path, url: str) -> None:
+    base = tmp_path / "base"
+    base.mkdir()
+    (tmp_path / "t.db").write_bytes(b"")
+    (base / "link").symlink_to(tmp_path)
+    with pytest.raises(TableError, match="leads out of the folders"):
+        rows(table(source="sql", url=url, table="t"), base)
+
+
+@pytest.mark.parametrize(
+    "url", ["jdbc:sqlite:/etc/passwd", "jdbc:postgresql://h/d", "sqlite:///file:/etc/x?uri=true"]
+)
+def test_addresses_of_other_kinds_are_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(TableError, match=r"not a database address|not allowed|names a file"):
+        rows(table(source="sql", url=url, table="t"), tmp_path)
 
 
 @pytest.mark.parametrize(

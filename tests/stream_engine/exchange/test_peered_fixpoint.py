@@ -14,8 +14,9 @@ from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, WireError
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.codec import encode_packed
-from streamsql.wire.messages import MAX_PAYLOAD_BYTES, AnnotatedRow
+from streamsql.wire.messages import AnnotatedRow
 
 LEAF = RemoteSource("f0", Schema.of())
 

@@ -19,6 +19,7 @@ from streamsql.algebra.operators import (
     Fixpoint,
     Join,
     JoinKind,
+    Materialize,
     Plan,
     Project,
     RecursiveReference,
@@ -119,7 +120,7 @@ def test_work_is_bounded() -> None:
     with pytest.raises(ExplanationLimitError, match="takes more than"):
         why(halving(), {LINK: links}, ("n1", "n2"), work=20_000)
     with pytest.raises(ExplanationLimitError) as raised:
-        what_if_deleted(reachable(), {LINK: links}, lambda _source, _row: False, work=2_000)
+        what_if_deleted(reachable(), {LINK: links}, {}, work=2_000)
     assert "WHERE" in raised.value.hint
 
 
@@ -205,7 +206,7 @@ def test_one_base_row_in_two_windows_counts_once() -> None:
 def test_deleting_from_a_window_by_count_says_what_is_not_known() -> None:
     last = Window(SEATS, WindowKind.ROWS, 2)
     contents: Contents = {last: [("d1", "L1"), ("d2", "L1")]}
-    found = what_if_deleted(last, contents, lambda _source, row: row[0] == "d1")
+    found = what_if_deleted(last, contents, {last: [("d1", "L1")]})
     assert found.gone == (("d1", "L1"),)
     assert "window by count" in found.notes[0]
 
@@ -247,3 +248,15 @@ def test_values_go_across_the_keys_of_joins() -> None:
     assert isinstance(part, Join)
     assert isinstance(part.right, Filter)
     assert part.right.predicate == equals(Column(0, "desk", TEXT), Literal("d1", TEXT))
+
+
+def test_a_materialized_table_is_explained_by_the_rows_it_is_made_of() -> None:
+    contents: Contents = {SEATS: [("d1", "r1"), ("d2", "r1"), ("d3", "r2")]}
+
+    def neighbours(seats: Plan) -> Plan:
+        return Join(seats, seats, JoinKind.INNER, ((1, 1),))
+
+    row = ("d1", "r1", "d2", "r1")
+    found = why(neighbours(Materialize(SEATS, "seats")), contents, row)
+    assert sets(found) == [{("d1", "r1"), ("d2", "r1")}]
+    assert found.supports == why(neighbours(SEATS), contents, row).supports

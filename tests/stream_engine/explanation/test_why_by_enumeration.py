@@ -211,7 +211,7 @@ def test_what_if_of_recursions(links: list[Row], data: st.DataObject) -> None:
 
 
 def compare_deletion(plan: Plan, contents: Contents, gone: World) -> None:
-    found = what_if_deleted(plan, contents, lambda source, row: (source, row) in gone)
+    found = what_if_deleted(plan, contents, within(contents, gone))
     before = answer(plan, contents)
     after = answer(plan, within(contents, base_rows(contents) - gone))
     change = difference(after, before)

@@ -139,6 +139,18 @@ def test_joins_equal_the_reference(join: Join, lefts: list[Delta], rights: list[
     check(join, lefts, rights)
 
 
+@pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.FULL])
+@pytest.mark.parametrize("left_first", [True, False])
+def test_a_partner_of_nulls_is_told_from_padding(kind: JoinKind, *, left_first: bool) -> None:
+    """A computed value of a row of NULLs need not be NULL, so such a row may have partners."""
+    residual = call("<=", N, call("COALESCE", RN, number(0), dtype=INTEGER))
+    rows: list[Delta] = [{("a", 0, 1.0): 1}, {(None, None, None): 1, ("b", -1, 1.0): 1}]
+    nothing: list[Delta] = [{}]
+    lefts = rows[:1] if left_first else nothing + rows[:1]
+    rights = nothing + rows[1:] if left_first else rows[1:]
+    check(Join(LEFT, RIGHT, kind, (), residual), lefts, rights)
+
+
 @given(as_of_joins(), SEQUENCES, SEQUENCES)
 def test_as_of_joins_equal_the_reference(
     join: AsOfJoin, lefts: list[Delta], rights: list[Delta]

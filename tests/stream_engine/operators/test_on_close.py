@@ -235,7 +235,7 @@ def test_an_idle_site_holds_back_nobody_until_it_is_heard_again() -> None:
     assert at(1_000, SourceEvent(("a", 1, 20), 20)) == {("gw", 15): 1}
     assert site.next_wakeup() == 1_100
     assert at(1_099) == {("gw", 15): 1}
-    assert at(1_100) == {}
+    assert at(1_100) == {(None, 15): 1}
     assert site.next_wakeup() is None
     assert at(1_200, SourceEvent(("a", 1, 3), 3)) == {("gw", 15): 1}
     assert at(1_250, SourceEvent(("a", 1, 30), 30)) == {("gw", 25): 1}

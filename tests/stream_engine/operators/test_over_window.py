@@ -1,10 +1,12 @@
 """Window functions: each delta is the change of the reference, for all calls and frames."""
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.operators.over_window import OverWindowOperator
+from stream_engine.operators.over_window_values import Stretch
 from stream_engine.state import ranked_blocks
 from stream_engine.testing import evaluated_over
 from streamsql.algebra.expressions import Column, Expression, Literal
@@ -61,14 +63,16 @@ def calls(draw: st.DrawFn) -> WindowCall:
     """Return any call."""
     function = draw(st.sampled_from((*WindowFunction, *[WindowFunction.AGGREGATE] * 4)))
     argument: Expression = draw(st.sampled_from((X, N)))
+    number = draw(st.sampled_from((1, 1, 2, 2, 3, 5, 1_000_000)))
     if function in NUMBERING:
-        return WindowCall(function, "v")
+        return WindowCall(function, "v", number=number if function == WindowFunction.NTILE else 1)
     if function in SHIFTING:
         default = draw(st.sampled_from(((), (argument,), (Literal(None, argument.dtype),))))
         return WindowCall(function, "v", (argument, *default), draw(st.integers(0, 3)))
     frame = draw(frames())
     if function != WindowFunction.AGGREGATE:
-        return WindowCall(function, "v", (argument,), frame=frame)
+        number = number if function == WindowFunction.NTH_VALUE else 1
+        return WindowCall(function, "v", (argument,), frame=frame, number=number)
     aggregate = draw(st.sampled_from(FRAMED_AGGREGATES))
     arguments = () if aggregate == AggregateFunction.COUNT_ALL else (argument,)
     return WindowCall(function, "v", arguments, frame=frame, aggregate=aggregate)
@@ -81,8 +85,7 @@ def plans(draw: st.DrawFn) -> OverWindow:
     partition = draw(st.sampled_from(((), (0,), (0, 2))))
     chosen = draw(st.lists(calls(), min_size=1, max_size=3))
     named = tuple(
-        WindowCall(c.function, f"v{n}", c.arguments, c.distance, c.frame, c.aggregate)
-        for n, c in enumerate(chosen)
+        msgspec.structs.replace(call, name=f"v{number}") for number, call in enumerate(chosen)
     )
     return OverWindow(INPUT, partition, tuple(draw(st.lists(keys, max_size=2))), named)
 
@@ -98,6 +101,31 @@ def test_the_first_row_of_a_partition_has_nothing_before_it() -> None:
     operator = OverWindowOperator(OverWindow(INPUT, (0,), (SortKey(2),), sums))
     assert operator.apply(0, {("a", None, 1): 1}) == {("a", None, 1, 1, 1): 1}
     assert operator.apply(0, {("a", None, 1): -1}) == {("a", None, 1, 1, 1): -1}
+
+
+@pytest.mark.parametrize("runs", [2, 4, 7])
+def test_a_row_more_or_less_is_looked_at_where_runs_begin_only(runs: int) -> None:
+    """NTILE over 2,000 rows: what is emitted are the changed row and one row per run."""
+    plan = OverWindow(
+        INPUT, (), (SortKey(2),), (WindowCall(WindowFunction.NTILE, "v", number=runs),)
+    )
+    operator = OverWindowOperator(plan)
+    held: Delta = {("a", 0.0, place): 1 for place in range(2_000)}
+    output = operator.apply(0, held)
+    looked_at: list[int] = []
+    values = operator._values[0]
+
+    def counted(stretch: Stretch) -> list[Value]:
+        looked_at.append(len(stretch.rows))
+        return values(stretch)
+
+    operator._values[0] = counted
+    for place, weight in ((-1, 1), (777, -1), (777, 1), (-1, -1), (1_999, -1), (2_500, 1)):
+        change: Delta = {("a", 0.0, place): weight}
+        accumulate(held, change)
+        accumulate(output, operator.apply(0, change))
+        assert output == evaluated_over(plan, {"input": held})
+    assert sum(looked_at) < 6 * 2 * 6 * runs
 
 
 @settings(max_examples=200, deadline=None)

@@ -103,6 +103,15 @@ def test_capacity_sends_at_once() -> None:
     assert sum(ensemble.rounds()) == 16
 
 
+def test_a_query_chooses_the_capacity() -> None:
+    lazy = RecursionChoice(way="annotations", capacity=1)
+    node = replace(reachable(), choice=lazy)
+    ensemble = Ensemble(node, SITES, RecursionOptions(owner=owner))
+    for row in LINKS:
+        ensemble.apply(str(row[0]), 0, {row: 1})
+    assert sum(ensemble.rounds()) == sum(loaded(capacity=1).rounds())
+
+
 def test_what_does_not_fit_causes_no_further_sending() -> None:
     flushing = Flushing(interval=10, capacity=5)
     flushing.advance(0)

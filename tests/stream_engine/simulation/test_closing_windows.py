@@ -168,6 +168,61 @@ def test_a_gateway_that_never_says_a_word_is_waited_for_as_long_as_it_may_be_idl
     assert net.sites["base"].next_wakeup() is None
 
 
+@settings(max_examples=40)
+@given(READINGS, st.permutations(GATEWAYS), st.integers(0, 99), st.data())
+def test_windows_that_end_while_the_base_is_away_are_given_when_all_are_idle(
+    events: list[tuple[str, str, int]], order: list[str], seed: int, data: st.DataObject
+) -> None:
+    """Whoever has been idle first: nobody is waited for, so the greatest watermark counts."""
+    net = network(seed, idle=IDLE)
+    events = [(gateway, "a", 0) for gateway in GATEWAYS] + events
+    number = data.draw(st.integers(0, len(events)))
+    for gateway, key, ts in events[:number]:
+        net.ingest(gateway, "s", [reading(key, ts)])
+    for _ in range(data.draw(st.integers(0, 20))):
+        net.act()
+    net.kill("base")
+    for gateway, key, ts in events[number:]:
+        net.ingest(gateway, "s", [reading(key, ts)])
+    for delay, gateway in enumerate(order):
+        net.advance(delay)
+        net.ingest(gateway, "s", [reading("b", 41)])  # the last word of each, at its own time
+        net.settle()
+    if data.draw(st.booleans()):
+        net.restart("base")
+        net.settle()
+        net.advance(2 * IDLE)
+    else:
+        net.advance(2 * IDLE)
+        net.settle()
+        net.restart("base")
+    net.settle()
+    everything = [*events, *((gateway, "b", 41) for gateway in order)]
+    assert net.result("q") == expected(everything)
+
+
+def test_the_last_windows_close_when_all_are_idle_whoever_is_behind() -> None:
+    net = network(idle=IDLE)
+    net.ingest("g1", "s", [reading("a", 3)])
+    net.ingest("g2", "s", [reading("a", 4), reading("a", 30)])
+    net.ingest("g3", "s", [reading("a", 2)])
+    net.settle()
+    assert net.result("q") == {}
+    net.advance(1)
+    net.ingest("g3", "s", [reading("a", 2)])  # so that it is the last one to be idle
+    net.settle()
+    net.advance(IDLE)
+    net.settle()
+    assert net.result("q") == {}, "g3 is waited for"
+    net.advance(IDLE + 1)
+    net.settle()
+    assert net.result("q") == {("a", 5, 4): 1, ("a", 10, 4): 1}
+    net.ingest("g1", "s", [reading("a", 12), reading("a", 50)])
+    net.ingest("g3", "s", [reading("a", 50)])
+    net.settle()
+    assert net.result("q")[("a", 15, 1)] == 1, "what had no rows then had not closed"
+
+
 def test_a_crash_while_windows_are_held_back() -> None:
     """The snapshot is taken while one of two gateways has not been heard yet."""
     gateways = {name: SiteEngine(name, 1) for name in ("g1", "g2")}

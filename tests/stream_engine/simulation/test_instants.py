@@ -325,3 +325,27 @@ def test_what_comes_for_an_instant_that_is_over_is_counted() -> None:
     assert (operator.too_late, operator.state_rows()) == (1, 0)
     assert circuit.step({}, {"f0": {late: -1}}, 0) == {}  # its site is gone
     assert (operator.too_late, operator.state_rows()) == (1, 0)
+
+
+def test_instants_end_when_all_sites_are_idle_and_later_readings_still_count() -> None:
+    plan = stream(StreamKind.ISTREAM, LOG)
+    progress = msgspec.structs.replace(plan.progress[0], ttl=100)
+    site = SiteEngine("base", 1)
+    top = msgspec.structs.replace(plan, progress=(progress,))
+    site.install(FragmentBundle("q", 1, (Fragment("f0", Engine.BASE, top, ("base",)),), top.schema))
+    shown: list[object] = []
+
+    def step(now: int, *events: tuple[str, str, int]) -> list[str]:
+        for gateway, name, seconds in events:
+            row = (name, 1, 1.0)
+            site.ingest("log", [SourceEvent(row, seconds * SECOND)], gateway)
+        for sent in site.step(now).outgoing:
+            shown.extend(row.row[0] for row in sent.batch.deltas)
+        return sorted(map(str, shown))
+
+    assert step(0, ("g1", "a", 1), ("g2", "b", 4), ("g2", "c", 9)) == []
+    assert step(60, ("g1", "a", 1)) == []
+    assert step(110) == [], "g1 is waited for"
+    assert step(200) == ["a", "b"], "nobody is waited for: g2 has come to 7"
+    later = (("g1", "d", 6), ("g1", "e", 20), ("g2", "f", 20))
+    assert step(201, *later) == ["a", "b", "c", "d"], "no instant after that of b was over"

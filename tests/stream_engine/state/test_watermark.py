@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.state.watermark import Watermark
+from stream_engine.state.source_relation import SourceRelation
+from stream_engine.state.watermark import Judged, Watermark
 from streamsql.algebra.operators import Plan, Scan, ScanPart, SourceKind, Window, WindowKind
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.events import SourceEvent
@@ -84,7 +85,7 @@ def test_the_least_gateway_that_is_not_idle_is_the_progress() -> None:
     site.ingest("s", [event("g2", 20)], "g2")
     assert stepped(site, 40, view) == {("g1", 45): 1, ("g2", 15): 1}
     assert site.next_wakeup() == 100
-    assert stepped(site, 100, view) == {("g2", 15): 1}
+    assert stepped(site, 100, view) == {(None, 45): 1, ("g2", 15): 1}
     assert site.next_wakeup() == 140
     saved = site.snapshot(None)
     again = RecordedSite("base", 2)
@@ -93,7 +94,7 @@ def test_the_least_gateway_that_is_not_idle_is_the_progress() -> None:
     view = {}
     again.ingest("s", [event("g1", 44), event("g1", 46)], "g1")  # the first is late
     assert stepped(again, 120, view) == {("g1", 45): 1, ("g2", 15): 1}
-    assert stepped(again, 140, view) == {("g1", 45): 1}
+    assert stepped(again, 140, view) == {("g1", 45): 1, (None, 15): 1}
 
 
 @settings(max_examples=30)
@@ -127,4 +128,13 @@ def test_a_gateway_that_was_idle_when_a_query_began_holds_back_nobody_for_ever()
     )
     assert stepped(site, 1_000, {}) == {("gw", 5): 1}
     assert site.next_wakeup() == 1_050
-    assert stepped(site, 1_100, {("gw", 5): 1}) == {}
+    assert stepped(site, 1_100, {("gw", 5): 1}) == {(None, 5): 1}
+
+
+def test_gateways_that_are_idle_equally_far_are_two() -> None:
+    relation = SourceRelation(scan(ScanPart.PROGRESS, idle=100))
+    relation.begin({"g1": 15, "g2": 15}, {"g1": 0, "g2": 0}, "base", 200)
+    assert relation.snapshot() == {(15, (None, 15)): 2}
+    delta = relation.take(Judged((), (), {"g1": 20}), "base", 201)
+    assert delta == {(15, (None, 15)): -1, (20, ("g1", 20)): 1}
+    assert relation.snapshot() == {(15, (None, 15)): 1, (20, ("g1", 20)): 1}

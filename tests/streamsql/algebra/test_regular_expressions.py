@@ -62,6 +62,17 @@ def test_a_table_of_steps_is_bounded() -> None:
         assert found._kept <= 24_000
 
 
+def test_one_long_text_does_not_fill_memory() -> None:
+    found = Pattern("[^x]y")
+    found.search("".join(map(chr, range(0x10000, 0x1F000))))
+    assert found._kept <= 20_001
+
+
+def test_a_test_that_would_take_too_long_gives_null() -> None:
+    assert regexp_like("a" * 1_000_000, "(a{10}b){40}") is None
+    assert regexp_like("a" * 100_000, "(a{10}b){40}") is False
+
+
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -170,3 +170,12 @@ def test_no_place_makes_rounding_fail(name: str, a: float, n: int) -> None:
 def test_no_time_makes_a_part_fail(micros: int, part: str) -> None:
     assert conforms(call("EXTRACT", part, micros), DataType.INTEGER)
     assert conforms(call("DATE_TRUNC", part if part != "DOY" else "DAY", micros), DataType.INTEGER)
+
+
+def test_what_doubles_its_text_ends() -> None:
+    half = "a" * 500_000
+    assert call("||", half, half) == "a" * 1_000_000
+    assert call("||", half, half + "a") is None
+    assert call("REPLACE", half, "a", "bb") == "b" * 1_000_000
+    assert call("REPLACE", half + "a", "a", "bb") is None
+    assert call("REPLACE", "ab", "", "-") == "-a-b-"

@@ -163,7 +163,7 @@ def test_wrong_options_are_refused_where_they_stand(
 @pytest.mark.parametrize(
     "text",
     [
-        "SOURCE s (a TEXT, b TEXT) WITH (wrapper = 'mine', ttl = '1 h 30 min', colocate = 'A, b')",
+        "SOURCE s (a TEXT, b TEXT) WITH (wrapper = 'motes', ttl = '1 h 30 min', colocate = 'A, b')",
         "TABLE t (a TEXT)",
         "TABLE t (a TEXT) WITH (source = 'CSV', path = 'a', delimiter = 'tab', header = 'off')",
         "TABLE t (a TEXT) WITH (source = 'sql', url = 'sqlite:///a', table = 't', refresh = '60')",

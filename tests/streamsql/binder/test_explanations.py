@@ -8,6 +8,7 @@ from streamsql.binder import (
     BoundConfidence,
     BoundWhatIf,
     BoundWhy,
+    Deletion,
     bind_confidence,
     bind_deletions,
     bind_what_if,
@@ -112,7 +113,12 @@ def test_what_if() -> None:
         "EXPLAIN WHAT IF DELETE link('a', 'b'), FROM link(*, 'c', NULL, 0.5), machines('m1') "
         "FOR (SELECT r.dst, m.level FROM reachable r JOIN machines m ON m.mid = r.dst)"
     )
-    assert [d.values for d in found.deletions] == [("a", "b"), (None, "c", None, 0.5), ("m1",)]
+    values = [d.values for d in found.deletions if isinstance(d, Deletion)]
+    assert values == [
+        ("a", "b"),
+        (None, "c", None, 0.5),
+        ("m1",),
+    ]
     rows: dict[str, list[Row]] = {
         "link": [("a", "b", 1.0, 0.9, 0), ("b", "c", 1.0, 0.5, 0), ("b", "c", 1.0, 0.6, 0)],
         "machines": [("m1", 2), ("m2", 2)],
@@ -120,6 +126,15 @@ def test_what_if() -> None:
     chosen = [row for name in rows for row in rows[name] if found.chosen(name, row)]
     assert chosen == [("a", "b", 1.0, 0.9, 0), ("b", "c", 1.0, 0.5, 0), ("m1", 2)]
     assert not found.chosen("other", ("a", "b", 1.0, 0.9, 0))
+
+
+def test_what_if_a_node_dies_means_rows_with_it_in_their_key() -> None:
+    found = what_if("EXPLAIN WHAT IF DELETE NODE 'b', GATEWAY 'gw-1' FOR (SELECT * FROM reachable)")
+    rows: list[Row] = [("a", "b", 1.0, 0.9, 0), ("b", "c", 1.0, 0.5, 0), ("c", "d", 1.0, 0.6, 0)]
+    assert [found.chosen("link", row) for row in rows] == [True, True, False]
+    assert not found.chosen("machines", ("b", 1))  # a stored row does not die with a node
+    number = what_if("EXPLAIN WHAT IF DELETE node 1 FOR (SELECT * FROM reachable)")
+    assert not number.chosen("link", ("1", "2", 1.0, 0.9, 0))
 
 
 @given(
@@ -141,6 +156,8 @@ def test_what_if_without_a_query_is_about_those_that_run() -> None:
     assert isinstance(statement, ExplainWhatIf)
     assert (statement.inner, statement.named, statement.format) == (None, None, "json")
     first, second = bind_deletions(statement, catalog())
+    assert isinstance(first, Deletion)
+    assert isinstance(second, Deletion)
     assert (first.definition.name, first.values, second.values) == (
         "link",
         ("a", None),

@@ -1,6 +1,7 @@
 """Options behind a query reach its recursions, survive a view's text, and are checked."""
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from streamsql.algebra.explain import choice_text
 from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_relation
 from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.binder.options import MAX_WIDTH, VALUES
+from streamsql.binder.options import MAX_NUMBER, VALUES
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, QueryError, QuerySyntaxError, UnsupportedError
 from streamsql.library import library_views
@@ -57,8 +58,9 @@ def choices(query: BoundQuery) -> list[RecursionChoice]:
 
 names = {name: st.sampled_from(values) for name, values in VALUES.items()}
 names["ship"] = st.one_of(names["ship"], st.integers(1, 10**9).map(lambda n: f"{n} us"))
+NUMBERS = ("width", "capacity")
 fields = st.fixed_dictionaries(
-    {}, optional={**names, "width": st.integers(1, MAX_WIDTH).map(str)}
+    {}, optional={**names, **dict.fromkeys(NUMBERS, st.integers(1, MAX_NUMBER).map(str))}
 ).filter(bool)
 
 
@@ -67,9 +69,9 @@ def clause(chosen: dict[str, str]) -> str:
 
 
 def choice_of(chosen: dict[str, str]) -> RecursionChoice:
-    values = {k: v for k, v in chosen.items() if k != "width"}
+    values: dict[str, Any] = {k: v for k, v in chosen.items() if k not in NUMBERS}
     values["ship"] = values.get("ship", "auto").removesuffix(" us")
-    return RecursionChoice(**values, width=int(chosen.get("width", "0")))
+    return RecursionChoice(**values | {name: int(chosen.get(name, "0")) for name in NUMBERS})
 
 
 @given(fields)
@@ -159,6 +161,9 @@ def test_without_recursion_they_have_no_effect() -> None:
         ("strategy = 'absorption', order = 'rebuild'", "order has", "decision diagrams"),
         ("strategy = 'ranked', compiled = 'yes'", "compiled has", "no kernel"),
         ("ship = 'eager', compiled = 'yes'", "compiled has", "no kernel"),
+        ("capacity = 9", "capacity has", "lazy"),
+        ("way = 'annotations', ship = 'eager', capacity = 9", "capacity has", "lazy"),
+        ("way = 'witness', capacity = 9", "capacity has", "lazy"),
     ],
 )
 def test_an_option_that_others_overrule_is_a_warning(options: str, idle: str, reason: str) -> None:
@@ -175,6 +180,9 @@ def test_an_option_that_others_overrule_is_a_warning(options: str, idle: str, re
         "compiled = 'yes', way = 'flood'",
         "way = 'annotations', ship = 'lazy', annotations = 'bdd', order = 'rebuild', width = 8",
         "way = 'witness', annotations = 'dnf'",
+        "way = 'annotations', capacity = 10",
+        "ship = '250 ms', capacity = 10",
+        "strategy = 'relative', capacity = 10",
         "strategy = 'relative', ship = 'eager', width = 8",
         "strategy = 'dred', way = 'flood', compiled = 'no'",
     ],
@@ -192,6 +200,7 @@ WRONG: dict[str, tuple[type[QueryError], int, str, str, str]] = {
     "(ship = '0 s')": (BindingError, 8, "'0 s'", "no ship", "interval"),
     "(width = '0')": (BindingError, 9, "'0'", "whole number", "64"),
     "(width = 'wide')": (BindingError, 9, "'wide'", "whole number", "64"),
+    "(capacity = '0')": (BindingError, 12, "'0'", "a capacity is a whole number", "100"),
     "(width = 1, width = 2)": (QuerySyntaxError, 12, "width", "given twice", ""),
     "(width 1)": (QuerySyntaxError, 7, "1", "expected =", "width = "),
     "(width = )": (QuerySyntaxError, 9, ")", "expected a value", "WITH (width"),

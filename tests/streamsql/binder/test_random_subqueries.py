@@ -64,7 +64,8 @@ class Author:
     def where(self, inner: tuple[str, ...], outer: tuple[str, ...]) -> str:
         parts = [self.link(inner, outer) for _ in range(self.random.choice((0, 1, 1, 2)))]
         if self.depth > 0 and self.random.random() < 0.3:
-            parts.append(self.condition(inner))
+            further = self.random.random() < 0.4
+            parts.append(self.condition((*inner, *outer) if further else inner))
         return f" WHERE {' AND '.join(parts)}" if parts else ""
 
     def scalar(self, outer: tuple[str, ...]) -> str:
@@ -95,6 +96,8 @@ class Author:
             f"(SELECT DISTINCT {value} FROM {source}{where})",
             f"(SELECT SUM({self.one(*inner)}) FROM {source}{where} {group})",
             f"(SELECT MAX({value}) FROM {source}{where})",
+            f"(SELECT MAX({value}) FROM {source}{where} HAVING COUNT(*) {self.one('>', '<')} 1)",
+            f"(SELECT COUNT({value}) FROM {source}{where} HAVING COUNT(*) < {self.one(*outer)})",
             f"(SELECT {column} FROM {source}{where} ORDER BY {column} LIMIT 2)",
         )
 

@@ -1,16 +1,24 @@
 """Nothing from the network gets past the codec unchecked."""
 
 import json
+import math
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamsql.algebra.operators import Values
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
 from streamsql.errors import WireError
+from streamsql.wire import messages, site_settings, table_changes
+from streamsql.wire.bounds import MAX_EPOCH, is_bounded
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
-from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import Birth, DeltaBatch, SiteState, WeightedRow
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.messages import Birth, DeltaBatch, SiteState, TableSet, WeightedRow
+from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.table_changes import TableChange
 from streamsql.wire.topics import Topics, check_id
 
 JUNK = st.one_of(
@@ -35,8 +43,9 @@ def test_junk_is_refused_with_a_wire_error_or_is_legal(payload: bytes, kind: typ
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
 def test_deep_nesting_is_refused(opening: bytes) -> None:
-    with pytest.raises(WireError, match="nested"):
-        decode_json(opening * 100_000, SiteState)
+    for kind in (SiteState, FragmentBundle):
+        with pytest.raises(WireError, match=r"nested|Expected `object`"):
+            decode_json(opening * 100_000, kind)
 
 
 def test_a_deeply_nested_packed_payload_is_refused() -> None:
@@ -85,3 +94,42 @@ def test_topics_are_taken_apart_again() -> None:
     assert topics.parts(topics.exchange("q1", "base", "gw-1")) == ["q", "q1", "x", "base", "gw-1"]
     with pytest.raises(WireError):
         topics.parts("pando/v1/other/gw/x/state")
+
+
+KINDS = [
+    kind
+    for module in (messages, table_changes, site_settings)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and kind.__module__ == module.__name__
+    if issubclass(kind, msgspec.Struct) and kind not in (TableSet, TableChange)
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_message_bounds_each_of_its_numbers_texts_and_lists(kind: type) -> None:
+    """The kinds that hold plans or definitions are walked after decoding instead."""
+    assert is_bounded(kind)
+
+
+@pytest.mark.parametrize("kind", [TableSet, TableChange, FragmentBundle, RefreshOrder])
+def test_kinds_that_hold_plans_are_walked(kind: type) -> None:
+    assert not is_bounded(kind)
+
+
+@pytest.mark.parametrize("epoch", [-1, MAX_EPOCH, 2**63, 2**70, 99999999999999999999999999])
+def test_impossible_epochs_are_refused(epoch: int) -> None:
+    with pytest.raises(WireError, match="epoch"):
+        decode_json(b'{"online":false,"epoch":%d,"ts":0}' % epoch, SiteState)
+
+
+@pytest.mark.parametrize("value", [2**63, 2**64 - 1, math.nan, math.inf, -math.inf])
+def test_values_that_no_type_has_are_refused_in_rows_and_in_plans(value: float) -> None:
+    schema = Schema.of(("a", DataType.DOUBLE))
+    batch = DeltaBatch(1, 2, 3, "f1", (WeightedRow((value,), 1),))
+    fragment = Fragment("f", Engine.BASE, Values(((value,),), schema), ("base",))
+    for kind, message in (
+        (DeltaBatch, batch),
+        (FragmentBundle, FragmentBundle("q", 1, (fragment,), schema)),
+    ):
+        with pytest.raises(WireError, match=r"Expected `(int|float)`|64 bits|not finite"):
+            decode_packed(encode_packed(message), kind)

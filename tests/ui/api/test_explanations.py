@@ -45,13 +45,22 @@ def test_what_if_looks_at_one_query_or_at_all(client: Any, query: str) -> None:
     client.post("/api/statements", json={"text": "SELECT rid FROM RoomSensor", "name": "rooms"})
     delete = [{"source": "Link", "values": ["a", "b"]}, {"source": "link", "values": ["b"]}]
     everywhere = client.post("/api/what-if", json={"delete": delete}).json()["data"]
-    assert [q["query"] for q in everywhere["queries"]] == ["reach"]
+    assert [q["query"] for q in everywhere["queries"]] == ["reach", "map-links"]
     assert len(everywhere["deleted"]) == 2
     (here,) = client.post("/api/what-if", json={"delete": delete, "query": query}).json()["data"][
         "queries"
     ]
     assert here["gone"] == [{"src": "a", "dst": "b"}, {"src": "b", "dst": "c"}]
     assert (here["gone_count"], here["come_count"], here["rows"]) == (2, 0, 3)
+
+
+@pytest.mark.usefixtures("query")
+def test_what_if_a_gateway_or_a_node_dies(client: Any) -> None:
+    node = client.post("/api/what-if", json={"nodes": ["b"]}).json()["data"]
+    assert [row["row"]["dst"] for row in node["deleted"]] == ["b", "c"]
+    refused = client.post("/api/what-if", json={"gateways": ["gw-17"]})
+    assert refused.status_code == 400
+    assert "no gateway 'gw-17'" in refused.text
 
 
 @pytest.mark.usefixtures("query")
@@ -68,7 +77,7 @@ def test_what_if_looks_at_one_query_or_at_all(client: Any, query: str) -> None:
             400,
             "names no column",
         ),
-        ("/api/what-if", {"delete": []}, 422, "delete"),
+        ("/api/what-if", {"delete": []}, 400, "nothing is thought away"),
         ("/api/what-if", {"delete": [{"source": "x", "values": ["a"]}]}, 400, "no source or table"),
         (
             "/api/what-if",

@@ -18,9 +18,10 @@ def run(client: httpx.Client, text: str) -> Any:
 
 def test_alarms_are_listed_counted_and_acknowledged(client: httpx.Client, console: Any) -> None:
     run(client, ALARM.format("critical"))
-    assert client.get("/api/alarms/count").json() == {"raised": 0, "new": 0, "severity": None}
+    none = {"attention": 0, "raised": 0, "unknown": 0, "new": 0, "severity": None}
+    assert client.get("/api/alarms/count").json() == none
     console.do(lambda: console.coordinator.raise_alarm("hot", ("L101", 41.5)))
-    count = {"raised": 1, "new": 1, "severity": "critical"}
+    count = {**none, "attention": 1, "raised": 1, "new": 1, "severity": "critical"}
     assert client.get("/api/alarms/count").json() == count
     (alarm,) = client.get("/api/alarms").json()
     assert (alarm["alarm"], alarm["severity"], alarm["state"]) == ("hot", "critical", "raised")
@@ -32,6 +33,30 @@ def test_alarms_are_listed_counted_and_acknowledged(client: httpx.Client, consol
     assert client.post("/api/alarms/rows/77/acknowledge").status_code == 404
     (shown,) = client.get("/api/definitions", params={"kind": "alarm"}).json()
     assert (shown["name"], shown["severity"]) == ("hot", "critical")
+
+
+def test_unknown_and_unacknowledged_rows_need_attention(client: httpx.Client, console: Any) -> None:
+    run(client, ALARM.format("warning"))
+    raise_alarm = console.coordinator.raise_alarm
+    console.do(lambda: raise_alarm("hot", ("L101", 41.5), ("L102", 42.0)))
+    console.do(lambda: raise_alarm("hot", ("L101", 41.5), in_doubt=True))
+    (alarm,) = client.get("/api/alarms").json()
+    assert (alarm["raised"], alarm["unknown"], alarm["away"]) == (1, 1, ["gw-2"])
+    lost = next(row for row in alarm["rows"] if row["state"] == "unknown")
+    assert (lost["row"]["rid"], lost["unknown"] is not None) == ("L102", True)
+    console.do(lambda: raise_alarm("hot", ("L102", 42.0)))
+    (alarm,) = client.get("/api/alarms").json()
+    assert [(row["row"]["rid"], row["state"]) for row in alarm["rows"]] == [
+        ("L102", "raised"),
+        ("L101", "cleared"),
+    ]
+    count = {"attention": 2, "raised": 1, "unknown": 0, "new": 2, "severity": "warning"}
+    assert client.get("/api/alarms/count").json() == count
+    answer = client.post("/api/alarms/hot/acknowledge")
+    assert answer.json() == {"alarm": "hot", "acknowledged": 2}
+    count = {"attention": 1, "raised": 1, "unknown": 0, "new": 0, "severity": "warning"}
+    assert client.get("/api/alarms/count").json() == count
+    assert client.post("/api/alarms/cold/acknowledge").status_code == 404
 
 
 def test_alarms_come_as_events(client: httpx.Client, console: Any, events: Any) -> None:

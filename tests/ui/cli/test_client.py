@@ -1,7 +1,6 @@
 """The client's small parts: addresses, events, durations."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,36 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.errors import DeploymentError
-from ui.cli.client import DEFAULT_ADDRESS, _parse_events, console_address
+from ui.cli.client import _parse_events
 from ui.cli.running import seconds_of
-
-
-@pytest.fixture(autouse=True)
-def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """No console was ever started here."""
-    monkeypatch.delenv("PANDO_CONSOLE", raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_the_address_is_given_or_set_or_remembered(
-    bare: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert console_address(None) == DEFAULT_ADDRESS
-    remembered = bare / "state" / "pando" / "console.json"
-    remembered.parent.mkdir(parents=True)
-    remembered.write_text('{"console": "http://a:1/"}')
-    assert console_address(None) == "http://a:1"
-    here = bare / "pando-data" / "console.json"
-    here.parent.mkdir()
-    here.write_text("not json")
-    assert console_address(None) == "http://a:1"
-    here.write_text('{"console": "http://b:2"}')
-    assert console_address(None) == "http://b:2"
-    monkeypatch.setenv("PANDO_CONSOLE", "http://c:3")
-    assert console_address(None) == "http://c:3"
-    assert console_address("http://d:4/") == "http://d:4"
 
 
 @given(

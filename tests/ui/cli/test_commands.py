@@ -291,12 +291,14 @@ def test_confidence_and_what_if_print_rows(pando: Any) -> None:
     ]
     assert listed[3] == "2 of 3 rows; LIMIT n shows more."
     changed = pando("query", "what-if", "link", "a", "b")
-    assert changed.stdout.splitlines() == [
+    assert changed.stdout.splitlines()[:4] == [
         "Without link('a', 'b', 1.0, 1.0):",
         "query reach: 2 of 3 rows go, 0 come",
         "  - ('a', 'b')",
         "  - ('a', 'c')",
     ]
+    lonely = pando("query", "what-if", "--node", "b")
+    assert lonely.stdout.startswith("Without node b (2 base rows):\nquery reach: 3 of 3 rows go")
 
 
 @pytest.mark.usefixtures("reach")
@@ -306,6 +308,8 @@ def test_confidence_and_what_if_print_rows(pando: Any) -> None:
         (("why", "nothing", "a"), "there is no query 'nothing'"),
         (("why", "reach", "a"), "1 values for 2 columns"),
         (("what-if", "link", "z"), "no base row is meant"),
+        (("what-if",), "nothing is thought away"),
+        (("what-if", "--gateway", "gw-99"), "no gateway 'gw-99'"),
         (("confidence", "reach", "link.src"), "no numeric column"),
         (("why", "reach", "a", "c", "--format", "csv"), "--format"),
     ],

@@ -42,6 +42,16 @@ def test_alarms_and_displays(pando: Any, console: Any, client: httpx.Client) -> 
     assert answer.output == f"row {row['id']} of alarm hot acknowledged\n"
     assert "L101" in pando("alarm", "rows").output
     assert pando("alarm", "acknowledge", "77").exit_code == 2
+    console.do(lambda: console.coordinator.raise_alarm("hot", ("L102", 42.0), in_doubt=True))
+    listed = pando("alarm", "list").output
+    assert "hot: 1 row unknown, because gw-2 is away" in listed
+    for word in ("severity", "rows", "since", "for", "query", "acknowledge", "Temperature"):
+        assert word in listed, "in 80 columns"
+    assert "unknown" in pando("alarm", "rows").output
+    answer = pando("alarm", "acknowledge", "--alarm", "hot")
+    assert answer.output == "1 row of alarm hot acknowledged\n"
+    assert pando("alarm", "acknowledge").exit_code == 2
+    assert pando("alarm", "acknowledge", "1", "--alarm", "hot").exit_code == 2
     (display,) = json.loads(pando("display", "list", "--format", "json").output)
     assert [query["text"] for query in display["queries"]] == [
         "SELECT mid FROM SeatSensor OUTPUT TO DISPLAY lobby"

@@ -1,5 +1,6 @@
 """Directions as queries: only known places and packages, quoted, and accepted by the binder."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ def test_the_route_query_names_place_and_package() -> None:
     assert "FROM Rooms WHERE rid = 'L101'" in text
     assert "s.software = 'LaTeX'" in text
     assert "wheelchair" not in text
-    assert "WHERE e.wheelchair" in route_query(Wish("L101", "LaTeX", wheelchair=True), SITE)
+    assert "AND e.wheelchair" in route_query(Wish("L101", "LaTeX", wheelchair=True), SITE)
 
 
 def test_a_badge_starts_where_it_is_heard() -> None:
@@ -70,4 +71,4 @@ def test_every_query_binds(coordinator: Any) -> None:
         path_query(Wish("1", "2"), SITE),
     ]
     for text in texts:
-        assert coordinator.validate(text).diagnoses == (), text
+        assert asyncio.run(coordinator.validate(text)).diagnoses == (), text

@@ -45,7 +45,7 @@ def test_all_layers_of_a_building_bind(coordinator: Any) -> None:
     layers = layers_of("building")
     assert {"seats", "lights", "temperatures", "links", "free"} <= {layer.name for layer in layers}
     for layer in layers:
-        assert coordinator.validate(layer.text).diagnoses == (), layer.name
+        assert asyncio.run(coordinator.validate(layer.text)).diagnoses == (), layer.name
 
 
 def test_a_trace_has_links_and_an_unknown_kind_nothing() -> None:

@@ -40,14 +40,14 @@ def test_a_trace_has_paths_instead_of_directions(trace_console: Any) -> None:
 
 def test_equal_wishes_share_one_query(client: httpx.Client, coordinator: Any) -> None:
     wish = {"from": "L101", "software": "LaTeX"}
-    first = client.get("/api/route", params=wish).json()
+    first = client.post("/api/route", json=wish).json()
     assert first["origin"] == "session"
     assert [c["name"] for c in first["columns"]] == ["distance", "mid", "path"]
-    assert client.get("/api/route", params=wish).json()["id"] == first["id"]
-    other = client.get("/api/route", params={**wish, "from": "badge-1"}).json()
+    assert client.post("/api/route", json=wish).json()["id"] == first["id"]
+    other = client.post("/api/route", json={**wish, "from": "badge-1"}).json()
     assert other["id"] != first["id"]
     client.delete(f"/api/queries/{first['id']}")
-    again = client.get("/api/route", params=wish).json()
+    again = client.post("/api/route", json=wish).json()
     assert again["id"] not in (first["id"], other["id"])
     assert len(coordinator.queries("session")) == 2
 
@@ -64,17 +64,29 @@ def test_equal_wishes_share_one_query(client: httpx.Client, coordinator: Any) ->
 def test_wrong_wishes_are_refused(
     client: httpx.Client, coordinator: Any, parameters: dict[str, str], status: int
 ) -> None:
-    answer = client.get("/api/route", params=parameters)
+    answer = client.post("/api/route", json=parameters)
     assert answer.status_code == status
     assert answer.json()["error"]["message"]
     assert not coordinator.queries("session")
 
 
+def test_looking_starts_no_query(client: httpx.Client, coordinator: Any) -> None:
+    """Every address that can be looked at, and directions, which once were one of them."""
+    paths = client.get("/openapi.json").json()["paths"]
+    looks = [path for path, methods in paths.items() if "get" in methods and "events" not in path]
+    wish = {"from": "L101", "software": "LaTeX", "to": "L102"}
+    before = (coordinator.queries(), coordinator.definitions(), coordinator.commands)
+    for path in [*looks, "/api/route", "/api/path", "/api/simulate", "/api/statements"]:
+        client.get(path.replace("{", "").replace("}", ""), params=wish)
+    assert (coordinator.queries(), coordinator.definitions(), coordinator.commands) == before
+    assert client.get("/api/route", params=wish).status_code == 405
+
+
 def test_paths_between_nodes(trace_console: Any) -> None:
     address = f"{trace_console.address}/api/path"
-    found = httpx.get(address, params={"from": "0", "to": "10"}, trust_env=False, timeout=60).json()
+    found = httpx.post(address, json={"from": "0", "to": "10"}, trust_env=False, timeout=60).json()
     assert [c["name"] for c in found["columns"]] == ["cost", "path"]
-    refused = httpx.get(address, params={"from": "0", "to": "99"}, trust_env=False, timeout=60)
+    refused = httpx.post(address, json={"from": "0", "to": "99"}, trust_env=False, timeout=60)
     assert (refused.status_code, "99" in refused.text) == (409, True)
 
 

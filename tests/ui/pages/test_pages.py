@@ -1,5 +1,6 @@
 """Pages and what they load: all of it from the console itself."""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,12 @@ def test_what_is_vendored_has_its_licences() -> None:
 
 @pytest.mark.parametrize("example", BUILDING, ids=lambda e: e.title)
 def test_examples_of_a_building_are_right(coordinator: Any, example: Example) -> None:
-    assert coordinator.validate(example.text).diagnoses == ()
+    assert asyncio.run(coordinator.validate(example.text)).diagnoses == ()
 
 
 @pytest.mark.parametrize("example", TRACE, ids=lambda e: e.title)
 def test_examples_of_a_trace_are_right(trace_console: Any, example: Example) -> None:
-    assert trace_console.coordinator.validate(example.text).diagnoses == ()
+    assert asyncio.run(trace_console.coordinator.validate(example.text)).diagnoses == ()
 
 
 def test_examples_are_offered_and_carried_as_data(client: httpx.Client) -> None:

@@ -1,5 +1,6 @@
 // The page of alarms: what is raised, what was, which there are.
 import { fill, make, moment, post } from "./api.js";
+import { eventsWhileSeen } from "./events_while_seen.js";
 
 const byId = (id) => document.getElementById(id);
 const ORDER = { critical: 0, warning: 1, info: 2 };
@@ -14,9 +15,9 @@ function problem(error) {
   if (error) byId("alarm-problem").textContent = error.message;
 }
 
-async function acknowledge(id) {
+async function acknowledge(path) {
   try {
-    await post(`/api/alarms/rows/${id}/acknowledge`, {});
+    await post(`/api/alarms/${path}/acknowledge`, {});
     problem(null);
   } catch (error) {
     problem(error);
@@ -24,27 +25,45 @@ async function acknowledge(id) {
 }
 
 function action(row) {
-  if (row.state === "acknowledged") return make("span", { class: "quiet" }, "acknowledged");
-  return make("button", { type: "button", onclick: () => acknowledge(row.id) }, "Acknowledge");
+  if (row.acknowledged) return make("span", { class: "quiet" }, "acknowledged");
+  return make("button", { type: "button", onclick: () => acknowledge(`rows/${row.id}`) }, "Acknowledge");
 }
 
+function actionForAll(alarm) {
+  if (alarm.unacknowledged < 2) return "";
+  const label = `Acknowledge ${alarm.unacknowledged}`;
+  return make("button", { type: "button", onclick: () => acknowledge(encodeURIComponent(alarm.alarm)) }, label);
+}
+
+// "Raised", or why nobody can tell whether it still is.
+function standing(row) {
+  if (row.state !== "unknown") return row.state === "cleared" ? "cleared" : "raised";
+  const away = row.away.join(", ");
+  return make("span", { class: "unknown", title: `Since ${moment(row.unknown)}` }, away ? `unknown: ${away} is away` : "unknown");
+}
+
+const isOpen = (row) => ["raised", "acknowledged", "unknown"].includes(row.state);
+
 function show(alarms) {
-  const all = alarms.flatMap((alarm) => alarm.rows.map((row) => ({ ...row, severity: alarm.severity })));
-  const raised = all.filter((row) => ["raised", "acknowledged"].includes(row.state));
-  raised.sort((a, b) => ORDER[a.severity] - ORDER[b.severity] || b.id - a.id);
-  fill(byId("raised"), raised.map((row) => make("tr", { class: row.state, "data-row": row.id },
-    make("td", {}, severity(row.severity)), make("td", {}, row.alarm), make("td", {}, values(row.row)), make("td", {}, time(row.raised)), make("td", {}, action(row)))));
-  const unlisted = alarms.reduce((sum, alarm) => sum + alarm.unlisted, 0);
-  byId("quiet").hidden = raised.length > 0;
-  byId("quiet").textContent = unlisted ? `${unlisted} more rows are not listed.` : "Nothing is raised.";
+  const all = alarms.flatMap((alarm) => alarm.rows.map((row) => ({ ...row, severity: alarm.severity, away: alarm.away })));
+  const listed = all.filter((row) => isOpen(row) || (row.state === "cleared" && !row.acknowledged));
+  listed.sort((a, b) => isOpen(b) - isOpen(a) || ORDER[a.severity] - ORDER[b.severity] || b.id - a.id);
+  fill(byId("raised"), listed.map((row) => make("tr", { class: row.acknowledged ? `${row.state} acknowledged` : row.state, "data-row": row.id },
+    make("td", {}, severity(row.severity)), make("td", {}, row.alarm), make("td", {}, values(row.row)), make("td", {}, standing(row)), make("td", {}, time(row.raised)), make("td", {}, action(row)))));
+  const sum = (name) => alarms.reduce((total, alarm) => total + alarm[name], 0);
+  const left = [];
+  if (sum("unlisted")) left.push(`${sum("unlisted")} more rows are not listed.`);
+  if (sum("dropped")) left.push(`${sum("dropped")} cleared rows were dropped before anybody acknowledged them.`);
+  byId("quiet").hidden = listed.length > 0 && left.length === 0;
+  byId("quiet").textContent = left.join(" ") || "Nothing is raised, nothing is to be acknowledged.";
   const cleared = all.filter((row) => row.state === "cleared").sort((a, b) => b.cleared.localeCompare(a.cleared));
   byId("none-cleared").hidden = cleared.length > 0;
   byId("none-defined").hidden = alarms.length > 0;
   fill(byId("cleared"), cleared.slice(0, MAX_CLEARED).map((row) => make("tr", {},
     make("td", {}, severity(row.severity)), make("td", {}, row.alarm), make("td", {}, values(row.row)), make("td", {}, time(row.raised)), make("td", {}, time(row.cleared)))));
   fill(byId("definitions"), alarms.map((alarm) => make("tr", {},
-    make("td", {}, alarm.alarm), make("td", {}, severity(alarm.severity)), make("td", {}, alarm.state), make("td", { class: "number" }, String(alarm.raised)),
+    make("td", {}, alarm.alarm), make("td", {}, severity(alarm.severity)), make("td", {}, alarm.state), make("td", { class: "number" }, String(alarm.raised + alarm.unknown)), make("td", {}, actionForAll(alarm)),
     make("td", {}, alarm.for_seconds ? `${alarm.for_seconds} s` : ""), make("td", { class: "text", title: alarm.status }, alarm.text.replace(/\s+/g, " ")))));
 }
 
-new EventSource("/api/alarms/events").addEventListener("alarms", (event) => show(JSON.parse(event.data)));
+eventsWhileSeen("/api/alarms/events", { alarms: show }, (isLost) => (byId("lost").hidden = !isLost));

@@ -1,6 +1,9 @@
+const SILENT_MS = 15_000; // a console that is asked and says nothing for so long is lost, though its connection stands
+const LOST = { message: "The console does not answer.", hint: "Is `pando up` still running?", lost: true };
+
 // Requests to the console; a refused one rejects with the error object of the answer.
 export async function request(method, path, body) {
-  const options = { method, headers: {} };
+  const options = { method, headers: {}, signal: method === "GET" ? AbortSignal.timeout(SILENT_MS) : undefined };
   if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
@@ -9,9 +12,12 @@ export async function request(method, path, body) {
   try {
     response = await fetch(path, options);
   } catch {
-    throw { message: "The console does not answer.", hint: "Is `pando up` still running?", lost: true };
+    throw LOST;
   }
-  const value = await response.json().catch(() => ({}));
+  const value = await response.json().catch(() => {
+    if (options.signal?.aborted) throw LOST;
+    return {};
+  });
   if (!response.ok) throw value.error || { message: `The console answered ${response.status}.`, hint: "" };
   return value;
 }

@@ -1,5 +1,6 @@
 // The table of sites.
-import { age, count, get, make, request } from "./api.js";
+import { age, count, get, make, moment, request } from "./api.js";
+import { againWhileSeen } from "./while_seen.js";
 
 const byId = (id) => document.getElementById(id);
 const body = document.querySelector("#sites tbody");
@@ -12,17 +13,19 @@ function bytes(count) {
 function clock(site) {
   if (site.clock_offset_ms === null) return "";
   const corrected = site.clock_corrected_ms ? ", corrected" : "";
-  return `the coordinator's clock is ${site.clock_offset_ms} ms ahead, ± ${site.clock_error_ms} ms${corrected}`;
+  const known = site.last_known ? `, last known ${moment(site.last_known)}` : "";
+  return `the coordinator's clock is ${site.clock_offset_ms} ms ahead, ± ${site.clock_error_ms} ms${corrected}${known}`;
 }
 
 function row(site) {
   const buffer = site.role !== "gateway" || !site.buffer ? "" : `${count(site.buffer.stored, "pack")}, ${bytes(site.buffer.bytes)}${site.buffer.hours_left === null ? "" : `, ${Math.round(site.buffer.hours_left)} h left`}${site.buffer.dropped ? `, ${site.buffer.dropped} dropped` : ""}`;
+  const since = site.last_known ? ` (last known ${moment(site.last_known)})` : "";
   const wrappers = site.wrappers.map((w) => `${w.kind}: ${count(w.readings, "reading")}${w.errors ? `, ${count(w.errors, "error")} (${w.last_error})` : ""}${w.note ? `; ${w.note}` : ""}`).join("; ");
   const state = site.online ? (site.ready ? "online" : "starting") : "offline";
   return make("tr", {}, make("td", { class: "tight" }, make("strong", {}, site.site)), make("td", { class: "tight" }, site.role),
     make("td", {}, make("span", { class: `badge ${site.freshness}`, title: site.freshness }, state)),
-    make("td", { class: "tight" }, age(site.since)), make("td", { class: "number" }, String(site.epoch)), make("td", {}, buffer),
-    make("td", { class: "number" }, String(site.sensors)), make("td", {}, wrappers), make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")), make("td", { title: clock(site) }, site.detail), make("td", { class: "tight" }, removal(site)));
+    make("td", { class: "tight" }, age(site.since)), make("td", { class: "number" }, String(site.epoch)), make("td", {}, buffer && buffer + since),
+    make("td", { class: "number" }, String(site.sensors)), make("td", {}, wrappers && wrappers + since), make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")), make("td", { title: clock(site) }, site.detail), make("td", { class: "tight" }, removal(site)));
 }
 
 /** A button for a gateway that is away: one that is online would announce itself again. */
@@ -52,6 +55,7 @@ async function remove() {
 
 async function look() {
   const sites = await get("/api/sites").catch(() => null);
+  document.getElementById("sites").classList.toggle("outdated", !sites);
   if (!sites) return; // the line at the top says that the console does not answer
   const focused = body.contains(document.activeElement) ? document.activeElement.dataset.remove : null;
   body.replaceChildren(...(sites.length ? sites.map(row) : [make("tr", {}, make("td", { colspan: 11, class: "empty" }, "No gateway has announced itself yet."))]));
@@ -61,5 +65,4 @@ async function look() {
 byId("keep").addEventListener("click", () => byId("remove").close());
 byId("really").addEventListener("click", remove);
 
-look();
-setInterval(look, 2000);
+againWhileSeen(look, 2000);

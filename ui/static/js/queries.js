@@ -2,17 +2,23 @@
 import { mount } from "/static/vendor/editor.js";
 import { age, count, extent, get, make, post, request } from "./api.js";
 import { RowsTable } from "./rows_table.js";
+import { againWhileSeen, whileSeen } from "./while_seen.js";
 import { WhyPanel } from "./why.js";
 
 const byId = (id) => document.getElementById(id);
 const examples = JSON.parse(byId("example-texts").textContent);
 const MAX_CHANGES = 500;
 const RETRY_MS = 2000;
+const LOST = "Connection lost: what you see is old. Trying again…";
+const LOOKING = "Looking again…";
 
 let selected = null; // id of the query shown
-let source = null; // its EventSource
+let source = null; // its EventSource, while the page is seen
+let known = null; // what was last heard of it
+let doubt = ""; // why that may not be so any more
 let ticket = 0; // of the newest selection: older answers are dropped
 let shown = null; // the query shown, as it was when chosen
+let seen = false; // whether the page is
 let wish = 0; // number of the user's newest wish: the answer to an older one does not take its place
 const table = new RowsTable(byId("rows"), (row) => why.ask(shown, row));
 const why = new WhyPanel(byId("why"), {
@@ -117,10 +123,16 @@ async function list() {
   let queries;
   try {
     queries = (await get("/api/queries")).filter((q) => q.origin === "user" || q.id === selected);
-  } catch {
+  } catch (error) {
+    if (error.lost) lose(LOST);
     return;
   }
+  byId("queries").classList.remove("outdated");
   if (byId("problem").dataset.lost === "true") problem(null); // it answers again
+  if (doubt === LOST && source?.readyState === EventSource.OPEN) {
+    rest(); // a connection that stood while nobody answered may be dead without anybody's word
+    follow();
+  }
   const focused = byId("queries").contains(document.activeElement) ? document.activeElement.dataset.query : null;
   const items = queries.reverse().map((q) =>
     make("li", {}, make("button", { type: "button", "data-query": q.id, "aria-current": q.id === selected ? "true" : null, onclick: () => choose(q.id), title: q.text },
@@ -134,7 +146,21 @@ async function list() {
   else if (before && before === selected) ended();
 }
 
+/** Say that what is shown is no longer known to be so. */
+function lose(why) {
+  doubt = why;
+  byId("queries").classList.toggle("outdated", why === LOST);
+  if (selected && known) facts(known);
+}
+
 function facts(query) {
+  known = query;
+  byId("rows").classList.toggle("outdated", Boolean(doubt));
+  if (doubt) {
+    byId("facts").textContent = byId("facts").title = doubt;
+    byId("waiting").hidden = true;
+    return;
+  }
   const parts = [`${extent(query)}${table.cut}`, ...(query.emit === "relation" ? [count(query.changes, "change")] : []), ...(query.status === "failed" ? ["stopped by an error"] : [query.settled ? "settled" : "moving", `runs for ${age(query.created)}`])];
   byId("facts").textContent = parts.join(" · ");
   byId("facts").title = byId("facts").textContent;
@@ -147,9 +173,11 @@ function facts(query) {
 }
 
 function leave() {
-  if (source) source.close();
-  source = null;
+  rest();
   selected = null;
+  known = null;
+  doubt = "";
+  byId("rows").classList.remove("outdated");
   shown = null;
   ticket += 1;
   why.close();
@@ -206,21 +234,37 @@ async function select(wanted, panel) {
   table.pickable = query.emit === "relation";
   facts(query);
   tab(panel ?? document.querySelector('.tabs [aria-selected="true"]').dataset.tab);
+  if (seen) follow();
+  await list();
+}
+
+/** Follow the query that is shown: all its rows, then what changes. */
+function follow() {
+  const [id, mine] = [selected, ticket];
   // The table follows signed rows, however the query tells its other readers.
-  source = new EventSource(`/api/queries/${id}/changes?snapshot=true&progress=false&key=`);
-  source.addEventListener("snapshot", (event) => apply(JSON.parse(event.data).changes, true));
-  source.addEventListener("change", (event) => apply(JSON.parse(event.data).changes, false));
-  source.addEventListener("status", (event) => {
+  const own = new EventSource(`/api/queries/${id}/changes?snapshot=true&progress=false&key=`);
+  source = own;
+  own.addEventListener("snapshot", (event) => {
+    doubt = "";
+    apply(JSON.parse(event.data).changes, true);
+  });
+  own.addEventListener("change", (event) => apply(JSON.parse(event.data).changes, false));
+  own.addEventListener("status", (event) => {
     const state = JSON.parse(event.data);
     if (state.status === "stopped") ended();
     else if (state.columns) facts(state);
   });
-  const own = source;
   // A console that is starting may refuse; the browser itself tries again only if nobody answers.
   own.addEventListener("error", () => {
-    if (own.readyState === EventSource.CLOSED && mine === ticket) setTimeout(() => mine === ticket && select(id), RETRY_MS);
+    if (own !== source) return;
+    lose(LOST);
+    if (own.readyState === EventSource.CLOSED) setTimeout(() => own === source && mine === ticket && select(id), RETRY_MS);
   });
-  await list();
+}
+
+function rest() {
+  source?.close();
+  source = null;
 }
 
 function apply(changes, snapshot) {
@@ -287,5 +331,16 @@ for (const button of document.querySelectorAll(".tabs button")) button.addEventL
 get("/api/definitions").then((all) => editor.setSchema(Object.fromEntries(all.map((d) => [d.name, d.columns.map((c) => c.name)])))).catch(problem);
 const wanted = new URLSearchParams(location.search).get("query");
 if (wanted) choose(wanted);
-else list();
-setInterval(list, 2000);
+againWhileSeen(list, 2000);
+whileSeen(
+  () => {
+    seen = true;
+    if (!selected) return;
+    lose(LOOKING);
+    follow();
+  },
+  () => {
+    seen = false;
+    rest();
+  },
+);

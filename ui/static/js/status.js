@@ -1,5 +1,6 @@
 // The line at the top right: are all sites there, is Spark warm.
 import { get, make } from "./api.js";
+import { againWhileSeen } from "./while_seen.js";
 
 const line = document.getElementById("status");
 
@@ -24,5 +25,4 @@ async function look() {
 // On a narrow screen the pages' names scroll: the one of this page is to be seen.
 document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 
-look();
-setInterval(look, 2000);
+againWhileSeen(look, 2000);

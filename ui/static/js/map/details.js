@@ -1,6 +1,7 @@
 // The right pane: a machine, a room, or the whole site.
 import { make, post } from "../api.js";
 import { STATES } from "./desks.js";
+import { simulatedWords } from "./site.js";
 
 const pane = document.getElementById("details");
 const percent = (share) => (share === null || share === undefined ? null : `${Math.round(share * 100)} %`);
@@ -81,7 +82,7 @@ export class Details {
     return [
       make("header", {}, make("h2", {}, machine.id), this.close()),
       this.badge(() => this.desks.state(machine), STATES),
-      make("p", { class: "quiet small" }, make("button", { type: "button", class: "link-button", onclick: () => this.choose({ room: machine.room }) }, room?.name || machine.room), `, ${this.plan.levelName(machine.level)}`, machine.is_host ? " · this computer, measured for real" : ""),
+      make("p", { class: "quiet small" }, make("button", { type: "button", class: "link-button", onclick: () => this.choose({ room: machine.room }) }, room?.name || machine.room), `, ${this.plan.levelName(machine.level)}`, machine.is_host ? " · this computer: its load is measured" : machine.simulated ? " · simulated machine" : ""),
       this.tabs([["Now", now], ["Energy per task", this.energy(machine)]]),
       this.plan.site.sensed.has(`seat:${machine.id}`) ? this.actions("Simulated desk", [["Sit down here", "sit", machine.id], ["Stand up", "leave", machine.id]]) : "",
     ];
@@ -123,6 +124,8 @@ export class Details {
   room(room) {
     const site = this.plan.site;
     const machines = [...site.machines.values()].filter((machine) => machine.room === room.id);
+    const sensors = [...site.sensors.values()].filter((sensor) => sensor.room === room.id);
+    const simulated = sensors.filter((sensor) => sensor.simulated).length;
     const free = () => machines.filter((machine) => this.desks.state(machine) === "free").length;
     const reserved = () => this.rooms.reservations(room.id).map((row) => `${row.title}, ${time(row.starts)} to ${time(row.ends)}`).join("; ");
     const words = { open: "lights on", dark: "lights off", reserved: "reserved now", stale: "stale: its gateway is away", unknown: "nothing heard yet", plain: "nothing is sensed here" };
@@ -134,6 +137,7 @@ export class Details {
         ["Level", this.plan.levelName(room.level)],
         ["Temperature", () => { const c = this.live.rows("temperatures").get(room.id)?.celsius; return c === undefined || c === null ? null : `${c.toFixed(1)} °C (last minute)`; }],
         ["Reserved", reserved],
+        sensors.length ? ["Sensors", `${sensors.length}${simulated === sensors.length ? ", simulated" : simulated ? `, ${simulated} of them simulated` : ""}`] : null,
         machines.length ? ["Free machines", () => `${free()} of ${machines.length}`] : null,
         ["Gateway", () => room.gateway && `${room.gateway} (${this.live.freshness(room.gateway)})`],
       ]),
@@ -175,6 +179,6 @@ export class Details {
     parts.push(make("p", {}, find, places));
     if (site.machines.size) parts.push(this.facts([["Machines free", count(["free"])], ["In use", count(["taken", "busy"])], ["Not heard", count(["stale", "unknown"])]]));
     parts.push(this.facts([["Rooms lit", lit("open")], ["Dark", lit("dark")], ["Reserved", lit("reserved")], ["Stale", lit("stale")], ["Visitors", () => this.live.rows("visitors").size], ["Hot sensors", () => this.live.rows("regions").size]]));
-    return [...parts, make("p", { class: "quiet" }, "Click a room or a machine to see what is known of it.")];
+    return [...parts, make("p", { class: "quiet" }, "Click a room or a machine to see what is known of it."), make("p", { class: "quiet small" }, simulatedWords(site))];
   }
 }

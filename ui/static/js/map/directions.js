@@ -1,5 +1,5 @@
 // Directions: a place and a wish become a query; its answer becomes a route that moves by itself.
-import { make } from "../api.js";
+import { make, post } from "../api.js";
 import { mark } from "./plan.js";
 import { QueryRows } from "./subscription.js";
 
@@ -60,8 +60,8 @@ export class Directions {
       return;
     }
     byId("route-answer").replaceChildren(make("p", { class: "quiet" }, "Looking for a way…"));
-    const wheelchair = byId("route-wheelchair").checked ? "&wheelchair=true" : "";
-    this.rows = new QueryRows(`/api/route?from=${encodeURIComponent(from)}&software=${encodeURIComponent(software)}${wheelchair}`, (answer) => this.show(answer, from, software));
+    const wish = { from, software, wheelchair: byId("route-wheelchair").checked };
+    this.rows = new QueryRows(() => post("/api/route", wish), (answer) => this.show(answer, from, software));
   }
 
   end() {
@@ -93,7 +93,31 @@ export class Directions {
     const waiting = query?.waiting_for || [];
     if (waiting.includes("static")) return say("Spark is warming up. The way appears as soon as the tables are there.");
     if (query?.status === "starting" || waiting.length) return say(`Looking for a way… ${waiting.length ? `(waiting for ${waiting.join(", ")})` : ""}`);
-    return say(`No free machine with ${software} can be reached now. This changes by itself as soon as one is free.`);
+    const wheelchair = byId("route-wheelchair").checked;
+    if (!this.reaches(from, software, wheelchair)) return say(wheelchair && this.reaches(from, software, false) ? `No way without steps leads from here to a machine with ${software}.` : `No way leads from here to a machine with ${software}: nothing on the plan joins this place to one.`);
+    return say(`No machine with ${software} that can be reached is free now. This changes by itself as soon as one is.`);
+  }
+
+  /** Whether the plan has any way from a room or badge to a machine with a package, free or not. */
+  reaches(from, software, wheelchair) {
+    const { spaces, sensors, machines, edges } = this.plan.site;
+    const heardIn = sensors.get(this.live.rows("visitors").get(from)?.detector)?.room;
+    const start = spaces.get(from)?.point ?? spaces.get(heardIn)?.point;
+    if (!start) return true; // a badge that nobody hears now
+    const goals = new Set([...machines.values()].filter((machine) => machine.software.includes(software)).map((machine) => machine.point));
+    const next = new Map();
+    for (const [ends, edge] of edges) {
+      if (wheelchair && !edge.wheelchair) continue;
+      const [src, dst] = ends.split(">");
+      if (next.has(src)) next.get(src).push(dst);
+      else next.set(src, [dst]);
+    }
+    const reached = new Set([start]);
+    for (const point of reached) {
+      if (goals.has(point)) return true;
+      for (const other of next.get(point) || []) reached.add(other);
+    }
+    return false;
   }
 
   draw(row, from) {

@@ -1,5 +1,5 @@
 // The live layers: every row the map shows comes from a standing query, over one event stream.
-import { whileSeen } from "./while_seen.js";
+import { whileSeen } from "../while_seen.js";
 
 const KEYS = {
   seats: ["mid"],

@@ -1,6 +1,6 @@
 // Displays and alarms at their places on the map.
 import { Displays } from "./displays.js";
-import { whileSeen } from "./while_seen.js";
+import { eventsWhileSeen } from "../events_while_seen.js";
 
 export class Notices {
   constructor(plan, choose) {
@@ -8,20 +8,18 @@ export class Notices {
     this.choose = choose;
     this.displays = new Displays(plan);
     this.alarms = new Map(); // id of a row -> {marker, group}
-    whileSeen(() => this.connect(), () => this.source.close());
-  }
-
-  connect() {
-    this.source = new EventSource("/api/notices/events");
-    this.source.addEventListener("display", (event) => this.displays.show(JSON.parse(event.data)));
-    this.source.addEventListener("displays", (event) => this.displays.only(JSON.parse(event.data)));
-    this.source.addEventListener("gone", (event) => this.displays.gone(JSON.parse(event.data).name));
-    this.source.addEventListener("alarms", (event) => this.raise(JSON.parse(event.data)));
+    const handlers = {
+      display: (display) => this.displays.show(display),
+      displays: (names) => this.displays.only(names),
+      gone: ({ name }) => this.displays.gone(name),
+      alarms: (found) => this.raise(found),
+    };
+    eventsWhileSeen("/api/notices/events", handlers, () => {}); // the layers' stream says that the console is away
   }
 
   raise(alarms) {
     const raised = new Map();
-    for (const alarm of alarms) for (const row of alarm.rows) if (["raised", "acknowledged"].includes(row.state)) raised.set(row.id, { ...row, severity: alarm.severity });
+    for (const alarm of alarms) for (const row of alarm.rows) if (["raised", "acknowledged", "unknown"].includes(row.state)) raised.set(row.id, { ...row, severity: alarm.severity });
     for (const [id, known] of this.alarms) {
       if (raised.get(id)?.state === known.state) continue;
       known.group.removeLayer(known.marker);
@@ -31,8 +29,9 @@ export class Notices {
       const place = this.alarms.has(id) ? null : placeOf(row.row, this.plan);
       if (!place) continue;
       const said = Object.entries(row.row).map(([name, value]) => `${name} ${value}`).join(", ");
-      const label = `${row.severity}: ${row.alarm}, ${said}`;
-      const icon = L.divIcon({ className: `alarm-place ${row.severity} ${row.state}`, html: "!", iconSize: [20, 20], iconAnchor: [-4, 24] });
+      const isUnknown = row.state === "unknown";
+      const label = `${row.severity}: ${row.alarm}, ${said}${isUnknown ? " (unknown: its gateway is away)" : ""}`;
+      const icon = L.divIcon({ className: `alarm-place ${row.severity} ${row.state}`, html: isUnknown ? "?" : "!", iconSize: [20, 20], iconAnchor: [-4, 24] });
       const marker = L.marker(place.at, { icon, title: label, alt: label, zIndexOffset: 900 });
       marker.on("add", () => marker.getElement().setAttribute("aria-label", label));
       marker.on("click", () => place.choice && this.choose(place.choice));

@@ -8,7 +8,7 @@ import { Notices } from "./notices.js";
 import { missingPlan, Plan } from "./plan.js";
 import { Radio } from "./radio.js";
 import { Rooms } from "./rooms.js";
-import { loadSite } from "./site.js";
+import { loadSite, simulatedWords } from "./site.js";
 import { Trace } from "./trace.js";
 
 const byId = (id) => document.getElementById(id);
@@ -30,6 +30,9 @@ async function start() {
     byId("map_plan").replaceChildren(make("p", { class: "empty" }, error.message, " Queries work all the same."));
     return;
   }
+  const simulated = simulatedWords(site);
+  byId("simulated").hidden = !simulated;
+  byId("simulated").title = simulated;
   if (!window.pandoPlan) return missingPlan();
 
   let dirty = new Set();

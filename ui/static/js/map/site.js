@@ -31,6 +31,15 @@ export async function loadSite() {
   return site;
 }
 
+/** What of a site is simulated, in a sentence; empty where nothing is. */
+export function simulatedWords(site) {
+  const count = (places) => [...places.values()].filter((place) => place.simulated).length;
+  const [machines, sensors] = [count(site.machines), count(site.sensors)];
+  if (!machines && !sensors) return "";
+  const host = [...site.machines.values()].some((machine) => machine.is_host);
+  return `${machines} machines and ${sensors} sensors of this building are simulated${host ? "; only the load of this computer is measured" : ""}.`;
+}
+
 /** Where to write a shape's name, the middle of its bounds, and how wide and high they are. */
 function extent(geometry) {
   const ring = geometry.type === "Polygon" ? geometry.coordinates[0] : geometry.coordinates[0][0];

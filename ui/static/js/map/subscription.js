@@ -1,29 +1,52 @@
-// Follow one query's rows, and start it again when it has gone.
-import { get } from "../api.js";
+// Follow one query's rows while the page is seen, and start it again when it has gone.
+import { whileSeen } from "../while_seen.js";
+
+const LOST = { message: "Connection lost: what you see is old. Trying again…" };
 
 export class QueryRows {
-  /** @param address path that starts, or finds, the query and answers with it; or a function that does
+  /** @param begin starts, or finds, the query and resolves to it
    *  @param changed called with ({rows, query, error}) after every change */
-  constructor(address, changed) {
-    this.address = address;
+  constructor(begin, changed) {
+    this.begin = begin;
     this.changed = changed;
     this.rows = new Map();
     this.query = null;
     this.closed = false;
+    this.resting = true;
+    this.end = whileSeen(() => this.wake(), () => this.rest());
+  }
+
+  /** The query may have ended while nobody read it: it is found, or started, again. */
+  wake() {
+    this.resting = false;
     this.start();
   }
 
+  rest() {
+    this.resting = true;
+    this.source?.close();
+  }
+
+  get idle() {
+    return this.closed || this.resting;
+  }
+
   async start() {
-    if (this.closed) return;
+    if (this.idle) return;
+    const mine = (this.ticket = (this.ticket ?? 0) + 1);
+    let query;
     try {
-      this.query = await (typeof this.address === "function" ? this.address() : get(this.address));
+      query = await this.begin();
     } catch (error) {
+      if (mine !== this.ticket) return;
       this.tell(error);
       if (!error.code || error.code === "server_error") this.again();
       return;
     }
-    if (this.closed) return;
+    if (this.idle || mine !== this.ticket) return;
+    this.query = query;
     this.tell();
+    this.source?.close();
     this.source = new EventSource(`/api/queries/${this.query.id}/changes`);
     this.source.addEventListener("snapshot", (event) => {
       this.rows.clear();
@@ -35,7 +58,10 @@ export class QueryRows {
       if (this.query.status === "stopped") this.restart();
       else this.tell();
     });
-    this.source.addEventListener("error", () => this.source.readyState === EventSource.CLOSED && this.restart());
+    this.source.addEventListener("error", () => {
+      if (this.source.readyState === EventSource.CLOSED) this.restart();
+      else this.tell(LOST);
+    });
   }
 
   apply(changes) {
@@ -61,11 +87,11 @@ export class QueryRows {
   }
 
   again() {
-    if (!this.closed) setTimeout(() => this.start(), 1500);
+    if (!this.idle) setTimeout(() => this.start(), 1500);
   }
 
   close() {
     this.closed = true;
-    this.source?.close();
+    this.end();
   }
 }

@@ -1,5 +1,5 @@
 // A recorded network: nodes, links that come and go, the cheapest path between two nodes.
-import { make } from "../api.js";
+import { make, post } from "../api.js";
 import { mark, setClasses } from "./plan.js";
 import { QueryRows } from "./subscription.js";
 
@@ -45,7 +45,7 @@ export class Trace {
     this.update();
     if (!from || !to) return;
     this.say("Looking for a path…");
-    this.rows = new QueryRows(`/api/path?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`, (answer) => this.show(answer, from, to));
+    this.rows = new QueryRows(() => post("/api/path", { from, to }), (answer) => this.show(answer, from, to));
   }
 
   say(text) {

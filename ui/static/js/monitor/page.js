@@ -1,5 +1,6 @@
 // The monitor: a query's running plan and graphs, all of it answers of queries over sys_stream.
 import { extent, fill, get, make } from "../api.js";
+import { againWhileSeen } from "../while_seen.js";
 import { QueryRows } from "./query_rows.js";
 import { GraphDialog } from "./graph_dialog.js";
 import { Graphs, textOf } from "./graphs.js";
@@ -280,5 +281,4 @@ byId("new-graph").addEventListener("click", () => dialog.open(shownQuery?.id ?? 
 document.addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && drawing.selected && !document.querySelector("dialog[open]") && choose(null));
 
 counted();
-news();
-setInterval(news, NEWS_MS);
+againWhileSeen(news, NEWS_MS);

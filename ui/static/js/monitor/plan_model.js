@@ -95,7 +95,7 @@ export function grouped(sites, wanted, most = 3) {
   return { drawn: sites.filter((found) => drawn.has(found)), folded };
 }
 
-const ICONS = [[/^Window/, "⊞"], [/^(Multi|Inner|Left|Right|Full|Cross|Band|Theta|AsOf)?\w*Join/, "⋈"], [/^Filter|^Having/, "σ"], [/^Project/, "π"], [/Aggregat|^Group/, "Σ"], [/^Fixpoint|^Recurs/, "↻"], [/^Union/, "∪"], [/^Intersect/, "∩"], [/^Except/, "−"], [/^Distinct/, "δ"], [/^RemoteSource/, "⇡"], [/^Scan/, "◉"], [/^Top|^Limit|^Sort/, "⇅"], [/Stream/, "≋"]];
+const ICONS = [[/^Window/, "⊞"], [/^(Multi|Inner|Left|Right|Full|Cross|Band|Theta|AsOf)?\w*Join/, "⋈"], [/^Filter|^Having/, "σ"], [/^Project/, "π"], [/Aggregat|^Group/, "Σ"], [/^Fixpoint|^Recurs/, "↻"], [/^Union/, "∪"], [/^Intersect/, "∩"], [/^Except/, "−"], [/^Distinct/, "δ"], [/^Materialize/, "▣"], [/^RemoteSource/, "⇡"], [/^Scan/, "◉"], [/^Top|^Limit|^Sort/, "⇅"], [/Stream/, "≋"]];
 
 /** The sign of an operator. */
 export const signOf = (line) => ICONS.find(([pattern]) => pattern.test(line))?.[1] ?? "○";

@@ -1,13 +1,17 @@
-// Queries of a page's own: all of them over one event stream, ended with the page.
+// Queries of a page's own: all of them over one event stream, ended with the page and while nobody sees it.
 import { post, request } from "../api.js";
+import { whileSeen } from "../while_seen.js";
 
 const AGAIN_MS = 2000;
 const GATHER_MS = 60; // queries that start together open the stream once
 
 export class SessionQueries {
   constructor() {
-    this.followed = new Map(); // id of a query -> Followed
+    this.wanted = new Set(); // of Followed: all that are not closed
+    this.followed = new Map(); // id of a query -> Followed: those that run
     this.source = null;
+    this.resting = true;
+    whileSeen(() => this.wake(), () => this.rest());
     addEventListener("pagehide", () => this.leave());
     // A page that the browser kept and shows again has lost its queries.
     addEventListener("pageshow", (event) => event.persisted && location.reload());
@@ -17,23 +21,28 @@ export class SessionQueries {
    *  @param changed called with (changes, snapshot, query)
    *  @param said called with (query, error): its state, or why there is none */
   follow(text, { changed, said }) {
-    const followed = { text, changed, said, query: null, closed: false, close: () => this.close(followed) };
+    const followed = { text, changed, said, query: null, starting: false, closed: false, close: () => this.close(followed) };
+    this.wanted.add(followed);
     this.start(followed);
     return followed;
   }
 
   async start(followed) {
-    if (followed.closed) return;
+    if (followed.closed || followed.starting || followed.query || this.resting) return;
+    followed.starting = true;
     try {
       const results = await post("/api/statements", { text: followed.text, origin: "session" });
       const { query } = results[results.length - 1] || {};
       if (!query) throw { code: "no_query", message: "That is no query: write a SELECT." };
+      if (this.resting) return this.drop(query.id);
       followed.query = query;
     } catch (error) {
       if (followed.closed) return;
       followed.said(null, error);
       if (!error.code || error.code === "server_error") this.again(followed);
       return;
+    } finally {
+      followed.starting = false;
     }
     if (followed.closed) return this.end(followed);
     this.followed.set(followed.query.id, followed);
@@ -74,6 +83,7 @@ export class SessionQueries {
       return;
     }
     this.followed.delete(state.query);
+    followed.query = null;
     followed.said(null, { message: state.error || "The query was stopped; it is being started again." });
     this.open();
     this.again(followed);
@@ -82,13 +92,32 @@ export class SessionQueries {
   close(followed) {
     if (followed.closed) return;
     followed.closed = true;
+    this.wanted.delete(followed);
     if (followed.query) this.end(followed);
     this.open();
   }
 
   end(followed) {
     this.followed.delete(followed.query.id);
-    request("DELETE", `/api/queries/${followed.query.id}`).catch(() => {}); // it is gone already, or soon: nobody reads it
+    this.drop(followed.query.id);
+    followed.query = null;
+  }
+
+  drop(id) {
+    request("DELETE", `/api/queries/${id}`).catch(() => {}); // it is gone already, or soon: nobody reads it
+  }
+
+  rest() {
+    this.resting = true;
+    clearTimeout(this.opening);
+    this.source?.close();
+    this.source = null;
+    for (const followed of [...this.followed.values()]) this.end(followed);
+  }
+
+  wake() {
+    this.resting = false;
+    for (const followed of this.wanted) this.start(followed);
   }
 
   leave() {

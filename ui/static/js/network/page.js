@@ -3,6 +3,7 @@ import { count, fill, get, make, post } from "../api.js";
 import { text } from "../base_rows.js";
 import { quality } from "../map/radio.js";
 import { QueryRows } from "../map/subscription.js";
+import { againWhileSeen } from "../while_seen.js";
 import { changes, notes, problem } from "../why.js";
 import { Graph, pairKey } from "./graph.js";
 import { loadPlaces } from "./layout.js";
@@ -19,6 +20,7 @@ let rows = null; // its rows, followed
 let listed = ""; // what was looked for when links were listed
 let chosen = null; // the pair asked about
 let ticket = 0;
+let stopLooking = null;
 
 async function start() {
   const [definitions, places] = await Promise.all([get("/api/definitions"), loadPlaces()]);
@@ -48,8 +50,8 @@ async function show(definition, definitions) {
   clear();
   source = definition;
   rows = new QueryRows(() => followed(definition.name), ({ rows: held, error, query }) => draw(held, error, query));
-  await targets(definitions);
-  setInterval(() => targets(definitions), 5000);
+  stopLooking?.();
+  stopLooking = againWhileSeen(() => targets(definitions), 5000);
 }
 
 /** Start a session query of a source's rows. */

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.session.epoch import MAX_EPOCH, SiteDirectory
+from messaging.site_directory import SiteDirectory, next_epoch
 from streamsql.errors import DeploymentError
+from streamsql.wire.bounds import MAX_EPOCH
 
 
 def test_epochs_grow_with_every_start(tmp_path: Path) -> None:
@@ -26,18 +27,43 @@ def test_an_epoch_can_be_taken_above_one_known_elsewhere(tmp_path: Path) -> None
         assert directory.next_epoch(above=7) == 43
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"\xff\xfe", b"many", b"-3", b"9" * 30, str(MAX_EPOCH).encode(), b"1\n2"]
-)
-def test_a_file_that_cannot_be_understood_counts_as_none(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "epoch").write_bytes(content)
+DAMAGED = [b"", b"\xff\xfe", b"many", b"-3", b"9" * 30, b"9" * 5_000, b"%d" % MAX_EPOCH, b"1\n2"]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_file_leads_to_an_epoch_above_all_that_were_counted(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "epoch"
+    file.write_bytes(content)
     with SiteDirectory(tmp_path) as directory:
-        assert directory.next_epoch() == 1
+        epoch = directory.next_epoch()
+        assert 1_700_000_000 * 4_096 < epoch < MAX_EPOCH
+        assert directory.next_epoch() == epoch + 1, "it is remembered"
+    assert f"{file} holds no epoch" in caplog.text
+    assert str(epoch) in caplog.text
+    assert (tmp_path / "epoch.broken").read_bytes() == content
+
+
+def test_a_file_that_is_damaged_again_leads_above_the_epochs_since_the_first_time(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "epoch"
+    file.write_text("?")
+    first = next_epoch(file, clock=lambda: 1_800_000_000.0)
+    starts = [next_epoch(file) for _ in range(100)]
+    file.write_text("?")
+    assert next_epoch(file, clock=lambda: 1_800_000_001.0) > max(first, *starts)
+
+
+def test_an_epoch_is_never_one_that_receivers_would_refuse(tmp_path: Path) -> None:
+    with pytest.raises(DeploymentError, match="are used up"):
+        next_epoch(tmp_path / "epoch", above=MAX_EPOCH - 1)
 
 
 def test_two_processes_cannot_share_a_directory(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from gateway.session.epoch import SiteDirectory\n"
+        "import sys; from pathlib import Path; from messaging.site_directory import SiteDirectory\n"
         f"d = SiteDirectory(Path({str(tmp_path)!r})); print('locked', flush=True); sys.stdin.read()"
     )
     process = subprocess.Popen(

@@ -1,0 +1,175 @@
+"""A service's data directory: locked while its process lives, and the epoch kept in it.
+
+One rule for all services: a start never reuses an epoch and never fails over the file that holds
+the last one. A file that cannot be understood is set aside as `epoch.broken`, and the epoch is
+derived from the clock, above all that counting could have reached.
+"""
+
+import errno
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from streamsql.errors import DeploymentError
+from streamsql.wire.bounds import MAX_EPOCH
+
+log = logging.getLogger(__name__)
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_MAX_BYTES = 40
+_PER_SECOND = 4096
+"""Epochs between two clock-derived ones of neighbouring seconds: more starts than fit a second."""
+
+
+class SiteDirectory:
+    """The data directory of one service, locked while the process lives.
+
+    The lock is the operating system's, so it is gone with the process, however that ends.
+
+    Raises:
+        DeploymentError: Another process uses the directory, or it cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock: IO[str] = (path / "lock").open("a+", encoding="ascii")
+        except OSError as error:
+            raise DeploymentError(
+                f"cannot use data directory {path}: {error.strerror}",
+                hint="check that it exists, is writable, and that the disk is not full",
+            ) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise DeploymentError(
+                f"data directory {path} is in use by another process of the same site",
+                hint="stop that process, or give this site a data directory of its own",
+            ) from None
+
+    def next_epoch(self, above: int = 0) -> int:
+        """Return a new epoch, kept in the directory; see `next_epoch`."""
+        return next_epoch(self.path / "epoch", above)
+
+    def close(self) -> None:
+        """Unlock the directory."""
+        self._lock.close()
+
+    def __enter__(self) -> "SiteDirectory":
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Unlock the directory."""
+        self.close()
+
+
+def next_epoch(file: Path, above: int = 0, clock: Callable[[], float] = time.time) -> int:
+    """Return a number larger than at any earlier start, and remember it on disk.
+
+    On a full disk the file is overwritten in place; if that fails too, the number is used but not
+    remembered, which is logged.
+
+    Args:
+        file: Where the last one is.
+        above: Be larger than this too.
+        clock: Seconds since 1970.
+
+    Raises:
+        DeploymentError: It cannot be read or written, or all epochs are used up.
+    """
+    try:
+        last = _last_epoch(file)
+        if last is None:
+            last = _clock_epoch(clock())
+            file.replace(file.with_name(file.name + ".broken"))
+            log.warning(
+                "%s holds no epoch (set aside as %s.broken): this start uses %d, derived from "
+                "the clock and above all earlier ones",
+                file,
+                file.name,
+                max(last, above) + 1,
+            )
+        epoch = max(last, above) + 1
+        if epoch >= MAX_EPOCH:
+            raise DeploymentError(
+                f"all epochs of {file} are used up: the last one is {epoch - 1}",
+                hint="remove the site from the federation, delete this file and start again",
+            )
+        _remember(file, epoch)
+    except OSError as error:
+        raise DeploymentError(
+            f"cannot remember the epoch in {file}: {error.strerror}",
+            hint="check that this process may write there",
+        ) from error
+    return epoch
+
+
+def _last_epoch(file: Path) -> int | None:
+    """Return the epoch in a file: 0 when there is no file, None when it is damaged."""
+    try:
+        with file.open("rb") as old:
+            content = old.read(_MAX_BYTES + 1).strip()
+    except FileNotFoundError:
+        return 0
+    if not content.isdigit() or len(content) > _MAX_BYTES or int(content) >= MAX_EPOCH:
+        return None
+    return int(content)
+
+
+def _clock_epoch(seconds: float) -> int:
+    """Return an epoch above all that were counted up to now.
+
+    Tokens of recursions hold an epoch modulo 4096 and compare it by half of the circle: from its
+    middle every epoch that was counted from 1 lies behind, not ahead.
+    """
+    return int(seconds) * _PER_SECOND + _PER_SECOND // 2
+
+
+def _remember(file: Path, epoch: int) -> None:
+    """Write the epoch so that a reader finds the old one or the new, never a part."""
+    content = b"%d\n" % epoch
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, content)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        try:
+            _overwrite(file, content.rjust(_MAX_BYTES))
+        except OSError as full:
+            log.warning("cannot remember epoch %d in %s: %s", epoch, file, full.strerror)
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write a file so that it has the old content or the new, also after a crash.
+
+    Raises:
+        OSError: It cannot be written; the old content stays.
+    """
+    temporary = file.with_name(file.name + ".new")
+    with temporary.open("wb") as output:
+        output.write(content)
+        output.flush()
+        os.fsync(output.fileno())
+    temporary.replace(file)
+
+
+def _overwrite(file: Path, content: bytes) -> None:
+    """Write into the block that a file has already: no other one need be free."""
+    with file.open("r+b") as output:
+        output.write(content)
+        output.flush()
+        os.fsync(output.fileno())

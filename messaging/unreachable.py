@@ -1,0 +1,132 @@
+"""Why a broker cannot be reached, in words: what happened, and what to do about it."""
+
+import errno
+import socket
+import ssl
+from dataclasses import dataclass
+
+from messaging.address import BrokerAddress
+
+_UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed attempt.
+
+    Attributes:
+        reason: What happened.
+        hint: What to do about it, or empty.
+    """
+
+    reason: str
+    hint: str = ""
+
+
+def failure_of(error: BaseException, address: BrokerAddress) -> Failure:
+    """Return what an error of a socket means.
+
+    Args:
+        error: Raised while connecting, or while the first bytes were read.
+        address: Of the broker.
+    """
+    match error:
+        case ssl.SSLCertVerificationError():
+            return _untrusted(error, address)
+        case ssl.SSLError():
+            return _failed_tls(error)
+        case socket.gaierror():
+            return Failure(
+                f"the host name {address.host!r} is not known ({error.strerror})",
+                "correct the broker's address, or the name service of this machine",
+            )
+        case ConnectionRefusedError():
+            return Failure(
+                "nothing listens there",
+                "start the broker, or correct host and port of its address",
+            )
+        case TimeoutError():
+            return Failure(
+                "it does not answer", "check its address, and firewalls between here and there"
+            )
+        case ConnectionResetError() | BrokenPipeError():
+            return ENDED_AT_ONCE
+        case OSError() if error.errno in _UNREACHABLE:
+            return Failure(
+                f"there is no way to it ({error.strerror})", "check this machine's network"
+            )
+        case OSError():
+            return Failure(error.strerror or str(error) or type(error).__name__)
+        case _:
+            return Failure(str(error) or type(error).__name__)
+
+
+ENDED_AT_ONCE = Failure(
+    "it ends the connection at once",
+    "is it an MQTT broker, and does this port speak TLS (mqtts://) or not (mqtt://)?",
+)
+
+
+def refusal_of(reason: str) -> Failure:
+    """Return what a broker means that answers and refuses.
+
+    Args:
+        reason: As MQTT calls it.
+    """
+    text = reason.lower()
+    if "user name" in text or "password" in text:
+        return Failure(
+            f"it refuses us: {reason}",
+            "correct user and password: mqtt://user:password@host:port, in PANDO_BROKER or the "
+            "settings",
+        )
+    if "not authorized" in text or "authorised" in text:
+        return Failure(
+            f"it refuses us: {reason}",
+            "give user and password (mqtt://user:password@host:port) or a client certificate "
+            "(broker_cert) that the broker knows for this id",
+        )
+    if "identifier" in text:
+        return Failure(f"it refuses us: {reason}", "choose another id for this service")
+    return Failure(f"it refuses us: {reason}")
+
+
+def _untrusted(error: ssl.SSLCertVerificationError, address: BrokerAddress) -> Failure:
+    why = error.verify_message or str(error)
+    if "mismatch" in why.lower():
+        return Failure(
+            f"its certificate is not for {address.host!r}: {why}",
+            "use a name that is in the certificate, or give the broker a certificate with this one",
+        )
+    if "expired" in why or "not yet valid" in why:
+        return Failure(
+            f"its certificate is not valid now: {why}", "renew it, or set this machine's clock"
+        )
+    return Failure(
+        f"its certificate is not trusted: {why}",
+        "name the authority that signed it: broker_ca in the settings, or PANDO_BROKER_CA",
+    )
+
+
+def _failed_tls(error: ssl.SSLError) -> Failure:
+    reason = (error.reason or str(error)).upper()
+    if "CERTIFICATE_REQUIRED" in reason or "HANDSHAKE_FAILURE" in reason:
+        return Failure(
+            "it asks for a client certificate",
+            "give one: broker_cert and broker_key in the settings, or PANDO_BROKER_CERT and "
+            "PANDO_BROKER_KEY",
+        )
+    if "UNKNOWN_CA" in reason or "BAD_CERTIFICATE" in reason or "CERTIFICATE_UNKNOWN" in reason:
+        return Failure(
+            f"it does not accept our client certificate ({error.reason})",
+            "use one that is signed by an authority the broker knows",
+        )
+    if "EXPIRED" in reason:
+        return Failure(
+            f"it does not accept our client certificate ({error.reason})", "renew our certificate"
+        )
+    if "WRONG_VERSION_NUMBER" in reason or "RECORD_LAYER" in reason or "HTTP_REQUEST" in reason:
+        return Failure(
+            f"it does not speak TLS ({error.reason})", "correct the port, or write mqtt://"
+        )
+    return Failure(f"TLS failed: {error.reason or error}")

@@ -1,0 +1,109 @@
+"""Every benchmark takes --quick and --json, and prints nothing but one JSON object then."""
+
+import ast
+import gzip
+import io
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.cli.bench import BENCHMARKS
+
+ALL = sorted(path.stem for path in BENCHMARKS.glob("*.py") if not path.stem.startswith("_"))
+CHEAP = ("optimizer", "restart")
+SPARK = ("static_fragments",)
+REAL = "recursive_real"
+SOAK = "soak_faults"  # test_soak_faults runs it
+TRIANGLE = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<graph edgedefault="undirected">
+<node id="a"/><node id="b"/><node id="c"/>
+<edge source="a" target="b"/><edge source="b" target="c"/><edge source="c" target="a"/>
+</graph></graphml>"""
+TRACE = "\n".join(
+    [
+        '{"location": "grenoble", "node_count": 3, "channels": [11], "transaction_count": 1}',
+        "datetime,src,dst,channels,mean_rssi,pdr,transaction_id",
+        *(
+            f"2017-06-20 16:2{minute}:18,m{minute % 3},m{(minute + 1) % 3},11,-61,0.9,{minute}"
+            for minute in range(10)
+        ),
+    ]
+)
+
+
+def printed(name: str, *more: str) -> Any:
+    """Run a benchmark as `pando bench` does; return the JSON it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{name}", "--quick", "--json", *more],
+        cwd=BENCHMARKS.parent,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    return json.loads(done.stdout)
+
+
+def options_of(name: str) -> dict[str, dict[str, object]]:
+    """Return the options that a benchmark's source adds, with their plain settings."""
+    tree = ast.parse((BENCHMARKS / f"{name}.py").read_text(encoding="utf-8"))
+    return {
+        node.args[0].value: {
+            word.arg: word.value.value
+            for word in node.keywords
+            if word.arg and isinstance(word.value, ast.Constant)
+        }
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "add_argument"
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    }
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("option", ["--quick", "--json"])
+def test_every_benchmark_has_the_switch(name: str, option: str) -> None:
+    assert options_of(name).get(option, {}).get("action") == "store_true"
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", CHEAP)
+def test_a_cheap_benchmark_prints_json(name: str) -> None:
+    assert printed(name)
+
+
+@pytest.mark.timeout(900)
+def test_recorded_networks_are_read_from_the_named_folder(tmp_path: Path) -> None:
+    (tmp_path / "topology-zoo").mkdir()
+    (tmp_path / "link-traces").mkdir()
+    with tarfile.open(tmp_path / "topology-zoo" / "graphml.tar.gz", "w:gz") as packed:
+        member = tarfile.TarInfo("Triangle.graphml")
+        member.size = len(TRIANGLE)
+        packed.addfile(member, io.BytesIO(TRIANGLE.encode()))
+    with gzip.open(tmp_path / "link-traces" / "grenoble-sample.k7.gz", "wt") as recording:
+        recording.write(TRACE)
+    found = printed(REAL, "--data", str(tmp_path))
+    assert found["zoo"]["Triangle"]["links"] == 6
+    assert found["trace"]["readings"] == 10
+
+
+@pytest.mark.end_to_end
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.spark] if name in SPARK else [])
+        for name in ALL
+        if name not in (*CHEAP, REAL, SOAK)
+    ],
+)
+def test_a_benchmark_prints_json(name: str) -> None:
+    assert printed(name)

@@ -1,0 +1,61 @@
+"""LIKE against its definition, and the number of steps it takes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamsql.algebra.like_patterns import like
+
+TEXTS = st.text("ab%_!", max_size=12)
+
+
+def by_definition(text: str, pattern: str, escape: str) -> bool | None:
+    """The table of all pairs of prefixes, which is SQL's definition and cannot go wrong."""
+    symbols: list[tuple[str, bool]] = []
+    at = 0
+    while at < len(pattern):
+        escaped = bool(escape) and pattern[at] == escape
+        at += escaped
+        if at == len(pattern):
+            return None
+        symbols.append((pattern[at], not escaped and pattern[at] in "%_"))
+        at += 1
+    row = [True] + [False] * len(text)
+    for symbol, special in symbols:
+        if special and symbol == "%":
+            following = [any(row[: end + 1]) for end in range(len(row))]
+        else:
+            same = [(special and symbol == "_") or symbol == c for c in text]
+            following = [False] + [row[end] and same[end] for end in range(len(text))]
+        row = following
+    return row[-1]
+
+
+@given(TEXTS, TEXTS, st.sampled_from(["", "!", "_", "%", "a"]))
+def test_a_text_is_like_a_pattern_where_the_definition_says_so(
+    text: str, pattern: str, escape: str
+) -> None:
+    assert like(text, pattern, escape) == by_definition(text, pattern, escape)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "expected"),
+    [
+        ("a" * 1_000_000, "%a" * 100_000 + "%b", False),
+        ("a" * 1_000_000, "%a_a" * 200 + "%b", False),
+        ("a" * 100_000, "%" + "a_" * 4_000 + "b%", False),
+        ("ab" * 500_000, "%a_" * 300 + "%b", True),
+        ("a" * 5_000, "%" * 5_000 + "b", False),
+        ("a" * 1_000_000, "%" + "a" * 500_000 + "b", False),
+        ("a" * 1_000_000, "a%" + "_a" * 250_000 + "b", False),
+        ("a" * 200, "%a%a%a%a%a%a%a%ab", False),
+    ],
+)
+@pytest.mark.timeout(60)  # a backtracking matcher takes years
+def test_hostile_patterns_end(text: str, pattern: str, expected: bool) -> None:
+    assert like(text, pattern) is expected
+
+
+def test_a_pattern_that_cannot_be_tested_quickly_gives_null() -> None:
+    assert like("a" * 10, "%" + "a_" * 5_001 + "%") is None
+    assert like("a" * 20_000, "a_" * 10_000) is True
