@@ -5,7 +5,9 @@
 `HYPOTHESIS_PROFILE=nightly make test`. `--update-golden` rewrites the files under `tests/golden`.
 """
 
+import logging
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -59,3 +61,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.timeout(NIGHTLY_SECONDS), append=False)
+
+
+@pytest.fixture(autouse=True)
+def _logging_of_services() -> Iterator[None]:
+    """Take away what a service's `main` has set up: its stream is the captured one of this test."""
+    root = logging.getLogger()
+    level, before = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    for handler in list(root.handlers):
+        if type(handler) is logging.StreamHandler and handler not in before:
+            root.removeHandler(handler)

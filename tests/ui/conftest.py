@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 import uvicorn
@@ -67,6 +68,7 @@ from ui.app import create_app
 from ui.map.site_map import SiteMap, read_site, site_map
 from ui.settings import ConsoleSettings
 
+anyio.open_file  # noqa: B018  # loaded on first use: in a server's thread pytest cannot rewrite it
 SCHEMA = Path(__file__).parents[2] / "deploy" / "schema"
 SECONDS = 60.0
 

@@ -24,7 +24,7 @@ GROUP BY window_start, window_end EMIT ON WINDOW CLOSE
 BEGIN = 1_767_225_600  # 2026-01-01
 
 
-async def two_with_readings(federation: Any) -> Any:
+async def two_with_readings(harness: Any, federation: Any) -> Any:
     """Return the coordinator of two gateways that read the source."""
     coordinator = await federation.standard()
     await coordinator.execute(READINGS)
@@ -36,7 +36,12 @@ async def two_with_readings(federation: Any) -> Any:
         site = federation.sites[name]
         site.engine.declare(source.scan())
         site.sources += ("readings",)
+        site.scans.append(source.scan())
         site._announce(connected=True)
+    # A query that starts before is planned without them, and again when they are known.
+    await harness.until(
+        lambda: sum("readings" in site.sources for site in coordinator.sites()) == 2
+    )
     return coordinator
 
 
@@ -53,7 +58,7 @@ def window(end: int, count: int) -> tuple[int, int]:
 
 def test_who_holds_windows_back_is_said_until_it_is_gone(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await two_with_readings(federation)
+        coordinator = await two_with_readings(harness, federation)
         query = await harness.start_query(coordinator, WINDOWS)
         await harness.until_status(coordinator, query, QueryStatus.RUNNING)
         read(federation, "gw-2", 4)
@@ -76,7 +81,7 @@ def test_who_holds_windows_back_is_said_until_it_is_gone(harness: Any) -> None:
 
 def test_a_gateway_that_is_removed_leaves_plans_lists_and_the_broker(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await two_with_readings(federation)
+        coordinator = await two_with_readings(harness, federation)
         query = await harness.start_query(coordinator, WINDOWS)
         await harness.until_status(coordinator, query, QueryStatus.RUNNING)
         with pytest.raises(BindingError, match="gw-2 is online"):
