@@ -40,7 +40,7 @@ from gateway.broker.testing import BrokerProcess
 from gateway.settings import GatewaySettings, WrapperSettings
 from gateway.wrappers import registry
 from gateway.wrappers.wrapper import Reading, WrapperContext
-from messaging import Message, open_client
+from host.mqtt import Message, open_client
 from streamsql.algebra.operators import RemoteSource, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema

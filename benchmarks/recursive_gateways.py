@@ -46,7 +46,7 @@ from benchmarks._recursive.workloads import closure
 from deploy.fleet import SITE, Fleet, Link, ResultWatch, broker_bytes
 from gateway.broker.launch import Preference
 from gateway.broker.testing import BrokerProcess
-from messaging import Message, open_client
+from host.mqtt import Message, open_client
 from stream_engine.simulation.topologies import transit_stub
 from streamsql.wire.topics import Topics
 

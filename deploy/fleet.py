@@ -20,7 +20,7 @@ import psutil
 from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
 from federated_optimizer.coordinator.model import QueryInfo
 from gateway.settings import GatewaySettings, WrapperSettings
-from messaging import MessageClient, Will, open_client
+from host.mqtt import MessageClient, Will, open_client
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition

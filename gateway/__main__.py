@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.runtime import serve
 from gateway.settings import load_settings
-from messaging.service_log import log_to_stderr
+from host.service_log import log_to_stderr
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import FederationError
 

@@ -34,8 +34,8 @@ from gateway.site.process_numbers import measured_process, measured_wrappers
 from gateway.site.state_keeper import StateKeeper
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
-from messaging import MessageClient, QueueFull, SubscribeRefused, Will, open_client
-from messaging.site_directory import SiteDirectory
+from host.files.site_directory import SiteDirectory
+from host.mqtt import MessageClient, QueueFull, SubscribeRefused, Will, open_client
 from stream_engine.introspection.measured import Measured
 from stream_engine.snapshot.recorded_site import RecordedSite
 from stream_engine.step_budget import StepBudget

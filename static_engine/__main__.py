@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from messaging import MessageClient, Will, open_client
-from messaging.service_log import log_to_stderr
-from messaging.site_directory import SiteDirectory, next_epoch
+from host.files.site_directory import SiteDirectory, next_epoch
+from host.mqtt import MessageClient, Will, open_client
+from host.service_log import log_to_stderr
 from static_engine.executor import StaticExecutor
 from static_engine.local_executor import LocalExecutor
 from static_engine.service import MakeExecutor, StaticEngine, will_state

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Iterable
 
-from messaging import MessageClient, QueueFull
+from host.mqtt import MessageClient, QueueFull
 from static_engine.evaluations import Evaluations
 from static_engine.installed import InstalledQuery
 from streamsql.catalog.system import SYS_STREAM

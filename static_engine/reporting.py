@@ -4,7 +4,7 @@ import logging
 import secrets
 import time
 
-from messaging import MessageClient, QueueFull
+from host.mqtt import MessageClient, QueueFull
 from static_engine.clock import wall_clock
 from streamsql.errors import FederationError
 from streamsql.wire.codec import encode_json, encode_packed

@@ -5,7 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from messaging import ClientClosed, MessageClient, PublishTicket, QueueFull
+from host.mqtt import ClientClosed, MessageClient, PublishTicket, QueueFull
 from static_engine.clock import wall_clock
 from static_engine.installed import RESULT, InstalledQuery
 from streamsql.wire.codec import encode_packed

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from messaging import Message, MessageClient, QueueFull
-from messaging.dead_letters import DeadLetters
+from host.mqtt import Message, MessageClient, QueueFull
+from host.mqtt.dead_letters import DeadLetters
 from static_engine.changing.requests import ChangeRequests
 from static_engine.clock import wall_clock
 from static_engine.evaluations import Evaluations

@@ -20,8 +20,8 @@ from federated_optimizer.coordinator.beside import InProcesses
 from federated_optimizer.coordinator.explanations import RowExplainer
 from federated_optimizer.coordinator.service import Coordinator
 from federated_optimizer.coordinator.settings import CoordinatorSettings
-from messaging import MessageClient, Will, open_client
-from messaging.service_log import log_to_stderr
+from host.mqtt import MessageClient, Will, open_client
+from host.service_log import log_to_stderr
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
 from ui.app import create_app

@@ -12,7 +12,7 @@ OURS = (
     "deploy",
     "federated_optimizer",
     "gateway",
-    "messaging",
+    "host",
     "static_engine",
     "stream_engine",
     "streamsql",

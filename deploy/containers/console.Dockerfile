@@ -9,7 +9,7 @@ COPY requirements/console.txt requirements/console.txt
 RUN pip install --no-cache-dir --require-hashes -r requirements/console.txt
 
 COPY streamsql/ streamsql/
-COPY messaging/ messaging/
+COPY host/ host/
 COPY stream_engine/ stream_engine/
 COPY federated_optimizer/ federated_optimizer/
 COPY ui/ ui/

@@ -10,7 +10,7 @@ RUN pip install --no-cache-dir --require-hashes -r requirements/gateway.txt
 
 COPY streamsql/ streamsql/
 COPY stream_engine/ stream_engine/
-COPY messaging/ messaging/
+COPY host/ host/
 COPY gateway/ gateway/
 
 # The disk buffer must be writable by the service's own user.

@@ -19,7 +19,7 @@ RUN pip install --no-cache-dir --require-hashes -r requirements/static.txt
 
 COPY deploy/spark/ deploy/spark/
 COPY streamsql/ streamsql/
-COPY messaging/ messaging/
+COPY host/ host/
 COPY static_engine/ static_engine/
 
 RUN useradd --uid 10001 --create-home pando && mkdir /var/lib/pando && chown pando /var/lib/pando

@@ -8,7 +8,7 @@ from federated_optimizer.coordinator.presence import Presence
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.site_settings import SettingsBook
-from messaging import MessagingError
+from host.mqtt import MessagingError
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from federated_optimizer.coordinator.flows import sites_of
-from messaging import MessageClient
+from host.mqtt import MessageClient
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import UnsupportedError
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable
 
 from federated_optimizer.coordinator.running import RunningQuery
-from messaging import MessageClient, MessagingError
+from host.mqtt import MessageClient, MessagingError
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.wire.codec import encode_json

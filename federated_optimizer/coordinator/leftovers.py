@@ -6,7 +6,7 @@ import logging
 from federated_optimizer.coordinator.deployment import Deployment
 from federated_optimizer.coordinator.flows import sites_of
 from federated_optimizer.coordinator.queries import Queries
-from messaging import MessageClient, MessagingError
+from host.mqtt import MessageClient, MessagingError
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)

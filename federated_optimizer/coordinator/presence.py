@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 
 from federated_optimizer.coordinator.settings import CoordinatorSettings
-from messaging import Will
+from host.mqtt import Will
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import SiteState

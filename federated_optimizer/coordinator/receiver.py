@@ -7,8 +7,8 @@ from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.table_changes import TableChanges
-from messaging import Message, MessageClient
-from messaging.dead_letters import DeadLetters
+from host.mqtt import Message, MessageClient
+from host.mqtt.dead_letters import DeadLetters
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.messages import (

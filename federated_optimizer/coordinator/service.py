@@ -55,7 +55,7 @@ from federated_optimizer.coordinator.system_rows import rows_of_tables
 from federated_optimizer.coordinator.system_tables import SystemTables
 from federated_optimizer.coordinator.table_changes import Changing, TableChanges
 from federated_optimizer.coordinator.validation import select_all, validate
-from messaging import MessageClient, MessagingError, Will
+from host.mqtt import MessageClient, MessagingError, Will
 from streamsql.algebra.row_order import in_order
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value

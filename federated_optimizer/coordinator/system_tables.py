@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from federated_optimizer.coordinator.beside import Beside
 from federated_optimizer.coordinator.running import RunningQuery
-from messaging import MessageClient, MessagingError
+from host.mqtt import MessageClient, MessagingError
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, Project, Scan, Window, walk_plan
 from streamsql.catalog.system import is_system_table

@@ -35,7 +35,7 @@ class BrokerProcess:
 
     @property
     def url(self) -> str:
-        """Address for `messaging.open_client`."""
+        """Address for `host.mqtt.open_client`."""
         return f"mqtt://127.0.0.1:{self.port}"
 
     @property

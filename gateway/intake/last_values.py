@@ -7,7 +7,7 @@ when they do not, so that retained values cost little beside the observation lan
 from dataclasses import dataclass
 
 from gateway.senml import records_of
-from messaging import MessageClient, QueueFull
+from host.mqtt import MessageClient, QueueFull
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row

@@ -2,7 +2,7 @@
 
 import logging
 
-from messaging import MessageClient, QueueFull
+from host.mqtt import MessageClient, QueueFull
 from stream_engine.site import SiteEngine
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value, display, text_of

@@ -11,7 +11,7 @@ from collections import deque
 
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.senml import records_of
-from messaging import MessageClient, PublishTicket, QueueFull
+from host.mqtt import MessageClient, PublishTicket, QueueFull
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 from streamsql.wire.codec import encode_json

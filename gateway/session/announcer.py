@@ -9,7 +9,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 
-from messaging import MessageClient, QueueFull
+from host.mqtt import MessageClient, QueueFull
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Birth, SiteState
 from streamsql.wire.topics import Topics

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 from gateway.clock import Clock, wall_clock
 from gateway.session.clock_offset import ClockOffset, sample_of
 from gateway.settings import ClockSettings
-from messaging import MessageClient, QueueFull
+from host.mqtt import MessageClient, QueueFull
 from stream_engine.introspection.measured import Measured
 from streamsql.data.types import LATEST
 from streamsql.wire.codec import encode_json

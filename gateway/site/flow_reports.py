@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from gateway.site.traffic import Traffic
-from messaging import MessageClient, QueueFull
+from host.mqtt import MessageClient, QueueFull
 from stream_engine.site import SiteEngine
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.messages import FlowReport

@@ -23,8 +23,8 @@ from gateway.site.resync_requests import ResyncRequests
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic
-from messaging import Message, MessageClient, QueueFull
-from messaging.dead_letters import DeadLetters
+from host.mqtt import Message, MessageClient, QueueFull
+from host.mqtt.dead_letters import DeadLetters
 from stream_engine.snapshot.recorded_site import RecordedSite
 from stream_engine.step_result import Forget, Outgoing
 from streamsql.errors import FederationError, InternalError, WireError

@@ -20,8 +20,8 @@ from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.observation_reader import ObservationReader, Seen
 from gateway.site.system_lane import SystemLane
 from gateway.site.traffic import Traffic
-from messaging import Message
-from messaging.dead_letters import DeadLetters
+from host.mqtt import Message
+from host.mqtt.dead_letters import DeadLetters
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError, InternalError, StepBudgetError, WireError

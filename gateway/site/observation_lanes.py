@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 
-from messaging import MessageClient, SubscribeRefused
+from host.mqtt import MessageClient, SubscribeRefused
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway.site.traffic import ChannelCounts, Traffic
-from messaging.dead_letters import DeadLetters
+from host.mqtt.dead_letters import DeadLetters
 from stream_engine.introspection.measured import Measured
 from stream_engine.introspection.site_report import channel_to
 from streamsql.wire.messages import BufferState, WrapperState

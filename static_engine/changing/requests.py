@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 
-from messaging import MessageClient, QueueFull
+from host.mqtt import MessageClient, QueueFull
 from streamsql.errors import DeploymentError, FederationError, InternalError
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.table_changes import TableChange, TableChanged

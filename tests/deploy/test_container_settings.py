@@ -12,7 +12,7 @@ import pytest
 import gateway.settings
 import static_engine.settings
 import ui.settings
-from messaging.address import parse_address
+from host.mqtt.broker_address import parse_address
 from streamsql.catalog.open_folders import OpenFolders
 from tests.deploy.compose_file import (
     COMPOSE,

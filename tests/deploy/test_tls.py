@@ -16,7 +16,7 @@ import pytest
 from gateway.broker.ports import free_port
 from gateway.broker.testing import PATIENCE
 from gateway.testing import until
-from messaging import open_client
+from host.mqtt import open_client
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import SiteState
 from tests.deploy.test_broker_config import Client, make_certificate, running_broker

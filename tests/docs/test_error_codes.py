@@ -11,7 +11,7 @@ import pytest
 import deploy
 import federated_optimizer
 import gateway
-import messaging
+import host
 import static_engine
 import stream_engine
 import streamsql
@@ -27,7 +27,7 @@ PACKAGES = (
     deploy,
     federated_optimizer,
     gateway,
-    messaging,
+    host,
     static_engine,
     stream_engine,
     streamsql,
@@ -125,7 +125,7 @@ def test_no_error_has_a_code_that_the_catalogue_does_not_know() -> None:
 
 def test_classes_of_errors_have_codes_of_the_catalogue() -> None:
     waiting, seen = [FederationError], set()
-    for name in ("streamsql.errors", "messaging.client", "static_engine.executor"):
+    for name in ("streamsql.errors", "host.mqtt.message_client", "static_engine.executor"):
         importlib.import_module(name)
     while waiting:
         kind = waiting.pop()

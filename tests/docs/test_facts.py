@@ -63,9 +63,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_named_files_exist() -> None:
-    folders = (
-        "benchmarks|deploy|docs|federated_optimizer|gateway|messaging|static_engine|stream_engine"
-    )
+    folders = "benchmarks|deploy|docs|federated_optimizer|gateway|host|static_engine|stream_engine"
     path = re.compile(rf"`((?:{folders}|streamsql|tests|ui)(?:/[\w.\-]+)+)`")
     named = {(page, name) for page in pages() for name in path.findall(page.read_text("utf-8"))}
     assert len(named) > 50

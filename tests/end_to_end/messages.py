@@ -5,7 +5,7 @@ import json
 import random
 from pathlib import Path
 
-from messaging import Message, open_client
+from host.mqtt import Message, open_client
 from tests.end_to_end.federation import PATIENCE
 
 ROOT = "pando/v1/demo/#"

@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.settings import GatewaySettings, WrapperSettings
 from gateway.testing import SEATS, TEMPERATURES
-from messaging import Message, open_client
+from host.mqtt import Message, open_client
 from streamsql.algebra.operators import RemoteSource
 from streamsql.data.delta import expand
 from streamsql.data.types import Row

@@ -11,7 +11,7 @@ import pytest
 
 from gateway.broker.testing import BrokerProcess
 from gateway.settings import ClockSettings, GatewaySettings, SnapshotSettings, WrapperSettings
-from messaging import Message
+from host.mqtt import Message
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,

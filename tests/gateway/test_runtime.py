@@ -16,8 +16,8 @@ from gateway.session.identity import OutdatedEpochError, StolenIdError
 from gateway.settings import GatewaySettings, SnapshotSettings, WrapperSettings
 from gateway.testing import TellingWrapper, link, seat, settings_for, temperature, until
 from gateway.wrappers import registry
-from messaging import Message, Will
-from messaging.in_memory import InMemoryBroker, InMemoryClient
+from host.mqtt import Message, Will
+from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import Birth, Command, ObservationPack, SiteState

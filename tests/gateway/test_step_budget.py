@@ -15,7 +15,7 @@ from gateway.settings import GatewaySettings, StepSettings
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.testing import SEATS, fill_disk
-from messaging import Message
+from host.mqtt import Message
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import StepBudgetError

@@ -19,10 +19,10 @@ import pytest
 from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
 from gateway.runtime import Gateway
 from gateway.testing import SEATS, TEMPERATURES, settings_for
-from messaging import Message, Will
-from messaging.dead_letters import DeadLetters
-from messaging.in_memory import InMemoryBroker
-from messaging.site_directory import SiteDirectory
+from host.files.site_directory import SiteDirectory
+from host.mqtt import Message, Will
+from host.mqtt.dead_letters import DeadLetters
+from host.mqtt.in_memory import InMemoryBroker
 from static_engine.local_executor import LocalExecutor
 from static_engine.service import StaticEngine, will_state
 from static_engine.settings import StaticSettings

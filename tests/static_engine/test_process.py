@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.testing import BrokerProcess
-from messaging import Message, MessageClient, open_client
+from host.mqtt import Message, MessageClient, open_client
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta

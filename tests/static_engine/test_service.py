@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from messaging import Message, QueueFull, Will
-from messaging.in_memory import InMemoryBroker, InMemoryClient
+from host.mqtt import Message, QueueFull, Will
+from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from static_engine import reporting
 from static_engine.executor import EngineLostError, StaticExecutor
 from static_engine.java import NoJavaError

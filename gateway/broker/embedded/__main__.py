@@ -17,7 +17,7 @@ from gateway.broker.embedded.limits import Limits
 from gateway.broker.embedded.presence import Presence, port_is_taken
 from gateway.broker.embedded.rules import FileAccess
 from gateway.broker.embedded.server import Server, check_loopback
-from messaging.service_log import log_to_stderr
+from host.service_log import log_to_stderr
 
 _LOG = logging.getLogger("broker")
 

@@ -12,7 +12,7 @@ from gateway.broker.embedded.packets import Connect, Message, Options, WillMessa
 from gateway.broker.embedded.retained import RetainedMessages
 from gateway.broker.embedded.session import Outlet, Session, Will
 from gateway.broker.embedded.subscriptions import SharedGroup, Subscriptions
-from messaging.topics import check_filter, split_shared
+from host.mqtt.topic_filters import check_filter, split_shared
 
 NOT_AUTHORIZED: Final = 0x87
 FILTER_INVALID: Final = 0x8F

@@ -22,7 +22,7 @@ from gateway.broker.embedded.primitives import (
     Reader,
     decode_text,
 )
-from messaging.topics import MAX_LEVELS
+from host.mqtt.topic_filters import MAX_LEVELS
 
 UNSUPPORTED_VERSION: Final = 0x84
 TOPIC_INVALID: Final = 0x90

@@ -19,7 +19,7 @@ import hmac
 from dataclasses import dataclass
 from pathlib import Path
 
-from messaging.topics import check_filter, matches
+from host.mqtt.topic_filters import check_filter, matches
 
 _RIGHTS = {"read": "r", "write": "w", "readwrite": "rw"}
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator
 from typing import Final, Generic, TypeVar
 
 from gateway.broker.embedded.packets import Options
-from messaging.topics import split_shared
+from host.mqtt.topic_filters import split_shared
 
 Subscriber = TypeVar("Subscriber", bound=Hashable)
 
@@ -64,7 +64,10 @@ class _Node(Generic[Subscriber]):
 
 
 class Subscriptions(Generic[Subscriber]):
-    """All subscriptions of a broker. Filters must have passed `messaging.topics.check_filter`."""
+    """All subscriptions of a broker.
+
+    Filters must have passed `host.mqtt.topic_filters.check_filter`.
+    """
 
     def __init__(self) -> None:
         self._root: _Node[Subscriber] = _Node()

@@ -13,8 +13,8 @@ from federated_optimizer.coordinator import Coordinator, CoordinatorSettings, re
 from federated_optimizer.coordinator.model import ChangeBatch, QueryStatus, ResultKind
 from gateway.site import flow_reports, host
 from gateway.site.host import SiteHost
-from messaging import Will
-from messaging.in_memory import InMemoryBroker, InMemoryClient
+from host.mqtt import Will
+from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.binder import define

@@ -7,7 +7,7 @@ from federated_optimizer.coordinator.listings import show
 from federated_optimizer.coordinator.model import SiteInfo
 from gateway.session.clock_exchange import ClockExchange
 from gateway.settings import ClockSettings
-from messaging import Message
+from host.mqtt import Message
 from streamsql.catalog.catalog import Catalog
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import ClockState, Command, SiteState

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from messaging.in_memory import Faults
+from host.mqtt.in_memory import Faults
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
 REACH = """

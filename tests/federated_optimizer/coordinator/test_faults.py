@@ -7,8 +7,8 @@ import pytest
 
 from federated_optimizer.coordinator import membership
 from federated_optimizer.coordinator.model import QueryStatus
-from messaging import QueueFull
-from messaging.in_memory import Faults
+from host.mqtt import QueueFull
+from host.mqtt.in_memory import Faults
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import QueryProblem, SiteState

@@ -12,7 +12,7 @@ import psutil
 from gateway.broker.embedded.broker import Broker
 from gateway.broker.embedded.server import Server
 from gateway.testing import until
-from messaging import open_client
+from host.mqtt import open_client
 
 
 def nodelay(port: int) -> list[bool]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from gateway.broker.testing import PATIENCE, BrokerProcess, RawClient
-from messaging import Message, open_client
+from host.mqtt import Message, open_client
 
 pytestmark = pytest.mark.broker
 

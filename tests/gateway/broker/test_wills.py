@@ -129,7 +129,7 @@ def _leave_delayed_will(broker: BrokerProcess, root: str) -> float:
 
 _SERVICE = """
 import asyncio, sys
-from messaging import Will, open_client
+from host.mqtt import Will, open_client
 
 async def main():
     url, client_id, topic = sys.argv[1:]

@@ -24,7 +24,7 @@ from gateway.testing import (
 )
 from gateway.wrappers import registry
 from gateway.wrappers.wrapper import Reading
-from messaging.in_memory import InMemoryBroker
+from host.mqtt.in_memory import InMemoryBroker
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import DeploymentError
 from streamsql.wire.topics import Topics

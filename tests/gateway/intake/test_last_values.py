@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.intake.last_values import CHANGED_SECONDS, SAME_SECONDS, LastValues
 from gateway.testing import SEATS, SECOND
-from messaging.in_memory import InMemoryBroker
+from host.mqtt.in_memory import InMemoryBroker
 from streamsql.data.events import SourceEvent
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import ObservationPack

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gateway.intake.links import LinkPublisher
 from gateway.testing import LINKS, SECOND
-from messaging.in_memory import InMemoryBroker
-from messaging.topics import check_topic
+from host.mqtt.in_memory import InMemoryBroker
+from host.mqtt.topic_filters import check_topic
 from stream_engine.site import SiteEngine
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition

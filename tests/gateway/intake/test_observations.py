@@ -14,8 +14,8 @@ from gateway.intake import observations
 from gateway.intake.observations import ObservationLane
 from gateway.settings import BufferSettings
 from gateway.testing import TEMPERATURES
-from messaging import Message
-from messaging.in_memory import Faults, InMemoryBroker
+from host.mqtt import Message
+from host.mqtt.in_memory import Faults, InMemoryBroker
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import ObservationPack
 from streamsql.wire.topics import Topics

@@ -12,7 +12,7 @@ from gateway.clock import SteadyClock
 from gateway.session.clock_exchange import ATTEMPTS, ClockExchange
 from gateway.session.clock_offset import MOST_DELAY, ClockOffset, sample_of
 from gateway.settings import ClockSettings
-from messaging.in_memory import InMemoryBroker
+from host.mqtt.in_memory import InMemoryBroker
 from streamsql.wire.messages import Command
 from streamsql.wire.topics import Topics
 

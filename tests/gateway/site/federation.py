@@ -8,8 +8,8 @@ from typing import Any
 
 from gateway.site.host import SiteHost
 from gateway.testing import SEATS, until
-from messaging import Message, Will
-from messaging.in_memory import Faults, InMemoryBroker
+from host.mqtt import Message, Will
+from host.mqtt.in_memory import Faults, InMemoryBroker
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import RemoteSource
 from streamsql.data.delta import expand

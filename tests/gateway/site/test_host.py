@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gateway.site import host, left_fragments, membership, resync_requests
 from gateway.testing import SEATS, until
-from messaging import dead_letters
-from messaging.in_memory import Faults
+from host.mqtt import dead_letters
+from host.mqtt.in_memory import Faults
 from streamsql.algebra.operators import RemoteSource
 from streamsql.data.types import Value
 from streamsql.errors import InternalError, WireError

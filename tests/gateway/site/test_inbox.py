@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.site.inbox import Host, SiteInbox
-from messaging import Message
+from host.mqtt import Message
 from streamsql.data.events import SourceEvent
 from streamsql.wire.topics import Topics
 

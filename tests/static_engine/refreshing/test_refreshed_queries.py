@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from messaging import Message
-from messaging.in_memory import InMemoryBroker
+from host.mqtt import Message
+from host.mqtt.in_memory import InMemoryBroker
 from static_engine import watching
 from static_engine.__main__ import store_of
 from static_engine.local_executor import LocalExecutor

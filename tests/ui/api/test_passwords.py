@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from messaging.service_log import _Formatter
+from host.service_log import _Formatter
 from streamsql.redaction import redacted, redacted_address
 
 PASSWORDS = ["s3cret-x", "12345", "a@b:c-s3cret", "it''s-s3cret", "s3 cret words", "s3cret/#?"]

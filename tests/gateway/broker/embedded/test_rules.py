@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.broker.embedded.rules import FileAccess, covers
-from messaging.topics import matches
+from host.mqtt.topic_filters import matches
 
 
 def _password_line(user: str, password: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from gateway.broker.embedded.packets import Message, Options
 from gateway.broker.embedded.retained import RetainedMessages
 from gateway.broker.embedded.subscriptions import Subscriptions
-from messaging.topics import matches
+from host.mqtt.topic_filters import matches
 
 _levels = st.sampled_from(["a", "b", "", "$x"])
 topics = st.lists(_levels, min_size=1, max_size=4).map("/".join).filter(bool)

@@ -1,6 +1,6 @@
 """Messages between services: one client interface, MQTT and in-memory implementations."""
 
-from messaging.client import (
+from host.mqtt.message_client import (
     ClientClosed,
     ConnectFailed,
     Message,
@@ -11,7 +11,7 @@ from messaging.client import (
     SubscribeRefused,
     Will,
 )
-from messaging.opening import open_client
+from host.mqtt.opening import open_client
 
 __all__ = [
     "ClientClosed",

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from messaging.client import Message, MessageClient, MessagingError
+from host.mqtt.message_client import Message, MessageClient, MessagingError
 from streamsql.errors import FederationError, InternalError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import DeadLetter

@@ -1,4 +1,4 @@
-"""The client of the in-memory broker (`messaging.in_memory`)."""
+"""The client of the in-memory broker (`host.mqtt.in_memory`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from messaging.callbacks import call_each
-from messaging.client import (
+from host.mqtt.callbacks import call_each
+from host.mqtt.message_client import (
     ClientClosed,
     ConnectFailed,
     ConnectionCallback,
@@ -15,9 +15,9 @@ from messaging.client import (
     MessagesCallback,
     Will,
 )
-from messaging.outbox import Outbox, Outgoing
-from messaging.ticket import Ticket
-from messaging.topics import check_filter, check_topic
+from host.mqtt.publish_queue import Outbox, Outgoing
+from host.mqtt.ticket import Ticket
+from host.mqtt.topic_filters import check_filter, check_topic
 
 
 class Hub(Protocol):
@@ -45,7 +45,7 @@ class Hub(Protocol):
 
 
 class InMemoryClient:
-    """Implements `messaging.client.MessageClient` on an in-memory broker."""
+    """Implements `host.mqtt.message_client.MessageClient` on an in-memory broker."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class InMemoryClient:
         return self._up.is_set()
 
     async def connect(self, *, timeout: float | None = 10) -> None:  # noqa: ASYNC109
-        """Start; see `messaging.client.MessageClient.connect`."""
+        """Start; see `host.mqtt.message_client.MessageClient.connect`."""
         if self._started:
             message = f"client {self.client_id!r} was already started"
             raise RuntimeError(message)
@@ -93,7 +93,7 @@ class InMemoryClient:
             raise ConnectFailed(message) from error
 
     async def subscribe(self, *filters: str, qos: int = 1) -> None:
-        """Subscribe; see `messaging.client.MessageClient.subscribe`."""
+        """Subscribe; see `host.mqtt.message_client.MessageClient.subscribe`."""
         self._check_open()
         for topic_filter in filters:
             check_filter(topic_filter)
@@ -103,14 +103,14 @@ class InMemoryClient:
             self._broker.subscribe(self, wanted)
 
     async def unsubscribe(self, *filters: str) -> None:
-        """Forget subscriptions; see `messaging.client.MessageClient.unsubscribe`."""
+        """Forget subscriptions; see `host.mqtt.message_client.MessageClient.unsubscribe`."""
         self._check_open()
         for topic_filter in filters:
             self._filters.pop(topic_filter, None)
         self._broker.unsubscribe(self, filters)
 
     def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> Ticket:
-        """Queue a message; see `messaging.client.MessageClient.publish`."""
+        """Queue a message; see `host.mqtt.message_client.MessageClient.publish`."""
         self._check_open()
         check_topic(topic)
         ticket = Ticket()
@@ -144,7 +144,7 @@ class InMemoryClient:
         return len(self._outbox)
 
     async def close(self) -> None:
-        """Flush, then disconnect cleanly; see `messaging.client.MessageClient.close`."""
+        """Flush, then disconnect cleanly; see `host.mqtt.message_client.MessageClient.close`."""
         if self._closed:
             return
         self._closed = True

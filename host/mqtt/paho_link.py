@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Final
 from paho.mqtt.client import MQTT_ERR_SUCCESS, Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
-from messaging.client import Message
-from messaging.inbox import Acknowledged, Connected, Disconnected, Inbox, Refused, Subscribed
-from messaging.unreachable import ENDED_AT_ONCE, Failure, failure_of, refusal_of
+from host.mqtt.event_inbox import Acknowledged, Connected, Disconnected, Inbox, Refused, Subscribed
+from host.mqtt.message_client import Message
+from host.mqtt.unreachable import ENDED_AT_ONCE, Failure, failure_of, refusal_of
 
 if TYPE_CHECKING:
     import ssl
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from paho.mqtt.properties import Properties
     from paho.mqtt.reasoncodes import ReasonCode
 
-    from messaging.address import BrokerAddress
-    from messaging.client import Will
+    from host.mqtt.broker_address import BrokerAddress
+    from host.mqtt.message_client import Will
 
 _LOG = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from messaging.client import ClientClosed, QueueFull
-from messaging.outbox import Outbox, Outgoing
-from messaging.ticket import Ticket
+from host.mqtt.message_client import ClientClosed, QueueFull
+from host.mqtt.publish_queue import Outbox, Outgoing
+from host.mqtt.ticket import Ticket
 
 
 def _outgoing(payload: bytes, qos: int = 1) -> Outgoing:

@@ -1,7 +1,8 @@
 """`MessageClient` over MQTT 3.1.1 (paho-mqtt with its own network thread).
 
-The event loop owns every piece of state; the network thread (`messaging.link`) only moves bytes
-and reports events through the `Inbox`. The `Outbox` keeps publishes until they are acknowledged.
+The event loop owns every piece of state; the network thread (`host.mqtt.paho_link`) only moves
+bytes and reports events through the `Inbox`. The `Outbox` keeps publishes until they are
+acknowledged.
 """
 
 from __future__ import annotations
@@ -13,16 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from messaging.callbacks import call_each
-from messaging.client import (
-    ClientClosed,
-    ConnectFailed,
-    ConnectionCallback,
-    Message,
-    MessagesCallback,
-    SubscribeRefused,
-)
-from messaging.inbox import (
+from host.mqtt.callbacks import call_each
+from host.mqtt.event_inbox import (
     Acknowledged,
     Connected,
     Disconnected,
@@ -31,11 +24,19 @@ from messaging.inbox import (
     Refused,
     Subscribed,
 )
-from messaging.link import WINDOW, LinkSettings, PahoLink
-from messaging.outbox import Outbox, Outgoing
-from messaging.ticket import Ticket
-from messaging.topics import check_filter, check_topic
-from messaging.unreachable import Failure
+from host.mqtt.message_client import (
+    ClientClosed,
+    ConnectFailed,
+    ConnectionCallback,
+    Message,
+    MessagesCallback,
+    SubscribeRefused,
+)
+from host.mqtt.paho_link import WINDOW, LinkSettings, PahoLink
+from host.mqtt.publish_queue import Outbox, Outgoing
+from host.mqtt.ticket import Ticket
+from host.mqtt.topic_filters import check_filter, check_topic
+from host.mqtt.unreachable import Failure
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ _SAY_AGAIN: Final = 60.0
 
 
 class MqttClient:
-    """A broker connection that repairs itself; see `messaging.client.MessageClient`.
+    """A broker connection that repairs itself; see `host.mqtt.message_client.MessageClient`.
 
     Args:
         settings: How to connect.
@@ -97,7 +98,7 @@ class MqttClient:
         return self._settings.client_id
 
     async def connect(self, *, timeout: float | None = 10) -> None:  # noqa: ASYNC109
-        """Start; see `messaging.client.MessageClient.connect`."""
+        """Start; see `host.mqtt.message_client.MessageClient.connect`."""
         if self._inbox is not None:
             message = f"client {self.client_id!r} was already started"
             raise RuntimeError(message)
@@ -123,7 +124,7 @@ class MqttClient:
             self._on_arrival(message)
 
     async def subscribe(self, *filters: str, qos: int = 1) -> None:
-        """Subscribe; see `messaging.client.MessageClient.subscribe`."""
+        """Subscribe; see `host.mqtt.message_client.MessageClient.subscribe`."""
         self._check_open()
         _check_qos(qos)
         for topic_filter in filters:
@@ -140,14 +141,14 @@ class MqttClient:
             raise SubscribeRefused(message, hint="check the broker's access rules")
 
     async def unsubscribe(self, *filters: str) -> None:
-        """Forget subscriptions; see `messaging.client.MessageClient.unsubscribe`."""
+        """Forget subscriptions; see `host.mqtt.message_client.MessageClient.unsubscribe`."""
         self._check_open()
         known = [f for f in filters if self._filters.pop(f, None) is not None]
         if known and self.connected:
             await self._answer(self._link.unsubscribe(known))
 
     def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> Ticket:
-        """Queue a message; see `messaging.client.MessageClient.publish`."""
+        """Queue a message; see `host.mqtt.message_client.MessageClient.publish`."""
         self._check_open()
         check_topic(topic)
         _check_qos(qos)
@@ -177,7 +178,7 @@ class MqttClient:
         return len(self._outbox)
 
     async def close(self) -> None:
-        """Flush, disconnect and stop; see `messaging.client.MessageClient.close`.
+        """Flush, disconnect and stop; see `host.mqtt.message_client.MessageClient.close`.
 
         All who call wait for one end, which goes on when one of them is cancelled.
         """

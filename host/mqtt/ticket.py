@@ -4,7 +4,7 @@ import asyncio
 
 
 class Ticket:
-    """Implements `messaging.client.PublishTicket`; owned by one event loop."""
+    """Implements `host.mqtt.message_client.PublishTicket`; owned by one event loop."""
 
     __slots__ = ("_done", "_error", "_waiter")
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from messaging.client import Message
+from host.mqtt.message_client import Message
 
 _LOG = logging.getLogger(__name__)
 

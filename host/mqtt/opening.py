@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from messaging.address import parse_address, tls_context
-from messaging.client import MessageClient, Will
-from messaging.link import LinkSettings
-from messaging.mqtt import MqttClient
+from host.mqtt.broker_address import parse_address, tls_context
+from host.mqtt.message_client import MessageClient, Will
+from host.mqtt.paho_client import MqttClient
+from host.mqtt.paho_link import LinkSettings
 
 
 def open_client(  # noqa: PLR0913 - each is a setting an operator may give

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from messaging.site_directory import SiteDirectory, next_epoch
+from host.files.site_directory import SiteDirectory, next_epoch
 from streamsql.errors import DeploymentError
 from streamsql.wire.bounds import MAX_EPOCH
 
@@ -63,7 +63,8 @@ def test_an_epoch_is_never_one_that_receivers_would_refuse(tmp_path: Path) -> No
 
 def test_two_processes_cannot_share_a_directory(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from messaging.site_directory import SiteDirectory\n"
+        "import sys; from pathlib import Path\n"
+        "from host.files.site_directory import SiteDirectory\n"
         f"d = SiteDirectory(Path({str(tmp_path)!r})); print('locked', flush=True); sys.stdin.read()"
     )
     process = subprocess.Popen(

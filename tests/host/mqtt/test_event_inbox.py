@@ -5,8 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from messaging.client import Message
-from messaging.inbox import Acknowledged, Event, Inbox
+from host.mqtt.event_inbox import Acknowledged, Event, Inbox
+from host.mqtt.message_client import Message
 
 
 def _put_all(inbox: Inbox, events: Sequence[Event]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from messaging.topics import MAX_LEVELS, check_filter, check_topic, matches, split_shared
+from host.mqtt.topic_filters import MAX_LEVELS, check_filter, check_topic, matches, split_shared
 
 _names = st.sampled_from(["a", "bc", "", "$s", "a.b"])
 _topics = st.lists(_names, min_size=1, max_size=5).map("/".join).filter(bool)

@@ -8,8 +8,8 @@ the front, in order, so the order of publishing survives a reconnect.
 from collections import deque
 from dataclasses import dataclass
 
-from messaging.client import ClientClosed, QueueFull
-from messaging.ticket import Ticket
+from host.mqtt.message_client import ClientClosed, QueueFull
+from host.mqtt.ticket import Ticket
 
 
 @dataclass(frozen=True, slots=True)

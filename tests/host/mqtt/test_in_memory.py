@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from messaging import ClientClosed, ConnectFailed, Message, QueueFull, Will
-from messaging.in_memory import Faults, InMemoryBroker, InMemoryClient
+from host.mqtt import ClientClosed, ConnectFailed, Message, QueueFull, Will
+from host.mqtt.in_memory import Faults, InMemoryBroker, InMemoryClient
 
 Scenario = Callable[[InMemoryBroker], Awaitable[None]]
 

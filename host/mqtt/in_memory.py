@@ -12,9 +12,9 @@ import random
 from collections import deque
 from dataclasses import dataclass
 
-from messaging.client import Message, Will
-from messaging.in_memory_client import InMemoryClient
-from messaging.topics import matches, split_shared
+from host.mqtt.in_memory_client import InMemoryClient
+from host.mqtt.message_client import Message, Will
+from host.mqtt.topic_filters import matches, split_shared
 
 __all__ = ["Faults", "InMemoryBroker", "InMemoryClient"]
 

@@ -5,7 +5,7 @@ import socket
 import ssl
 from dataclasses import dataclass
 
-from messaging.address import BrokerAddress
+from host.mqtt.broker_address import BrokerAddress
 
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from messaging import Will, open_client
-from messaging.address import BrokerAddress, parse_address, tls_context
+from host.mqtt import Will, open_client
+from host.mqtt.broker_address import BrokerAddress, parse_address, tls_context
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.broker.ports import free_port
 from gateway.broker.testing import PATIENCE, BrokerProcess, RawClient
-from messaging import (
+from host.mqtt import (
     ClientClosed,
     ConnectFailed,
     Message,
@@ -22,8 +22,8 @@ from messaging import (
     Will,
     open_client,
 )
-from messaging.client import PublishTicket
-from messaging.mqtt import MqttClient
+from host.mqtt.message_client import PublishTicket
+from host.mqtt.paho_client import MqttClient
 
 pytestmark = pytest.mark.broker
 
