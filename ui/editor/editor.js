@@ -25,7 +25,8 @@ const StreamSQL = SQLDialect.define({
     " envelope upsert preceding following current ignore respect" +
     " minute minutes hour hours day days",
   types: "boolean integer double text timestamp interval bigint float varchar",
-  builtin: "count sum avg min max arg_min arg_max stddev variance median quantile_cont percentile_cont" +
+  builtin:
+    "count sum avg min max arg_min arg_max stddev variance median quantile_cont percentile_cont" +
     " array_agg bool_and bool_or count_if distance coalesce least greatest abs round position",
   operatorChars: "*+-%<>!=|/",
   identifierQuotes: '"',
@@ -85,7 +86,10 @@ export function mount(parent, { doc = "", schema = {}, onRun, validate, complete
     return {
       from: word ? word.from : context.pos,
       options: found.map((c) => ({
-        label: c.label, detail: c.detail === c.label ? "" : c.detail, type: type[c.kind] || c.kind, boost: boost[c.kind] || 0,
+        label: c.label,
+        detail: c.detail === c.label ? "" : c.detail,
+        type: type[c.kind] || c.kind,
+        boost: boost[c.kind] || 0,
       })),
       validFor: /^\w*$/,
     };

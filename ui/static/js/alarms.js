@@ -8,7 +8,10 @@ const MAX_CLEARED = 100;
 
 const time = (iso) => (iso ? make("time", { datetime: iso, title: iso }, moment(iso)) : "");
 const severity = (name) => make("span", { class: `severity ${name}` }, name);
-const values = (row) => Object.entries(row).map(([name, value]) => make("span", { class: "value" }, make("b", {}, name), " ", value === null ? "NULL" : String(value)));
+const values = (row) =>
+  Object.entries(row).map(([name, value]) =>
+    make("span", { class: "value" }, make("b", {}, name), " ", value === null ? "NULL" : String(value)),
+  );
 
 function problem(error) {
   byId("alarm-problem").hidden = !error;
@@ -39,17 +42,36 @@ function actionForAll(alarm) {
 function standing(row) {
   if (row.state !== "unknown") return row.state === "cleared" ? "cleared" : "raised";
   const away = row.away.join(", ");
-  return make("span", { class: "unknown", title: `Since ${moment(row.unknown)}` }, away ? `unknown: ${away} is away` : "unknown");
+  return make(
+    "span",
+    { class: "unknown", title: `Since ${moment(row.unknown)}` },
+    away ? `unknown: ${away} is away` : "unknown",
+  );
 }
 
 const isOpen = (row) => ["raised", "acknowledged", "unknown"].includes(row.state);
 
 function show(alarms) {
-  const all = alarms.flatMap((alarm) => alarm.rows.map((row) => ({ ...row, severity: alarm.severity, away: alarm.away })));
+  const all = alarms.flatMap((alarm) =>
+    alarm.rows.map((row) => ({ ...row, severity: alarm.severity, away: alarm.away })),
+  );
   const listed = all.filter((row) => isOpen(row) || (row.state === "cleared" && !row.acknowledged));
   listed.sort((a, b) => isOpen(b) - isOpen(a) || ORDER[a.severity] - ORDER[b.severity] || b.id - a.id);
-  fill(byId("raised"), listed.map((row) => make("tr", { class: row.acknowledged ? `${row.state} acknowledged` : row.state, "data-row": row.id },
-    make("td", {}, severity(row.severity)), make("td", {}, row.alarm), make("td", {}, values(row.row)), make("td", {}, standing(row)), make("td", {}, time(row.raised)), make("td", {}, action(row)))));
+  fill(
+    byId("raised"),
+    listed.map((row) =>
+      make(
+        "tr",
+        { class: row.acknowledged ? `${row.state} acknowledged` : row.state, "data-row": row.id },
+        make("td", {}, severity(row.severity)),
+        make("td", {}, row.alarm),
+        make("td", {}, values(row.row)),
+        make("td", {}, standing(row)),
+        make("td", {}, time(row.raised)),
+        make("td", {}, action(row)),
+      ),
+    ),
+  );
   const sum = (name) => alarms.reduce((total, alarm) => total + alarm[name], 0);
   const left = [];
   if (sum("unlisted")) left.push(`${sum("unlisted")} more rows are not listed.`);
@@ -59,11 +81,38 @@ function show(alarms) {
   const cleared = all.filter((row) => row.state === "cleared").sort((a, b) => b.cleared.localeCompare(a.cleared));
   byId("none-cleared").hidden = cleared.length > 0;
   byId("none-defined").hidden = alarms.length > 0;
-  fill(byId("cleared"), cleared.slice(0, MAX_CLEARED).map((row) => make("tr", {},
-    make("td", {}, severity(row.severity)), make("td", {}, row.alarm), make("td", {}, values(row.row)), make("td", {}, time(row.raised)), make("td", {}, time(row.cleared)))));
-  fill(byId("definitions"), alarms.map((alarm) => make("tr", {},
-    make("td", {}, alarm.alarm), make("td", {}, severity(alarm.severity)), make("td", {}, alarm.state), make("td", { class: "number" }, String(alarm.raised + alarm.unknown)), make("td", {}, actionForAll(alarm)),
-    make("td", {}, alarm.for_seconds ? `${alarm.for_seconds} s` : ""), make("td", { class: "text", title: alarm.status }, alarm.text.replace(/\s+/g, " ")))));
+  fill(
+    byId("cleared"),
+    cleared
+      .slice(0, MAX_CLEARED)
+      .map((row) =>
+        make(
+          "tr",
+          {},
+          make("td", {}, severity(row.severity)),
+          make("td", {}, row.alarm),
+          make("td", {}, values(row.row)),
+          make("td", {}, time(row.raised)),
+          make("td", {}, time(row.cleared)),
+        ),
+      ),
+  );
+  fill(
+    byId("definitions"),
+    alarms.map((alarm) =>
+      make(
+        "tr",
+        {},
+        make("td", {}, alarm.alarm),
+        make("td", {}, severity(alarm.severity)),
+        make("td", {}, alarm.state),
+        make("td", { class: "number" }, String(alarm.raised + alarm.unknown)),
+        make("td", {}, actionForAll(alarm)),
+        make("td", {}, alarm.for_seconds ? `${alarm.for_seconds} s` : ""),
+        make("td", { class: "text", title: alarm.status }, alarm.text.replace(/\s+/g, " ")),
+      ),
+    ),
+  );
 }
 
 eventsWhileSeen("/api/alarms/events", { alarms: show }, (isLost) => (byId("lost").hidden = !isLost));

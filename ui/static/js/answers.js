@@ -3,7 +3,8 @@ import { make, moment } from "./api.js";
 import { cell } from "./rows_table.js";
 
 /** A value for people who pass by: times as on a clock. */
-const shownValue = (value, type) => (type === "TIMESTAMP" && value !== null ? make("td", { class: "tight", title: value }, moment(value)) : cell(value));
+const shownValue = (value, type) =>
+  type === "TIMESTAMP" && value !== null ? make("td", { class: "tight", title: value }, moment(value)) : cell(value);
 
 export class Answers {
   /** @param most how many rows of an answer at most; @param each how many if there are several answers; @param columns how many columns */
@@ -18,7 +19,9 @@ export class Answers {
   show(display) {
     const several = display.queries.length > 1;
     const parts = display.queries.map((query) => this.answer(query, several));
-    this.element.replaceChildren(...(parts.length ? parts : [make("p", { class: "empty" }, "Nothing is routed here.")]));
+    this.element.replaceChildren(
+      ...(parts.length ? parts : [make("p", { class: "empty" }, "Nothing is routed here.")]),
+    );
   }
 
   answer(query, several) {
@@ -30,12 +33,45 @@ export class Answers {
     this.known.set(query.id, new Set(query.first.map((row) => JSON.stringify(row))));
     const fresh = (row) => before && !before.has(JSON.stringify(row));
     const more = query.emit === "relation" ? query.total - rows.length : 0; // a stream has no end
-    return make("figure", { class: `shown is-${query.status}`, "data-query": query.id },
-      (several && named) || !runs ? make("figcaption", {}, named ? query.name : null, runs ? null : make("span", { class: `badge ${query.status}` }, query.status)) : null,
-      make("table", { class: "rows" },
-        make("thead", {}, make("tr", {}, columns.map(({ name, type }) => make("th", { class: ["INTEGER", "DOUBLE"].includes(type) ? "number" : null }, name)))),
-        make("tbody", {}, rows.map((row) => make("tr", { class: fresh(row) ? "in" : null }, columns.map(({ name, type }) => shownValue(row[name], type)))))),
+    return make(
+      "figure",
+      { class: `shown is-${query.status}`, "data-query": query.id },
+      (several && named) || !runs
+        ? make(
+            "figcaption",
+            {},
+            named ? query.name : null,
+            runs ? null : make("span", { class: `badge ${query.status}` }, query.status),
+          )
+        : null,
+      make(
+        "table",
+        { class: "rows" },
+        make(
+          "thead",
+          {},
+          make(
+            "tr",
+            {},
+            columns.map(({ name, type }) =>
+              make("th", { class: ["INTEGER", "DOUBLE"].includes(type) ? "number" : null }, name),
+            ),
+          ),
+        ),
+        make(
+          "tbody",
+          {},
+          rows.map((row) =>
+            make(
+              "tr",
+              { class: fresh(row) ? "in" : null },
+              columns.map(({ name, type }) => shownValue(row[name], type)),
+            ),
+          ),
+        ),
+      ),
       rows.length ? null : make("p", { class: "empty" }, query.error || "No rows at present."),
-      more > 0 ? make("p", { class: "quiet more" }, `and ${more} more`) : null);
+      more > 0 ? make("p", { class: "quiet more" }, `and ${more} more`) : null,
+    );
   }
 }

@@ -48,13 +48,17 @@ export function fill(element, children, anew = true) {
 export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 /** How much a query has given: the rows that hold, or all rows of a stream, which keeps none. */
-export const extent = (query) => (query.emit === "relation" ? count(query.rows, "row") : `${count(query.changes, "row")} given`);
+export const extent = (query) =>
+  query.emit === "relation" ? count(query.rows, "row") : `${count(query.changes, "row")} given`;
 
 /** A time of a reader's day, with the date if it is another day. */
 export function moment(iso) {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return String(iso);
-  const day = at.toDateString() === new Date().toDateString() ? "" : `${at.toLocaleDateString([], { day: "numeric", month: "short", year: at.getFullYear() === new Date().getFullYear() ? undefined : "numeric" })}, `;
+  const day =
+    at.toDateString() === new Date().toDateString()
+      ? ""
+      : `${at.toLocaleDateString([], { day: "numeric", month: "short", year: at.getFullYear() === new Date().getFullYear() ? undefined : "numeric" })}, `;
   return `${day}${at.toLocaleTimeString()}`;
 }
 

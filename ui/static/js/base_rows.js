@@ -5,7 +5,9 @@ let known = null; // definitions of sources and tables by name
 
 /** Load what sources and tables there are, once. */
 export async function loadSources() {
-  known ??= get("/api/definitions").then((all) => new Map(all.filter((d) => d.kind !== "view").map((d) => [d.name, d])));
+  known ??= get("/api/definitions").then(
+    (all) => new Map(all.filter((d) => d.kind !== "view").map((d) => [d.name, d])),
+  );
   return known.catch((error) => {
     known = null;
     throw error;
@@ -23,7 +25,9 @@ export function naming(base, sources) {
   const columns = base.key.length ? base.key : Object.keys(base.row);
   const values = columns.map((column) => text(base.row[column]));
   const isLink = sources.get(base.source)?.stream === "link" && values.length === 2;
-  return isLink ? { kind: "link", name: base.source, values: [values.join(" → ")] } : { kind: "row", name: base.source, values };
+  return isLink
+    ? { kind: "link", name: base.source, values: [values.join(" → ")] }
+    : { kind: "row", name: base.source, values };
 }
 
 /** A base row in one line, for sentences. */
@@ -34,7 +38,11 @@ export function nameOf(base, sources) {
 
 /** All columns and values of a base row. */
 export function facts(base) {
-  return make("dl", { class: "facts-list" }, Object.entries(base.row).flatMap(([column, value]) => [make("dt", {}, column), make("dd", {}, text(value))]));
+  return make(
+    "dl",
+    { class: "facts-list" },
+    Object.entries(base.row).flatMap(([column, value]) => [make("dt", {}, column), make("dd", {}, text(value))]),
+  );
 }
 
 /** How REST names a base row: by its key, or by all its values. */
@@ -52,7 +60,10 @@ export function probabilityColumns(rows, sources) {
     const mine = rows.filter((base) => base.source === name);
     if (!mine.length) continue;
     for (const { name: column, type } of definition.columns) {
-      const fits = type === "DOUBLE" && CHANCES.test(column) && mine.every(({ row }) => typeof row[column] === "number" && row[column] >= 0 && row[column] <= 1);
+      const fits =
+        type === "DOUBLE" &&
+        CHANCES.test(column) &&
+        mine.every(({ row }) => typeof row[column] === "number" && row[column] >= 0 && row[column] <= 1);
       if (fits) found.push(`${name}.${column}`);
     }
   }
@@ -63,7 +74,8 @@ export function probabilityColumns(rows, sources) {
 export function share({ probability, exact }) {
   const percent = probability * 100;
   let digits = 1;
-  while (digits < 8 && percent > 0 && percent < 100 && ["0", "100"].includes(String(Number(percent.toFixed(digits))))) digits += 2;
+  while (digits < 8 && percent > 0 && percent < 100 && ["0", "100"].includes(String(Number(percent.toFixed(digits)))))
+    digits += 2;
   const shown = exact ? percent : Math.floor(percent * 10 ** digits) / 10 ** digits;
   return `${exact ? "" : "at least "}${Number(shown.toFixed(digits))} %`;
 }

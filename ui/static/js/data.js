@@ -5,12 +5,31 @@ const place = document.getElementById("definitions");
 
 function show(definition) {
   const columns = definition.columns.map((c) => `${c.name} ${c.type}`.trim()).join(", ");
-  return make("details", { class: "definition" },
-    make("summary", {}, make("span", { class: "badge" }, definition.library ? "library view" : definition.stream || definition.kind), " ", make("strong", {}, definition.name), columns ? ` (${columns})` : ""),
-    make("pre", {}, definition.text));
+  return make(
+    "details",
+    { class: "definition" },
+    make(
+      "summary",
+      {},
+      make("span", { class: "badge" }, definition.library ? "library view" : definition.stream || definition.kind),
+      " ",
+      make("strong", {}, definition.name),
+      columns ? ` (${columns})` : "",
+    ),
+    make("pre", {}, definition.text),
+  );
 }
 
 const all = await get("/api/definitions").catch(() => []);
 const order = ["source", "table", "view", "function", "aggregate", "display", "alarm"];
-all.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || Boolean(a.library) - Boolean(b.library) || a.name.localeCompare(b.name));
-place.replaceChildren(...(all.length ? all.map(show) : [make("p", { class: "empty" }, "Nothing is defined. Start with CREATE SOURCE in the query console.")]));
+all.sort(
+  (a, b) =>
+    order.indexOf(a.kind) - order.indexOf(b.kind) ||
+    Boolean(a.library) - Boolean(b.library) ||
+    a.name.localeCompare(b.name),
+);
+place.replaceChildren(
+  ...(all.length
+    ? all.map(show)
+    : [make("p", { class: "empty" }, "Nothing is defined. Start with CREATE SOURCE in the query console.")]),
+);

@@ -16,4 +16,8 @@ function gone() {
   byId("answers").replaceChildren(make("p", { class: "empty" }, "This display was dropped."));
 }
 
-eventsWhileSeen(`/api/displays/events?name=${encodeURIComponent(name)}`, { display: show, gone }, (isLost) => (byId("lost").hidden = !isLost));
+eventsWhileSeen(
+  `/api/displays/events?name=${encodeURIComponent(name)}`,
+  { display: show, gone },
+  (isLost) => (byId("lost").hidden = !isLost),
+);

@@ -44,16 +44,24 @@ function problem(error, warning = false) {
   box.dataset.lost = Boolean(error?.lost);
   if (!error) return;
   box.className = warning ? "problem warning" : "problem";
-  const place = error.line ? make("div", { class: "place" }, `line ${error.line}, column ${error.column}`, error.text ? `: ${error.text}` : "") : null;
+  const place = error.line
+    ? make("div", { class: "place" }, `line ${error.line}, column ${error.column}`, error.text ? `: ${error.text}` : "")
+    : null;
   const done = (error.carried_out ?? []).map((deed) => make("li", {}, deed));
-  box.replaceChildren(make("strong", {}, error.message), ...(place ? [place] : []), ...(error.hint ? [make("div", { class: "hint" }, error.hint)] : []),
+  box.replaceChildren(
+    make("strong", {}, error.message),
+    ...(place ? [place] : []),
+    ...(error.hint ? [make("div", { class: "hint" }, error.hint)] : []),
     ...(done.length ? [make("div", { class: "done" }, "Already done:", make("ul", {}, done))] : []),
-    ...(error.code ? [make("div", { class: "code" }, error.code)] : []));
+    ...(error.code ? [make("div", { class: "code" }, error.code)] : []),
+  );
 }
 
 /** How many statements a text has. */
 function statements(text) {
-  const bare = text.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--.*$|\/\*[^]*?\*\//gm, (found) => (/^['"]/.test(found) ? "x" : " "));
+  const bare = text.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--.*$|\/\*[^]*?\*\//gm, (found) =>
+    /^['"]/.test(found) ? "x" : " ",
+  );
   return bare.split(";").filter((part) => part.trim()).length;
 }
 
@@ -68,7 +76,9 @@ async function run(text) {
     if (mine !== wish) return void (await list());
     const last = results[results.length - 1];
     const apart = last?.kind === "query" ? last.query.warnings : []; // these stand at the query, as long as they hold
-    const warnings = results.flatMap((r) => r.warnings.concat(r.query ? r.query.warnings : [])).filter((text) => !apart.includes(text));
+    const warnings = results
+      .flatMap((r) => r.warnings.concat(r.query ? r.query.warnings : []))
+      .filter((text) => !apart.includes(text));
     problem(warnings.length ? { message: [...new Set(warnings)].join("\n") } : null, true);
     if (!last) return;
     if (last.query) await select(last.query.id, "rows");
@@ -85,7 +95,8 @@ async function run(text) {
 /** Show what SHOW, DESCRIBE, EXPLAIN or CREATE gave. */
 function showResult(result) {
   leave();
-  const isPlan = result.kind === "text" && !["supports", "queries", "total"].some((part) => result.data && part in result.data);
+  const isPlan =
+    result.kind === "text" && !["supports", "queries", "total"].some((part) => result.data && part in result.data);
   byId("title").textContent = isPlan ? "Plan" : "Answer";
   byId("facts").textContent = result.message;
   if (result.kind === "text") {
@@ -94,7 +105,13 @@ function showResult(result) {
     return;
   }
   table.start(result.columns.map((name) => ({ name, type: "" })));
-  table.apply(result.rows.map((row) => ({ diff: 1, row: Object.fromEntries(result.columns.map((name, index) => [name, row[index]])) })), true);
+  table.apply(
+    result.rows.map((row) => ({
+      diff: 1,
+      row: Object.fromEntries(result.columns.map((name, index) => [name, row[index]])),
+    })),
+    true,
+  );
   byId("none").hidden = result.rows.length > 0;
   byId("none").textContent = result.message || "No rows.";
   tab("rows");
@@ -104,7 +121,8 @@ async function explain() {
   const text = editor.text();
   const many = statements(text);
   if (!many) return problem(NOTHING);
-  if (many > 1) return problem({ message: `Explain takes one statement; here are ${many}.`, hint: "Run carries all of them out." });
+  if (many > 1)
+    return problem({ message: `Explain takes one statement; here are ${many}.`, hint: "Run carries all of them out." });
   const asks = /^\s*explain\b/i.test(text);
   const mine = (wish += 1);
   try {
@@ -135,12 +153,31 @@ async function list() {
   }
   const focused = byId("queries").contains(document.activeElement) ? document.activeElement.dataset.query : null;
   const items = queries.reverse().map((q) =>
-    make("li", {}, make("button", { type: "button", "data-query": q.id, "aria-current": q.id === selected ? "true" : null, onclick: () => choose(q.id), title: q.text },
-      make("span", { class: `badge ${q.status}` }, q.status),
-      make("span", { class: "text" }, `${q.name || q.id}  ${q.text.replace(/\s+/g, " ")}`),
-      make("span", { class: "facts", title: count(q.changes, "change") }, `${extent(q)} · ${age(q.created)}`))));
-  byId("queries").replaceChildren(...(items.length ? items : [make("li", { class: "empty" }, "No query runs. Choose an example and press Run.")]));
-  if (focused) byId("queries").querySelector(`[data-query="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    make(
+      "li",
+      {},
+      make(
+        "button",
+        {
+          type: "button",
+          "data-query": q.id,
+          "aria-current": q.id === selected ? "true" : null,
+          onclick: () => choose(q.id),
+          title: q.text,
+        },
+        make("span", { class: `badge ${q.status}` }, q.status),
+        make("span", { class: "text" }, `${q.name || q.id}  ${q.text.replace(/\s+/g, " ")}`),
+        make("span", { class: "facts", title: count(q.changes, "change") }, `${extent(q)} · ${age(q.created)}`),
+      ),
+    ),
+  );
+  byId("queries").replaceChildren(
+    ...(items.length ? items : [make("li", { class: "empty" }, "No query runs. Choose an example and press Run.")]),
+  );
+  if (focused)
+    byId("queries")
+      .querySelector(`[data-query="${CSS.escape(focused)}"]`)
+      ?.focus({ preventScroll: true });
   const current = queries.find((q) => q.id === selected);
   if (current) facts(current);
   else if (before && before === selected) ended();
@@ -161,10 +198,20 @@ function facts(query) {
     byId("waiting").hidden = true;
     return;
   }
-  const parts = [`${extent(query)}${table.cut}`, ...(query.emit === "relation" ? [count(query.changes, "change")] : []), ...(query.status === "failed" ? ["stopped by an error"] : [query.settled ? "settled" : "moving", `runs for ${age(query.created)}`])];
+  const parts = [
+    `${extent(query)}${table.cut}`,
+    ...(query.emit === "relation" ? [count(query.changes, "change")] : []),
+    ...(query.status === "failed"
+      ? ["stopped by an error"]
+      : [query.settled ? "settled" : "moving", `runs for ${age(query.created)}`]),
+  ];
   byId("facts").textContent = parts.join(" · ");
   byId("facts").title = byId("facts").textContent;
-  const waiting = query.error || (query.waiting_for.length ? `Waiting for ${query.waiting_for.join(", ")}${query.waiting_for.includes("static") ? ": Spark is warming up" : ""}.` : "");
+  const waiting =
+    query.error ||
+    (query.waiting_for.length
+      ? `Waiting for ${query.waiting_for.join(", ")}${query.waiting_for.includes("static") ? ": Spark is warming up" : ""}.`
+      : "");
   byId("waiting").hidden = !waiting;
   byId("waiting").textContent = waiting;
   const warnings = [...new Set(query.warnings)].join("\n");
@@ -258,7 +305,8 @@ function follow() {
   own.addEventListener("error", () => {
     if (own !== source) return;
     lose(LOST);
-    if (own.readyState === EventSource.CLOSED) setTimeout(() => own === source && mine === ticket && select(id), RETRY_MS);
+    if (own.readyState === EventSource.CLOSED)
+      setTimeout(() => own === source && mine === ticket && select(id), RETRY_MS);
   });
 }
 
@@ -284,14 +332,24 @@ function hint() {
 function logChanges(changes) {
   const log = byId("changes");
   for (const change of changes.slice(-MAX_CHANGES)) {
-    const values = Object.values(change.row).map((value) => (value === null ? "NULL" : value)).join("  ");
-    log.prepend(make("li", { class: change.diff > 0 ? "plus" : "minus" }, make("time", {}, change.ts.slice(11, 23)), `${change.diff > 0 ? "+" : "-"} ${values}`));
+    const values = Object.values(change.row)
+      .map((value) => (value === null ? "NULL" : value))
+      .join("  ");
+    log.prepend(
+      make(
+        "li",
+        { class: change.diff > 0 ? "plus" : "minus" },
+        make("time", {}, change.ts.slice(11, 23)),
+        `${change.diff > 0 ? "+" : "-"} ${values}`,
+      ),
+    );
   }
   while (log.children.length > MAX_CHANGES) log.lastChild.remove();
 }
 
 async function tab(name) {
-  for (const button of document.querySelectorAll(".tabs button")) button.setAttribute("aria-selected", String(button.dataset.tab === name));
+  for (const button of document.querySelectorAll(".tabs button"))
+    button.setAttribute("aria-selected", String(button.dataset.tab === name));
   for (const panel of document.querySelectorAll(".panel")) panel.hidden = panel.dataset.panel !== name;
   if (name !== "rows") why.close();
   hint();
@@ -326,9 +384,12 @@ byId("examples").addEventListener("change", (event) => {
   if (event.target.value !== "") editor.setText(examples[Number(event.target.value)]);
   event.target.value = "";
 });
-for (const button of document.querySelectorAll(".tabs button")) button.addEventListener("click", () => tab(button.dataset.tab));
+for (const button of document.querySelectorAll(".tabs button"))
+  button.addEventListener("click", () => tab(button.dataset.tab));
 
-get("/api/definitions").then((all) => editor.setSchema(Object.fromEntries(all.map((d) => [d.name, d.columns.map((c) => c.name)])))).catch(problem);
+get("/api/definitions")
+  .then((all) => editor.setSchema(Object.fromEntries(all.map((d) => [d.name, d.columns.map((c) => c.name)]))))
+  .catch(problem);
 const wanted = new URLSearchParams(location.search).get("query");
 if (wanted) choose(wanted);
 againWhileSeen(list, 2000);

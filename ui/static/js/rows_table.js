@@ -18,8 +18,13 @@ export function compare(a, b) {
 
 export function cell(value) {
   if (value === null) return make("td", { class: "null" }, "NULL");
-  if (typeof value !== "number") return make("td", { class: String(value).length <= ONE_LINE ? "tight" : null }, String(value));
-  return make("td", { class: "number" }, Number.isInteger(value) ? String(value) : String(Math.round(value * 1e6) / 1e6));
+  if (typeof value !== "number")
+    return make("td", { class: String(value).length <= ONE_LINE ? "tight" : null }, String(value));
+  return make(
+    "td",
+    { class: "number" },
+    Number.isInteger(value) ? String(value) : String(Math.round(value * 1e6) / 1e6),
+  );
 }
 
 export class RowsTable {
@@ -93,7 +98,16 @@ export class RowsTable {
     const headers = this.columns.map(({ name, type }, index) => {
       const sorted = this.sort.by === index ? (this.sort.up ? "ascending" : "descending") : null;
       const number = ["INTEGER", "DOUBLE"].includes(type);
-      return make("th", { title: type, class: number ? "number" : null, "aria-sort": sorted }, make("button", { type: "button", onclick: () => this.sortBy(index) }, name, make("span", { "aria-hidden": "true" }, sorted ? (this.sort.up ? " ▴" : " ▾") : "")));
+      return make(
+        "th",
+        { title: type, class: number ? "number" : null, "aria-sort": sorted },
+        make(
+          "button",
+          { type: "button", onclick: () => this.sortBy(index) },
+          name,
+          make("span", { "aria-hidden": "true" }, sorted ? (this.sort.up ? " ▴" : " ▾") : ""),
+        ),
+      );
     });
     this.table.tHead.replaceChildren(make("tr", {}, headers));
   }
@@ -216,7 +230,15 @@ export class RowsTable {
   fill() {
     let next = this.alive(this.body.firstElementChild);
     for (const entry of this.order) {
-      if (!entry.element) entry.element = make("tr", { class: [entry.fresh && "in", this.marked.get(JSON.stringify(entry.row))].filter(Boolean).join(" ") || null, tabindex: this.picked ? "0" : null }, this.columns.map(({ name }) => cell(entry.row[name])));
+      if (!entry.element)
+        entry.element = make(
+          "tr",
+          {
+            class: [entry.fresh && "in", this.marked.get(JSON.stringify(entry.row))].filter(Boolean).join(" ") || null,
+            tabindex: this.picked ? "0" : null,
+          },
+          this.columns.map(({ name }) => cell(entry.row[name])),
+        );
       else if (entry.changed) this.rewrite(entry);
       entry.fresh = entry.changed = false;
       if (entry.element === next) next = this.alive(next.nextElementSibling);

@@ -44,10 +44,21 @@ export class WhyPanel {
   }
 
   show(...content) {
-    const values = Object.entries(this.question.row).map(([column, value]) => make("span", { class: "value" }, make("i", {}, column), text(value)));
+    const values = Object.entries(this.question.row).map(([column, value]) =>
+      make("span", { class: "value" }, make("i", {}, column), text(value)),
+    );
     this.element.hidden = false;
     this.element.replaceChildren(
-      make("div", { class: "why-head" }, make("h2", {}, "Why this row?"), make("button", { type: "button", class: "close", title: "Close (Esc)", "aria-label": "Close", onclick: () => this.close() }, "✕")),
+      make(
+        "div",
+        { class: "why-head" },
+        make("h2", {}, "Why this row?"),
+        make(
+          "button",
+          { type: "button", class: "close", title: "Close (Esc)", "aria-label": "Close", onclick: () => this.close() },
+          "✕",
+        ),
+      ),
       make("p", { class: "asked" }, values),
       make("div", { class: "why-body", "aria-live": "polite" }, content),
     );
@@ -61,21 +72,45 @@ export class WhyPanel {
     this.data = data;
     this.sources = sources;
     const all = data.supports.flat();
-    this.show(lead(data), this.sure(data, probabilityColumns(all, sources)), this.supports(data), this.more(data), notes(data.notes));
+    this.show(
+      lead(data),
+      this.sure(data, probabilityColumns(all, sources)),
+      this.supports(data),
+      this.more(data),
+      notes(data.notes),
+    );
   }
 
   supports(data) {
     const several = data.supports.length > 1 || !data.complete;
-    const cards = data.supports.filter((support) => support.length).map((support, index) =>
-      make("li", {}, several && make("span", { class: "number" }, index + 1), make("div", { class: "chips" }, support.map((base) => this.chip(base)))));
+    const cards = data.supports
+      .filter((support) => support.length)
+      .map((support, index) =>
+        make(
+          "li",
+          {},
+          several && make("span", { class: "number" }, index + 1),
+          make(
+            "div",
+            { class: "chips" },
+            support.map((base) => this.chip(base)),
+          ),
+        ),
+      );
     return make("ol", { class: "supports" }, cards);
   }
 
   chip(base) {
     const { kind, name, values } = naming(base, this.sources);
-    const title = Object.entries(base.row).map(([column, value]) => `${column}: ${text(value)}`).join("\n");
+    const title = Object.entries(base.row)
+      .map(([column, value]) => `${column}: ${text(value)}`)
+      .join("\n");
     const face = kind === "link" ? values : [make("b", {}, name), ` ${values.join(", ")}`];
-    return make("button", { type: "button", class: `chip ${kind}`, title, onclick: (event) => this.open(base, event.currentTarget) }, face);
+    return make(
+      "button",
+      { type: "button", class: `chip ${kind}`, title, onclick: (event) => this.open(base, event.currentTarget) },
+      face,
+    );
   }
 
   /** Show a base row's values below its chips; a second click hides them. */
@@ -113,45 +148,113 @@ export class WhyPanel {
   sure(data, columns) {
     if (!columns.length) return null;
     const chosen = this.question.confidence;
-    const options = ["", ...columns].map((name) => make("option", { value: name, selected: name === chosen }, name || "choose a column…"));
-    const choice = make("select", { onchange: (event) => this.ask(this.question.query, this.question.row, { ...this.question, confidence: event.target.value }) }, options);
+    const options = ["", ...columns].map((name) =>
+      make("option", { value: name, selected: name === chosen }, name || "choose a column…"),
+    );
+    const choice = make(
+      "select",
+      {
+        onchange: (event) =>
+          this.ask(this.question.query, this.question.row, { ...this.question, confidence: event.target.value }),
+      },
+      options,
+    );
     const { confidence } = data;
-    return make("div", { class: "sure" },
-      make("label", { title: "That the row holds when each base row holds with the probability in this column, independently of the others" }, "Probability by", choice),
-      confidence && make("p", { class: "share" }, make("strong", {}, share(confidence)), !confidence.exact && make("span", { class: "quiet" }, ` — ${confidence.reason}`)));
+    return make(
+      "div",
+      { class: "sure" },
+      make(
+        "label",
+        {
+          title:
+            "That the row holds when each base row holds with the probability in this column, independently of the others",
+        },
+        "Probability by",
+        choice,
+      ),
+      confidence &&
+        make(
+          "p",
+          { class: "share" },
+          make("strong", {}, share(confidence)),
+          !confidence.exact && make("span", { class: "quiet" }, ` — ${confidence.reason}`),
+        ),
+    );
   }
 
   more(data) {
     if (data.complete) return null;
     const { query, row, limit, confidence } = this.question;
     const next = Math.min(limit * 5, MOST);
-    const can = next > limit && data.known > data.supports.length || data.supports.length >= limit && next > limit;
-    return make("p", { class: "quiet" }, "There are more combinations than these. ", can && make("button", { type: "button", class: "link-button", onclick: () => this.ask(query, row, { limit: next, confidence }) }, `Look for ${next}`));
+    const can = (next > limit && data.known > data.supports.length) || (data.supports.length >= limit && next > limit);
+    return make(
+      "p",
+      { class: "quiet" },
+      "There are more combinations than these. ",
+      can &&
+        make(
+          "button",
+          { type: "button", class: "link-button", onclick: () => this.ask(query, row, { limit: next, confidence }) },
+          `Look for ${next}`,
+        ),
+    );
   }
 }
 
 function lead(data) {
   const [first] = data.supports;
   if (data.supports.length === 1 && !first.length) return make("p", {}, "It is there whatever the base rows are.");
-  if (data.supports.length === 1 && data.complete) return make("p", {}, first.length === 1 ? "It rests on this base row alone:" : "It rests on all of these base rows together:");
-  return make("p", {}, "It stays as long as all base rows of ", make("em", {}, "any one"), ` group are there${data.complete ? `. These ${data.supports.length} groups are all there are` : ""}:`);
+  if (data.supports.length === 1 && data.complete)
+    return make(
+      "p",
+      {},
+      first.length === 1 ? "It rests on this base row alone:" : "It rests on all of these base rows together:",
+    );
+  return make(
+    "p",
+    {},
+    "It stays as long as all base rows of ",
+    make("em", {}, "any one"),
+    ` group are there${data.complete ? `. These ${data.supports.length} groups are all there are` : ""}:`,
+  );
 }
 
 export function notes(list) {
-  return list.length ? make("ul", { class: "notes" }, list.map((note) => make("li", {}, `${note[0].toUpperCase()}${note.slice(1)}.`))) : null;
+  return list.length
+    ? make(
+        "ul",
+        { class: "notes" },
+        list.map((note) => make("li", {}, `${note[0].toUpperCase()}${note.slice(1)}.`)),
+      )
+    : null;
 }
 
 export function problem(error) {
-  return make("div", { class: "problem" }, make("strong", {}, error.message), error.hint && make("div", { class: "hint" }, error.hint));
+  return make(
+    "div",
+    { class: "problem" },
+    make("strong", {}, error.message),
+    error.hint && make("div", { class: "hint" }, error.hint),
+  );
 }
 
 /** What would become of a query: a sentence, and the rows that go and come. */
 export function changes(found, without) {
   if (found.error) return make("p", { class: "quiet" }, found.error);
   const { gone_count: gone, come_count: come, rows } = found;
-  if (!gone && !come) return make("p", { class: "unharmed" }, `${without} nothing changes: all ${count(rows, "row")} stay.`);
+  if (!gone && !come)
+    return make("p", { class: "unharmed" }, `${without} nothing changes: all ${count(rows, "row")} stay.`);
   const sentence = `${without} ${gone} of ${count(rows, "row")} would go${come ? `, ${come} would come instead` : ""}.`;
-  const line = (sign, row) => make("li", { class: sign === "−" ? "minus" : "plus" }, `${sign} ${Object.values(row).map(text).join("  ")}`);
-  const listed = (sign, list, total) => [...list.slice(0, LISTED).map((row) => line(sign, row)), total > LISTED && make("li", { class: "quiet" }, `… and ${total - LISTED} more`)];
-  return make("div", {}, make("p", {}, sentence), make("ol", { class: "changes" }, listed("−", found.gone, gone), listed("+", found.come, come)));
+  const line = (sign, row) =>
+    make("li", { class: sign === "−" ? "minus" : "plus" }, `${sign} ${Object.values(row).map(text).join("  ")}`);
+  const listed = (sign, list, total) => [
+    ...list.slice(0, LISTED).map((row) => line(sign, row)),
+    total > LISTED && make("li", { class: "quiet" }, `… and ${total - LISTED} more`),
+  ];
+  return make(
+    "div",
+    {},
+    make("p", {}, sentence),
+    make("ol", { class: "changes" }, listed("−", found.gone, gone), listed("+", found.come, come)),
+  );
 }

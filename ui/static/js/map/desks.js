@@ -33,7 +33,12 @@ export class Desks {
       const machine = this.plan.site.machines.get(id);
       if (machine.level !== this.plan.level) continue;
       const state = this.state(machine);
-      setClasses(marker, "desk", [`is-${state}`, ...(chosen === id ? ["chosen"] : []), ...(target === id ? ["target"] : []), ...(machine.is_host ? ["host"] : [])]);
+      setClasses(marker, "desk", [
+        `is-${state}`,
+        ...(chosen === id ? ["chosen"] : []),
+        ...(target === id ? ["target"] : []),
+        ...(machine.is_host ? ["host"] : []),
+      ]);
       const element = marker.getElement();
       const label = `${id}: ${STATES[state]}`;
       if (element && element.getAttribute("aria-label") !== label) {
@@ -58,7 +63,15 @@ export class Desks {
       if (!detector) continue;
       let visitor = this.visitors.get(tag);
       if (!visitor) {
-        visitor = { marker: mark(detector.at, "visitor", { size: 22, label: tag, text: tag.replace(/^\D+/, ""), interactive: false, z: 800 }) };
+        visitor = {
+          marker: mark(detector.at, "visitor", {
+            size: 22,
+            label: tag,
+            text: tag.replace(/^\D+/, ""),
+            interactive: false,
+            z: 800,
+          }),
+        };
         this.visitors.set(tag, visitor);
       }
       const group = this.plan.group(detector.level, "visitors");

@@ -40,7 +40,16 @@ export class Details {
   }
 
   facts(pairs) {
-    return make("dl", { class: "facts-list" }, pairs.filter(Boolean).map(([name, value]) => [make("dt", {}, name), typeof value === "function" ? this.text("dd", value) : make("dd", {}, value || "–")]));
+    return make(
+      "dl",
+      { class: "facts-list" },
+      pairs
+        .filter(Boolean)
+        .map(([name, value]) => [
+          make("dt", {}, name),
+          typeof value === "function" ? this.text("dd", value) : make("dd", {}, value || "–"),
+        ]),
+    );
   }
 
   badge(state, words) {
@@ -57,7 +66,11 @@ export class Details {
   }
 
   close() {
-    return make("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => this.choose({}) }, "×");
+    return make(
+      "button",
+      { type: "button", class: "close", "aria-label": "Close", onclick: () => this.choose({}) },
+      "×",
+    );
   }
 
   machine(machine) {
@@ -65,36 +78,83 @@ export class Details {
     const room = this.plan.site.spaces.get(machine.room);
     const bar = make("span", { class: "meter" }, make("span", {}));
     this.live_parts.push(() => (bar.firstChild.style.width = `${Math.round((row("loads")?.cpu || 0) * 100)}%`));
-    const now = make("div", { role: "tabpanel" },
+    const now = make(
+      "div",
+      { role: "tabpanel" },
       this.facts([
         ["Host", machine.host],
         ["CPU", machine.cores ? `${machine.cpu}, ${machine.cores} cores` : machine.cpu],
         ["Load", () => percent(row("loads")?.cpu)],
-      ]), bar,
+      ]),
+      bar,
       this.facts([
-        ["Busiest task", () => row("loads") && row("loads").task && `${row("loads").task} (${percent(row("loads").task_cpu)})`],
+        [
+          "Busiest task",
+          () => row("loads") && row("loads").task && `${row("loads").task} (${percent(row("loads").task_cpu)})`,
+        ],
         ["Memory used", () => percent(row("loads")?.memory)],
         ["Users", () => row("loads")?.users],
-        ["Temperature", () => row("loads")?.celsius !== null && row("loads")?.celsius !== undefined ? `${row("loads").celsius.toFixed(1)} °C` : null],
+        [
+          "Temperature",
+          () =>
+            row("loads")?.celsius !== null && row("loads")?.celsius !== undefined
+              ? `${row("loads").celsius.toFixed(1)} °C`
+              : null,
+        ],
         ["Power", () => row("energy") && `${row("energy").watts.toFixed(1)} W`],
         ["Software", machine.software.join(", ")],
-      ]));
+      ]),
+    );
     return [
       make("header", {}, make("h2", {}, machine.id), this.close()),
       this.badge(() => this.desks.state(machine), STATES),
-      make("p", { class: "quiet small" }, make("button", { type: "button", class: "link-button", onclick: () => this.choose({ room: machine.room }) }, room?.name || machine.room), `, ${this.plan.levelName(machine.level)}`, machine.is_host ? " · this computer: its load is measured" : machine.simulated ? " · simulated machine" : ""),
-      this.tabs([["Now", now], ["Energy per task", this.energy(machine)]]),
-      this.plan.site.sensed.has(`seat:${machine.id}`) ? this.actions("Simulated desk", [["Sit down here", "sit", machine.id], ["Stand up", "leave", machine.id]]) : "",
+      make(
+        "p",
+        { class: "quiet small" },
+        make(
+          "button",
+          { type: "button", class: "link-button", onclick: () => this.choose({ room: machine.room }) },
+          room?.name || machine.room,
+        ),
+        `, ${this.plan.levelName(machine.level)}`,
+        machine.is_host ? " · this computer: its load is measured" : machine.simulated ? " · simulated machine" : "",
+      ),
+      this.tabs([
+        ["Now", now],
+        ["Energy per task", this.energy(machine)],
+      ]),
+      this.plan.site.sensed.has(`seat:${machine.id}`)
+        ? this.actions("Simulated desk", [
+            ["Sit down here", "sit", machine.id],
+            ["Stand up", "leave", machine.id],
+          ])
+        : "",
     ];
   }
 
   tabs(parts) {
-    const buttons = parts.map(([title, part], index) => make("button", { type: "button", role: "tab", "aria-selected": String(index === 0), onclick: (event) => {
-      parts.forEach(([, other]) => (other.hidden = other !== part));
-      for (const button of buttons) button.setAttribute("aria-selected", String(button === event.target));
-    } }, title));
+    const buttons = parts.map(([title, part], index) =>
+      make(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          "aria-selected": String(index === 0),
+          onclick: (event) => {
+            parts.forEach(([, other]) => (other.hidden = other !== part));
+            for (const button of buttons) button.setAttribute("aria-selected", String(button === event.target));
+          },
+        },
+        title,
+      ),
+    );
     parts.forEach(([, part], index) => (part.hidden = index > 0));
-    return make("div", { class: "tabbed" }, make("div", { class: "tabs", role: "tablist" }, buttons), parts.map(([, part]) => part));
+    return make(
+      "div",
+      { class: "tabbed" },
+      make("div", { class: "tabs", role: "tablist" }, buttons),
+      parts.map(([, part]) => part),
+    );
   }
 
   /** Watts of the machine times each task's share of what its processor does. */
@@ -104,12 +164,46 @@ export class Details {
     this.live_parts.push(() => {
       const watts = this.live.rows("energy").get(machine.id)?.watts;
       const tasks = this.shares(machine);
-      const rows = tasks.sort((a, b) => b.share - a.share).slice(0, 12).map(({ task, share }) =>
-        make("tr", {}, make("td", {}, task), make("td", { class: "number" }, percent(share)), make("td", { class: "number" }, watts === undefined ? "–" : `${(watts * share).toFixed(1)} W`)));
+      const rows = tasks
+        .sort((a, b) => b.share - a.share)
+        .slice(0, 12)
+        .map(({ task, share }) =>
+          make(
+            "tr",
+            {},
+            make("td", {}, task),
+            make("td", { class: "number" }, percent(share)),
+            make("td", { class: "number" }, watts === undefined ? "–" : `${(watts * share).toFixed(1)} W`),
+          ),
+        );
       body.replaceChildren(...rows);
-      note.textContent = !rows.length ? "No task is known to run." : watts === undefined ? "No power meter is heard at this machine: shares only." : `${watts.toFixed(1)} W in all, divided by processor time.`;
+      note.textContent = !rows.length
+        ? "No task is known to run."
+        : watts === undefined
+          ? "No power meter is heard at this machine: shares only."
+          : `${watts.toFixed(1)} W in all, divided by processor time.`;
     });
-    return make("div", { role: "tabpanel" }, make("table", { class: "rows" }, make("thead", {}, make("tr", {}, make("th", {}, "Task"), make("th", { class: "number" }, "Share"), make("th", { class: "number" }, "Power"))), body), note);
+    return make(
+      "div",
+      { role: "tabpanel" },
+      make(
+        "table",
+        { class: "rows" },
+        make(
+          "thead",
+          {},
+          make(
+            "tr",
+            {},
+            make("th", {}, "Task"),
+            make("th", { class: "number" }, "Share"),
+            make("th", { class: "number" }, "Power"),
+          ),
+        ),
+        body,
+      ),
+      note,
+    );
   }
 
   shares(machine) {
@@ -127,27 +221,80 @@ export class Details {
     const sensors = [...site.sensors.values()].filter((sensor) => sensor.room === room.id);
     const simulated = sensors.filter((sensor) => sensor.simulated).length;
     const free = () => machines.filter((machine) => this.desks.state(machine) === "free").length;
-    const reserved = () => this.rooms.reservations(room.id).map((row) => `${row.title}, ${time(row.starts)} to ${time(row.ends)}`).join("; ");
-    const words = { open: "lights on", dark: "lights off", reserved: "reserved now", stale: "stale: its gateway is away", unknown: "nothing heard yet", plain: "nothing is sensed here" };
+    const reserved = () =>
+      this.rooms
+        .reservations(room.id)
+        .map((row) => `${row.title}, ${time(row.starts)} to ${time(row.ends)}`)
+        .join("; ");
+    const words = {
+      open: "lights on",
+      dark: "lights off",
+      reserved: "reserved now",
+      stale: "stale: its gateway is away",
+      unknown: "nothing heard yet",
+      plain: "nothing is sensed here",
+    };
     const parts = [
       make("header", {}, make("h2", {}, room.name), this.close()),
       this.badge(() => this.rooms.state(room), words),
       this.facts([
         ["Room", `${room.id}, ${room.kind}`],
         ["Level", this.plan.levelName(room.level)],
-        ["Temperature", () => { const c = this.live.rows("temperatures").get(room.id)?.celsius; return c === undefined || c === null ? null : `${c.toFixed(1)} °C (last minute)`; }],
+        [
+          "Temperature",
+          () => {
+            const c = this.live.rows("temperatures").get(room.id)?.celsius;
+            return c === undefined || c === null ? null : `${c.toFixed(1)} °C (last minute)`;
+          },
+        ],
         ["Reserved", reserved],
-        sensors.length ? ["Sensors", `${sensors.length}${simulated === sensors.length ? ", simulated" : simulated ? `, ${simulated} of them simulated` : ""}`] : null,
+        sensors.length
+          ? [
+              "Sensors",
+              `${sensors.length}${simulated === sensors.length ? ", simulated" : simulated ? `, ${simulated} of them simulated` : ""}`,
+            ]
+          : null,
         machines.length ? ["Free machines", () => `${free()} of ${machines.length}`] : null,
         ["Gateway", () => room.gateway && `${room.gateway} (${this.live.freshness(room.gateway)})`],
       ]),
     ];
-    if (room.point && document.getElementById("route-form")) parts.push(make("p", {}, make("button", { type: "button", onclick: () => this.directions.from(room.id) }, "Start here")));
+    if (room.point && document.getElementById("route-form"))
+      parts.push(
+        make("p", {}, make("button", { type: "button", onclick: () => this.directions.from(room.id) }, "Start here")),
+      );
     const orders = [];
-    if (site.sensed.has(`light:${room.id}`)) orders.push(["Lights on", "lights_on", room.id], ["Lights off", "lights_off", room.id]);
-    if (site.sensed.has(`temperature:${room.id}`)) orders.push(["Heat by 10 °C", "heat", room.id, 10], ["Stop heating", "heat", room.id, 0]);
+    if (site.sensed.has(`light:${room.id}`))
+      orders.push(["Lights on", "lights_on", room.id], ["Lights off", "lights_off", room.id]);
+    if (site.sensed.has(`temperature:${room.id}`))
+      orders.push(["Heat by 10 °C", "heat", room.id, 10], ["Stop heating", "heat", room.id, 0]);
     if (orders.length) parts.push(this.actions("Simulated room", orders));
-    if (machines.length) parts.push(make("ul", { class: "machines" }, machines.map((machine) => make("li", {}, make("button", { type: "button", class: "link-button", onclick: () => this.choose({ machine: machine.id }) }, machine.id), " ", this.badge(() => this.desks.state(machine), { free: "free", idle: "idle", taken: "in use", busy: "in use", stale: "stale", unknown: "unknown" })))));
+    if (machines.length)
+      parts.push(
+        make(
+          "ul",
+          { class: "machines" },
+          machines.map((machine) =>
+            make(
+              "li",
+              {},
+              make(
+                "button",
+                { type: "button", class: "link-button", onclick: () => this.choose({ machine: machine.id }) },
+                machine.id,
+              ),
+              " ",
+              this.badge(() => this.desks.state(machine), {
+                free: "free",
+                idle: "idle",
+                taken: "in use",
+                busy: "in use",
+                stale: "stale",
+                unknown: "unknown",
+              }),
+            ),
+          ),
+        ),
+      );
     return parts;
   }
 
@@ -161,24 +308,75 @@ export class Details {
         said.textContent = `${error.message} ${error.hint || ""}`;
       }
     };
-    return make("div", { class: "actions" }, make("h3", {}, title), make("div", { class: "buttons" }, orders.map(([label, action, target, celsius]) => make("button", { type: "button", "data-action": action, onclick: () => act(action, target, celsius) }, label))), said);
+    return make(
+      "div",
+      { class: "actions" },
+      make("h3", {}, title),
+      make(
+        "div",
+        { class: "buttons" },
+        orders.map(([label, action, target, celsius]) =>
+          make("button", { type: "button", "data-action": action, onclick: () => act(action, target, celsius) }, label),
+        ),
+      ),
+      said,
+    );
   }
 
   overview() {
     const site = this.plan.site;
     const parts = [make("header", {}, make("h2", {}, site.name))];
-    if (!site.spaces.size) return [...parts, this.facts([["Nodes", String(site.motes.size)], ["Links heard", () => this.live.rows("links").size]]), make("p", { class: "quiet" }, "Click two nodes to see the cheapest path between them.")];
-    const count = (state) => () => [...site.machines.values()].filter((machine) => state.includes(this.desks.state(machine))).length;
+    if (!site.spaces.size)
+      return [
+        ...parts,
+        this.facts([
+          ["Nodes", String(site.motes.size)],
+          ["Links heard", () => this.live.rows("links").size],
+        ]),
+        make("p", { class: "quiet" }, "Click two nodes to see the cheapest path between them."),
+      ];
+    const count = (state) => () =>
+      [...site.machines.values()].filter((machine) => state.includes(this.desks.state(machine))).length;
     const lit = (state) => () => [...site.spaces.values()].filter((room) => this.rooms.state(room) === state).length;
-    const find = make("input", { type: "search", list: "places", placeholder: "Find a room or machine", "aria-label": "Find a room or machine" });
+    const find = make("input", {
+      type: "search",
+      list: "places",
+      placeholder: "Find a room or machine",
+      "aria-label": "Find a room or machine",
+    });
     find.addEventListener("change", () => {
       if (site.machines.has(find.value)) this.choose({ machine: find.value });
       else if (site.spaces.has(find.value)) this.choose({ room: find.value });
     });
-    const places = make("datalist", { id: "places" }, [...site.spaces.values()].map((room) => make("option", { value: room.id }, room.name)), [...site.machines.keys()].map((id) => make("option", { value: id })));
+    const places = make(
+      "datalist",
+      { id: "places" },
+      [...site.spaces.values()].map((room) => make("option", { value: room.id }, room.name)),
+      [...site.machines.keys()].map((id) => make("option", { value: id })),
+    );
     parts.push(make("p", {}, find, places));
-    if (site.machines.size) parts.push(this.facts([["Machines free", count(["free"])], ["In use", count(["taken", "busy"])], ["Not heard", count(["stale", "unknown"])]]));
-    parts.push(this.facts([["Rooms lit", lit("open")], ["Dark", lit("dark")], ["Reserved", lit("reserved")], ["Stale", lit("stale")], ["Visitors", () => this.live.rows("visitors").size], ["Hot sensors", () => this.live.rows("regions").size]]));
-    return [...parts, make("p", { class: "quiet" }, "Click a room or a machine to see what is known of it."), make("p", { class: "quiet small" }, simulatedWords(site))];
+    if (site.machines.size)
+      parts.push(
+        this.facts([
+          ["Machines free", count(["free"])],
+          ["In use", count(["taken", "busy"])],
+          ["Not heard", count(["stale", "unknown"])],
+        ]),
+      );
+    parts.push(
+      this.facts([
+        ["Rooms lit", lit("open")],
+        ["Dark", lit("dark")],
+        ["Reserved", lit("reserved")],
+        ["Stale", lit("stale")],
+        ["Visitors", () => this.live.rows("visitors").size],
+        ["Hot sensors", () => this.live.rows("regions").size],
+      ]),
+    );
+    return [
+      ...parts,
+      make("p", { class: "quiet" }, "Click a room or a machine to see what is known of it."),
+      make("p", { class: "quiet small" }, simulatedWords(site)),
+    ];
   }
 }

@@ -17,10 +17,22 @@ export class Directions {
     if (!byId("route-form")) return;
     const rooms = [...plan.site.spaces.values()].filter((space) => space.point && space.kind !== "outside");
     for (const level of plan.site.levels) {
-      const options = rooms.filter((room) => room.level === level.ordinal).sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
-      if (options.length) byId("route-from").append(make("optgroup", { label: level.name }, options.map((room) => make("option", { value: room.id }, room.name.includes(room.id) ? room.name : `${room.name} (${room.id})`))));
+      const options = rooms
+        .filter((room) => room.level === level.ordinal)
+        .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+      if (options.length)
+        byId("route-from").append(
+          make(
+            "optgroup",
+            { label: level.name },
+            options.map((room) =>
+              make("option", { value: room.id }, room.name.includes(room.id) ? room.name : `${room.name} (${room.id})`),
+            ),
+          ),
+        );
     }
-    for (const id of ["route-from", "route-software", "route-wheelchair"]) byId(id).addEventListener("change", () => this.ask());
+    for (const id of ["route-from", "route-software", "route-wheelchair"])
+      byId(id).addEventListener("change", () => this.ask());
     byId("route-form").addEventListener("submit", (event) => event.preventDefault());
     byId("route-clear").addEventListener("click", () => this.end());
     const given = new URLSearchParams(location.search);
@@ -55,13 +67,18 @@ export class Directions {
     this.clear();
     byId("route-clear").hidden = !(from || software);
     if (!from || !software) {
-      byId("route-answer").replaceChildren(...(software && !from ? [make("p", { class: "quiet" }, "Now choose where you stand: click a room.")] : []));
+      byId("route-answer").replaceChildren(
+        ...(software && !from ? [make("p", { class: "quiet" }, "Now choose where you stand: click a room.")] : []),
+      );
       this.changed();
       return;
     }
     byId("route-answer").replaceChildren(make("p", { class: "quiet" }, "Looking for a way…"));
     const wish = { from, software, wheelchair: byId("route-wheelchair").checked };
-    this.rows = new QueryRows(() => post("/api/route", wish), (answer) => this.show(answer, from, software));
+    this.rows = new QueryRows(
+      () => post("/api/route", wish),
+      (answer) => this.show(answer, from, software),
+    );
   }
 
   end() {
@@ -92,10 +109,18 @@ export class Directions {
     if (query?.error) return say(query.error);
     const waiting = query?.waiting_for || [];
     if (waiting.includes("static")) return say("Spark is warming up. The way appears as soon as the tables are there.");
-    if (query?.status === "starting" || waiting.length) return say(`Looking for a way… ${waiting.length ? `(waiting for ${waiting.join(", ")})` : ""}`);
+    if (query?.status === "starting" || waiting.length)
+      return say(`Looking for a way… ${waiting.length ? `(waiting for ${waiting.join(", ")})` : ""}`);
     const wheelchair = byId("route-wheelchair").checked;
-    if (!this.reaches(from, software, wheelchair)) return say(wheelchair && this.reaches(from, software, false) ? `No way without steps leads from here to a machine with ${software}.` : `No way leads from here to a machine with ${software}: nothing on the plan joins this place to one.`);
-    return say(`No machine with ${software} that can be reached is free now. This changes by itself as soon as one is.`);
+    if (!this.reaches(from, software, wheelchair))
+      return say(
+        wheelchair && this.reaches(from, software, false)
+          ? `No way without steps leads from here to a machine with ${software}.`
+          : `No way leads from here to a machine with ${software}: nothing on the plan joins this place to one.`,
+      );
+    return say(
+      `No machine with ${software} that can be reached is free now. This changes by itself as soon as one is.`,
+    );
   }
 
   /** Whether the plan has any way from a room or badge to a machine with a package, free or not. */
@@ -104,7 +129,9 @@ export class Directions {
     const heardIn = sensors.get(this.live.rows("visitors").get(from)?.detector)?.room;
     const start = spaces.get(from)?.point ?? spaces.get(heardIn)?.point;
     if (!start) return true; // a badge that nobody hears now
-    const goals = new Set([...machines.values()].filter((machine) => machine.software.includes(software)).map((machine) => machine.point));
+    const goals = new Set(
+      [...machines.values()].filter((machine) => machine.software.includes(software)).map((machine) => machine.point),
+    );
     const next = new Map();
     for (const [ends, edge] of edges) {
       if (wheelchair && !edge.wheelchair) continue;
@@ -128,21 +155,47 @@ export class Directions {
     this.last = text;
     this.clear();
     this.target = row.mid;
-    const points = row.path.split(">").map((id) => this.plan.site.points.get(id)).filter(Boolean);
+    const points = row.path
+      .split(">")
+      .map((id) => this.plan.site.points.get(id))
+      .filter(Boolean);
     const legs = this.legs(points);
     for (const leg of legs) this.drawLeg(leg);
     if (points.length) {
-      this.put(points[0].level, mark(points[0].at, "route-start", { size: 18, label: "start", interactive: false, z: 900 }));
+      this.put(
+        points[0].level,
+        mark(points[0].at, "route-start", { size: 18, label: "start", interactive: false, z: 900 }),
+      );
       const machine = this.plan.site.machines.get(row.mid);
-      if (machine) this.put(machine.level, mark(machine.at, "route-end", { size: 26, label: row.mid, interactive: false, z: 700 }));
+      if (machine)
+        this.put(
+          machine.level,
+          mark(machine.at, "route-end", { size: 26, label: row.mid, interactive: false, z: 700 }),
+        );
       if (first) this.plan.show(points[0].level);
     }
     const machine = this.plan.site.machines.get(row.mid);
     const room = machine && this.plan.site.spaces.get(machine.room);
     byId("route-answer").replaceChildren(
-      make("p", { class: `found${moved ? " moved" : ""}` }, make("strong", {}, `${Math.round(row.distance)} m`), " to ", make("button", { type: "button", class: "link-button", onclick: () => this.choose({ machine: row.mid }) }, row.mid)),
-      make("p", { class: "quiet small" }, room ? `${room.name}, ${this.plan.levelName(room.level)}` : "", moved ? " · moved on: the one before is no longer free" : ""),
-      make("ol", { class: "steps" }, this.steps(legs)));
+      make(
+        "p",
+        { class: `found${moved ? " moved" : ""}` },
+        make("strong", {}, `${Math.round(row.distance)} m`),
+        " to ",
+        make(
+          "button",
+          { type: "button", class: "link-button", onclick: () => this.choose({ machine: row.mid }) },
+          row.mid,
+        ),
+      ),
+      make(
+        "p",
+        { class: "quiet small" },
+        room ? `${room.name}, ${this.plan.levelName(room.level)}` : "",
+        moved ? " · moved on: the one before is no longer free" : "",
+      ),
+      make("ol", { class: "steps" }, this.steps(legs)),
+    );
     this.changed();
   }
 
@@ -170,10 +223,31 @@ export class Directions {
 
   drawLeg(leg) {
     const places = leg.points.map((point) => point.at);
-    if (places.length > 1) this.put(leg.level, L.polyline.antPath(places, { color: "#0b6fd6", pulseColor: "#ffffff", weight: 5, opacity: 0.9, delay: 900, dashArray: [10, 22], interactive: false, className: "route" }));
+    if (places.length > 1)
+      this.put(
+        leg.level,
+        L.polyline.antPath(places, {
+          color: "#0b6fd6",
+          pulseColor: "#ffffff",
+          weight: 5,
+          opacity: 0.9,
+          delay: 900,
+          dashArray: [10, 22],
+          interactive: false,
+          className: "route",
+        }),
+      );
     if (leg.to !== null) {
       const arrow = leg.to > leg.level ? "▲" : "▼";
-      this.put(leg.level, mark(places[places.length - 1], "route-change", { size: 24, text: arrow, label: `${leg.by} to ${this.plan.levelName(leg.to)}`, z: 900 }).on("click", () => this.plan.show(leg.to)));
+      this.put(
+        leg.level,
+        mark(places[places.length - 1], "route-change", {
+          size: 24,
+          text: arrow,
+          label: `${leg.by} to ${this.plan.levelName(leg.to)}`,
+          z: 900,
+        }).on("click", () => this.plan.show(leg.to)),
+      );
     }
   }
 
@@ -186,9 +260,35 @@ export class Directions {
   steps(legs) {
     const steps = [];
     for (const leg of legs) {
-      const through = [...new Set(leg.points.map((point) => this.plan.site.spaces.get(point.room)).filter((space) => space?.kind === "corridor").map((space) => space.name))];
-      if (leg.metres > 0.5) steps.push(make("li", {}, make("button", { type: "button", class: "link-button", onclick: () => this.plan.show(leg.level) }, this.plan.levelName(leg.level)), `: walk ${Math.round(leg.metres)} m${through.length ? ` by ${through.join(", ")}` : ""}`));
-      if (leg.to !== null) steps.push(make("li", {}, `${leg.by === "lift" ? "Take the lift" : `Take the ${leg.by}`} to ${this.plan.levelName(leg.to)}`));
+      const through = [
+        ...new Set(
+          leg.points
+            .map((point) => this.plan.site.spaces.get(point.room))
+            .filter((space) => space?.kind === "corridor")
+            .map((space) => space.name),
+        ),
+      ];
+      if (leg.metres > 0.5)
+        steps.push(
+          make(
+            "li",
+            {},
+            make(
+              "button",
+              { type: "button", class: "link-button", onclick: () => this.plan.show(leg.level) },
+              this.plan.levelName(leg.level),
+            ),
+            `: walk ${Math.round(leg.metres)} m${through.length ? ` by ${through.join(", ")}` : ""}`,
+          ),
+        );
+      if (leg.to !== null)
+        steps.push(
+          make(
+            "li",
+            {},
+            `${leg.by === "lift" ? "Take the lift" : `Take the ${leg.by}`} to ${this.plan.levelName(leg.to)}`,
+          ),
+        );
     }
     return steps.length ? steps : [make("li", {}, "You are there")];
   }

@@ -33,7 +33,12 @@ export class Displays {
   add(name) {
     const body = make("div", { class: "answers" });
     const title = make("a", { href: `/displays/${encodeURIComponent(name)}`, target: "_blank", rel: "noopener" });
-    const box = make("section", { class: "map-display", "data-display": name, "aria-label": `Display ${name}` }, title, body);
+    const box = make(
+      "section",
+      { class: "map-display", "data-display": name, "aria-label": `Display ${name}` },
+      title,
+      body,
+    );
     L.DomEvent.disableClickPropagation(box);
     const icon = L.divIcon({ className: "display-place", html: box, iconSize: [WIDTH, 0], iconAnchor: [WIDTH / 2, 0] });
     const marker = L.marker([0, 0], { icon, keyboard: false, zIndexOffset: 600, riseOnHover: true });
@@ -41,7 +46,17 @@ export class Displays {
     const drawn = { interactive: false, pane: "markerPane" };
     const line = L.polyline([], { ...drawn, className: "display-line" });
     const spot = L.circleMarker([0, 0], { ...drawn, radius: 4, className: "display-spot" });
-    const known = { box, title, answers: new Answers(body, SMALL), marker, line, spot, group: null, floor: null, at: null };
+    const known = {
+      box,
+      title,
+      answers: new Answers(body, SMALL),
+      marker,
+      line,
+      spot,
+      group: null,
+      floor: null,
+      at: null,
+    };
     this.known.set(name, known);
     return known;
   }
@@ -75,9 +90,14 @@ export class Displays {
   /** Put each box beyond the nearer edge of the building that has room for it; without room it folds up at its place. */
   place() {
     const { map, site } = this.plan;
-    const shown = [...this.known.values()].filter(({ floor, marker }) => floor === this.plan.level && map.hasLayer(marker));
+    const shown = [...this.known.values()].filter(
+      ({ floor, marker }) => floor === this.plan.level && map.hasLayer(marker),
+    );
     const bounds = L.latLngBounds(site.bounds);
-    const edge = { top: map.latLngToContainerPoint(bounds.getNorthWest()).y, bottom: map.latLngToContainerPoint(bounds.getSouthEast()).y };
+    const edge = {
+      top: map.latLngToContainerPoint(bounds.getNorthWest()).y,
+      bottom: map.latLngToContainerPoint(bounds.getSouthEast()).y,
+    };
     const { x: width, y: height } = map.getSize();
     const beside = { top: [], bottom: [] };
     for (const { box } of shown) box.classList.remove("folded");
@@ -88,7 +108,9 @@ export class Displays {
       const fits = { top: edge.top >= needed, bottom: height - edge.bottom >= needed };
       const nearer = known.point.y - edge.top <= edge.bottom - known.point.y ? ["top", "bottom"] : ["bottom", "top"];
       const seen = known.point.x >= 0 && known.point.x <= width && known.point.y >= 0 && known.point.y <= height;
-      const side = seen ? nearer.find((one) => fits[one] && (beside[one].length + 1) * (WIDTH + GAP) < width - CONTROLS) : undefined;
+      const side = seen
+        ? nearer.find((one) => fits[one] && (beside[one].length + 1) * (WIDTH + GAP) < width - CONTROLS)
+        : undefined;
       if (side) beside[side].push(known);
       else this.fold(known);
     }

@@ -23,7 +23,10 @@ export class LiveLayers {
     this.states = {}; // layer -> {status, error, waiting_for}
     this.sites = new Map();
     this.connected = false;
-    whileSeen(() => this.connect(), () => this.rest());
+    whileSeen(
+      () => this.connect(),
+      () => this.rest(),
+    );
   }
 
   /** Rows of a layer by key: "a" or "a|b". */

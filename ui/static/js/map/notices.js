@@ -19,7 +19,10 @@ export class Notices {
 
   raise(alarms) {
     const raised = new Map();
-    for (const alarm of alarms) for (const row of alarm.rows) if (["raised", "acknowledged", "unknown"].includes(row.state)) raised.set(row.id, { ...row, severity: alarm.severity });
+    for (const alarm of alarms)
+      for (const row of alarm.rows)
+        if (["raised", "acknowledged", "unknown"].includes(row.state))
+          raised.set(row.id, { ...row, severity: alarm.severity });
     for (const [id, known] of this.alarms) {
       if (raised.get(id)?.state === known.state) continue;
       known.group.removeLayer(known.marker);
@@ -28,10 +31,17 @@ export class Notices {
     for (const [id, row] of raised) {
       const place = this.alarms.has(id) ? null : placeOf(row.row, this.plan);
       if (!place) continue;
-      const said = Object.entries(row.row).map(([name, value]) => `${name} ${value}`).join(", ");
+      const said = Object.entries(row.row)
+        .map(([name, value]) => `${name} ${value}`)
+        .join(", ");
       const isUnknown = row.state === "unknown";
       const label = `${row.severity}: ${row.alarm}, ${said}${isUnknown ? " (unknown: its gateway is away)" : ""}`;
-      const icon = L.divIcon({ className: `alarm-place ${row.severity} ${row.state}`, html: isUnknown ? "?" : "!", iconSize: [20, 20], iconAnchor: [-4, 24] });
+      const icon = L.divIcon({
+        className: `alarm-place ${row.severity} ${row.state}`,
+        html: isUnknown ? "?" : "!",
+        iconSize: [20, 20],
+        iconAnchor: [-4, 24],
+      });
       const marker = L.marker(place.at, { icon, title: label, alt: label, zIndexOffset: 900 });
       marker.on("add", () => marker.getElement().setAttribute("aria-label", label));
       marker.on("click", () => place.choice && this.choose(place.choice));
@@ -52,11 +62,13 @@ export function placeOf(row, plan) {
     [["rid", "room"], site.spaces, "room"],
     [["point"], site.points, null],
   ];
-  if (Number.isFinite(row.x) && Number.isFinite(row.y)) return { at: [row.y, row.x], level: row.floor ?? row.level ?? 0, choice: null };
+  if (Number.isFinite(row.x) && Number.isFinite(row.y))
+    return { at: [row.y, row.x], level: row.floor ?? row.level ?? 0, choice: null };
   for (const [columns, places, choice] of named) {
     for (const column of columns) {
       const place = places.get(row[column]);
-      if (place?.at) return { at: place.at, level: place.level ?? 0, choice: choice ? { [choice]: row[column] } : null };
+      if (place?.at)
+        return { at: place.at, level: place.level ?? 0, choice: choice ? { [choice]: row[column] } : null };
     }
   }
   return null;

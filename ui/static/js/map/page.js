@@ -15,12 +15,42 @@ const byId = (id) => document.getElementById(id);
 const isTrace = document.querySelector(".mapping").dataset.kind === "trace";
 
 const TOGGLES = isTrace
-  ? [["links", "Links", true], ["displays", "Displays", true], ["alarms", "Alarms", true]]
-  : [["names", "Names and temperatures", true], ["desks", "Desks and machines", true], ["visitors", "Visitors", true], ["regions", "Hot regions", true], ["links", "Radio links", false], ["displays", "Displays", true], ["alarms", "Alarms", true]];
+  ? [
+      ["links", "Links", true],
+      ["displays", "Displays", true],
+      ["alarms", "Alarms", true],
+    ]
+  : [
+      ["names", "Names and temperatures", true],
+      ["desks", "Desks and machines", true],
+      ["visitors", "Visitors", true],
+      ["regions", "Hot regions", true],
+      ["links", "Radio links", false],
+      ["displays", "Displays", true],
+      ["alarms", "Alarms", true],
+    ];
 
 const LEGEND = isTrace
-  ? [["line good", "link that delivers well"], ["line fair", "with some repetition"], ["line poor", "with many"], ["node-key linked", "node with links"], ["node-key isolated", "isolated node"]]
-  : [["room is-open", "room, lights on"], ["room is-dark", "lights off"], ["room is-reserved", "reserved now"], ["room is-stale", "stale: gateway away"], ["desk is-free", "machine free"], ["desk is-idle", "nobody there, room closed"], ["desk is-taken", "machine in use"], ["visitor", "visitor's badge"], ["region-key", "hot region"], ["line good", "radio link, good"], ["line poor", "poor"]];
+  ? [
+      ["line good", "link that delivers well"],
+      ["line fair", "with some repetition"],
+      ["line poor", "with many"],
+      ["node-key linked", "node with links"],
+      ["node-key isolated", "isolated node"],
+    ]
+  : [
+      ["room is-open", "room, lights on"],
+      ["room is-dark", "lights off"],
+      ["room is-reserved", "reserved now"],
+      ["room is-stale", "stale: gateway away"],
+      ["desk is-free", "machine free"],
+      ["desk is-idle", "nobody there, room closed"],
+      ["desk is-taken", "machine in use"],
+      ["visitor", "visitor's badge"],
+      ["region-key", "hot region"],
+      ["line good", "radio link, good"],
+      ["line poor", "poor"],
+    ];
 
 async function start() {
   let site;
@@ -81,7 +111,11 @@ async function start() {
   parts.details = new Details(parts.plan, parts.live, parts.rooms, parts.desks, choose, parts.directions);
   parts.notices = new Notices(parts.plan, choose);
   toggles(parts.plan, site);
-  byId("legend").replaceChildren(...LEGEND.filter(([key]) => site.machines.size || !key.startsWith("desk")).map(([key, text]) => make("li", {}, make("span", { class: `key ${key}` }), text)));
+  byId("legend").replaceChildren(
+    ...LEGEND.filter(([key]) => site.machines.size || !key.startsWith("desk")).map(([key, text]) =>
+      make("li", {}, make("span", { class: `key ${key}` }), text),
+    ),
+  );
   parts.plan.addSwitch();
   document.addEventListener("keydown", (event) => event.key === "Escape" && choose({}));
   window.pandoMap = parts; // for those who look behind the page, and for its tests
@@ -89,21 +123,41 @@ async function start() {
 
 function toggles(plan, site) {
   const useful = TOGGLES.filter(([name]) => name !== "desks" || site.machines.size);
-  byId("toggles").replaceChildren(...useful.map(([name, label, on]) => {
-    plan.toggle(name, on);
-    return make("label", { class: "check" }, make("input", { type: "checkbox", checked: on, "data-layer": name, onchange: (event) => plan.toggle(name, event.target.checked) }), label);
-  }));
+  byId("toggles").replaceChildren(
+    ...useful.map(([name, label, on]) => {
+      plan.toggle(name, on);
+      return make(
+        "label",
+        { class: "check" },
+        make("input", {
+          type: "checkbox",
+          checked: on,
+          "data-layer": name,
+          onchange: (event) => plan.toggle(name, event.target.checked),
+        }),
+        label,
+      );
+    }),
+  );
 }
 
 /** The line under the map: what is not as it should be. */
 function notice(live) {
   const lines = [];
-  const away = [...live.sites.values()].filter((site) => site.role === "gateway" && site.freshness !== "live").map((site) => site.site);
+  const away = [...live.sites.values()]
+    .filter((site) => site.role === "gateway" && site.freshness !== "live")
+    .map((site) => site.site);
   const states = Object.entries(live.states);
   if (!live.connected) lines.push("Connection lost: what you see is old. Trying again…");
-  if (away.length) lines.push(`${away.join(", ")} ${away.length > 1 ? "are" : "is"} away: its rooms are stale, and what it said leaves every answer.`);
-  const waiting = states.filter(([, state]) => state.status === "starting" && state.waiting_for.includes("static")).map(([name]) => name);
-  if (waiting.length) lines.push(`Spark is warming up: ${waiting.join(", ")} and directions follow when the tables are there.`);
+  if (away.length)
+    lines.push(
+      `${away.join(", ")} ${away.length > 1 ? "are" : "is"} away: its rooms are stale, and what it said leaves every answer.`,
+    );
+  const waiting = states
+    .filter(([, state]) => state.status === "starting" && state.waiting_for.includes("static"))
+    .map(([name]) => name);
+  if (waiting.length)
+    lines.push(`Spark is warming up: ${waiting.join(", ")} and directions follow when the tables are there.`);
   for (const [name, state] of states) if (state.error) lines.push(`Layer ${name}: ${state.error}`);
   const text = lines.join("\n");
   if (byId("notice").textContent !== text) byId("notice").textContent = text;
@@ -114,7 +168,9 @@ function counts(site, { plan, desks, live }) {
   let text = "";
   if (isTrace) text = count(live.rows("links").size, "link");
   else if (site.machines.size) {
-    const states = [...site.machines.values()].filter((machine) => machine.level === plan.level).map((machine) => desks.state(machine));
+    const states = [...site.machines.values()]
+      .filter((machine) => machine.level === plan.level)
+      .map((machine) => desks.state(machine));
     const of = (...wanted) => states.filter((state) => wanted.includes(state)).length;
     text = `Machines on this level: ${of("free")} free, ${of("taken", "busy")} in use`;
   }

@@ -44,7 +44,11 @@ export class Plan {
 
   fit() {
     const { top, bottom } = this.beside;
-    this.map.fitBounds(this.site.bounds, { paddingTopLeft: [14, 14 + top], paddingBottomRight: [14, 14 + bottom], animate: false });
+    this.map.fitBounds(this.site.bounds, {
+      paddingTopLeft: [14, 14 + top],
+      paddingBottomRight: [14, 14 + bottom],
+      animate: false,
+    });
     this.scaleDesks();
   }
 
@@ -75,7 +79,8 @@ export class Plan {
     this.level = level;
     this.drawn.get(level)?.addTo(this.map);
     for (const [name, group] of this.groups.get(level) || []) if (!this.hidden.has(name)) group.addTo(this.map);
-    for (const button of document.querySelectorAll("#levels button")) button.setAttribute("aria-pressed", String(Number(button.dataset.level) === level));
+    for (const button of document.querySelectorAll("#levels button"))
+      button.setAttribute("aria-pressed", String(Number(button.dataset.level) === level));
     this.shown();
   }
 
@@ -83,8 +88,20 @@ export class Plan {
   addSwitch() {
     const levels = [...this.site.levels].sort((a, b) => b.ordinal - a.ordinal);
     if (levels.length > 1) {
-      document.getElementById("levels").replaceChildren(...levels.map((level) =>
-        make("button", { type: "button", "data-level": level.ordinal, "aria-pressed": "false", onclick: () => this.show(level.ordinal) }, level.name)));
+      document.getElementById("levels").replaceChildren(
+        ...levels.map((level) =>
+          make(
+            "button",
+            {
+              type: "button",
+              "data-level": level.ordinal,
+              "aria-pressed": "false",
+              onclick: () => this.show(level.ordinal),
+            },
+            level.name,
+          ),
+        ),
+      );
     }
     this.show(levels.some((level) => level.ordinal === 0) ? 0 : levels[levels.length - 1].ordinal);
   }
@@ -96,8 +113,13 @@ export class Plan {
 
 /** Say why there is no drawn plan. */
 export async function missingPlan() {
-  const reason = await get("/map/plan.js").then(() => ({ message: "The map could not be drawn." }), (error) => error);
-  document.getElementById("map_plan").replaceChildren(make("p", { class: "empty" }, reason.message, reason.hint ? ` ${reason.hint}` : ""));
+  const reason = await get("/map/plan.js").then(
+    () => ({ message: "The map could not be drawn." }),
+    (error) => error,
+  );
+  document
+    .getElementById("map_plan")
+    .replaceChildren(make("p", { class: "empty" }, reason.message, reason.hint ? ` ${reason.hint}` : ""));
 }
 
 /** A marker that is an HTML element, so that the style sheet decides how it looks. */
@@ -106,7 +128,11 @@ export function mark(at, className, { size = 16, label = "", text = "", interact
   content.textContent = text;
   const marker = L.marker(at, {
     icon: L.divIcon({ className, html: content, iconSize: [size, size] }),
-    title: label, interactive, keyboard: interactive, zIndexOffset: z, riseOnHover: true,
+    title: label,
+    interactive,
+    keyboard: interactive,
+    zIndexOffset: z,
+    riseOnHover: true,
   });
   if (label) marker.on("add", () => marker.getElement().setAttribute("aria-label", label));
   return marker;

@@ -52,14 +52,19 @@ export class Radio {
     if (known?.quality === wanted) return;
     if (known) known.group.removeLayer(known.line);
     const group = this.plan.group(Math.min(a.level, b.level), "links");
-    const line = L.polyline([a.at, b.at], { className: `link ${wanted}${a.level === b.level ? "" : " between"}`, interactive: false });
+    const line = L.polyline([a.at, b.at], {
+      className: `link ${wanted}${a.level === b.level ? "" : " between"}`,
+      interactive: false,
+    });
     group.addLayer(line);
     this.lines.set(key, { line, group, quality: wanted });
   }
 
   addMotes() {
     for (const mote of this.plan.site.motes.values()) {
-      L.circleMarker(mote.at, { radius: 3, className: "mote", interactive: false }).addTo(this.plan.group(mote.level, "links"));
+      L.circleMarker(mote.at, { radius: 3, className: "mote", interactive: false }).addTo(
+        this.plan.group(mote.level, "links"),
+      );
     }
   }
 
@@ -82,8 +87,10 @@ export class Radio {
       group.addLayer(shape);
       this.regions.push({ group, shape });
     };
-    for (const sensor of sensors) add(L.circle(sensor.at, { radius: 3.2, className: "region", interactive: false }), sensor.level);
-    for (const [a, b] of joins(sensors)) add(L.polyline([a.at, b.at], { className: "region-join", interactive: false }), a.level);
+    for (const sensor of sensors)
+      add(L.circle(sensor.at, { radius: 3.2, className: "region", interactive: false }), sensor.level);
+    for (const [a, b] of joins(sensors))
+      add(L.polyline([a.at, b.at], { className: "region-join", interactive: false }), a.level);
     const first = sensors.reduce((a, b) => (a.at[0] > b.at[0] ? a : b));
     add(mark(first.at, "region-label", { size: 0, text: `hot: ${sensors.length}`, interactive: false }), first.level);
   }

@@ -10,13 +10,15 @@ export class Rooms {
     this.shapes = new Map(); // room -> {layer, base}
     this.labels = new Map(); // room -> element
     for (const drawn of plan.drawn.values()) {
-      drawn.eachLayer((collection) => collection.eachLayer((layer) => {
-        const room = plan.site.spaces.get(layer.feature.id);
-        if (!room || layer.feature.properties.feature_type === "opening") return;
-        this.shapes.set(room.id, { layer, base: layer.options.className });
-        layer.on("click", () => choose({ room: room.id }));
-        this.addLabel(room);
-      }));
+      drawn.eachLayer((collection) =>
+        collection.eachLayer((layer) => {
+          const room = plan.site.spaces.get(layer.feature.id);
+          if (!room || layer.feature.properties.feature_type === "opening") return;
+          this.shapes.set(room.id, { layer, base: layer.options.className });
+          layer.on("click", () => choose({ room: room.id }));
+          this.addLabel(room);
+        }),
+      );
     }
     plan.map.on("zoomend", () => this.fitLabels());
     this.fitLabels();
@@ -39,7 +41,9 @@ export class Rooms {
     const element = make("div", {}, make("b", {}, room.name), make("i", {}));
     this.labels.set(room.id, element);
     const icon = L.divIcon({ className: `room-label kind-${room.kind}`, html: element, iconSize: [0, 0] });
-    L.marker(room.at, { icon, interactive: false, keyboard: false, zIndexOffset: -1000 }).addTo(this.plan.group(room.level, "names"));
+    L.marker(room.at, { icon, interactive: false, keyboard: false, zIndexOffset: -1000 }).addTo(
+      this.plan.group(room.level, "names"),
+    );
   }
 
   reservations(room) {

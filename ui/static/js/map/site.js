@@ -16,14 +16,22 @@ export async function loadSite() {
     edges: new Map(),
     sensed: new Set(),
   };
-  const places = { space: "spaces", outside: "spaces", machine: "machines", sensor: "sensors", mote: "motes", routing_point: "points" };
+  const places = {
+    space: "spaces",
+    outside: "spaces",
+    machine: "machines",
+    sensor: "sensors",
+    mote: "motes",
+    routing_point: "points",
+  };
   for (const { geometry, properties } of file.features) {
     const type = properties.feature_type;
     if (type === "edge") {
       site.edges.set(`${properties.src}>${properties.dst}`, properties);
       site.edges.set(`${properties.dst}>${properties.src}`, properties);
     } else if (places[type]) {
-      const place = geometry.type === "Point" ? { at: [geometry.coordinates[1], geometry.coordinates[0]] } : extent(geometry);
+      const place =
+        geometry.type === "Point" ? { at: [geometry.coordinates[1], geometry.coordinates[0]] } : extent(geometry);
       site[places[type]].set(properties.id, { ...properties, ...place });
       if (type === "sensor") site.sensed.add(`${properties.kind}:${properties.mid || properties.room}`);
     }

@@ -13,7 +13,10 @@ export class QueryRows {
     this.query = null;
     this.closed = false;
     this.resting = true;
-    this.end = whileSeen(() => this.wake(), () => this.rest());
+    this.end = whileSeen(
+      () => this.wake(),
+      () => this.rest(),
+    );
   }
 
   /** The query may have ended while nobody read it: it is found, or started, again. */

@@ -45,7 +45,10 @@ export class Trace {
     this.update();
     if (!from || !to) return;
     this.say("Looking for a path…");
-    this.rows = new QueryRows(() => post("/api/path", { from, to }), (answer) => this.show(answer, from, to));
+    this.rows = new QueryRows(
+      () => post("/api/path", { from, to }),
+      (answer) => this.show(answer, from, to),
+    );
   }
 
   say(text) {
@@ -71,16 +74,39 @@ export class Trace {
   draw(row) {
     this.path = row.path.split(">");
     const places = this.path.map((id) => this.plan.site.motes.get(id)?.at).filter(Boolean);
-    this.route = L.polyline.antPath(places, { color: "#0b6fd6", pulseColor: "#ffffff", weight: 5, opacity: 0.9, delay: 900, dashArray: [10, 22], interactive: false, className: "route" }).addTo(this.plan.map);
+    this.route = L.polyline
+      .antPath(places, {
+        color: "#0b6fd6",
+        pulseColor: "#ffffff",
+        weight: 5,
+        opacity: 0.9,
+        delay: 900,
+        dashArray: [10, 22],
+        interactive: false,
+        className: "route",
+      })
+      .addTo(this.plan.map);
     const hops = this.path.length - 1;
-    byId("path-answer").replaceChildren(make("p", { class: "found" }, make("strong", {}, row.cost.toFixed(2)), ` expected transmissions, ${hops} ${hops === 1 ? "hop" : "hops"}`), make("p", { class: "steps mono" }, this.path.join(" → ")));
+    byId("path-answer").replaceChildren(
+      make(
+        "p",
+        { class: "found" },
+        make("strong", {}, row.cost.toFixed(2)),
+        ` expected transmissions, ${hops} ${hops === 1 ? "hop" : "hops"}`,
+      ),
+      make("p", { class: "steps mono" }, this.path.join(" → ")),
+    );
   }
 
   update() {
     const linked = new Set([...this.live.rows("links").values()].flatMap(({ src, dst }) => [src, dst]));
     const ends = [byId("path-from").value, byId("path-to").value];
     for (const [id, marker] of this.markers) {
-      setClasses(marker, "node", [linked.has(id) ? "linked" : "isolated", ...(this.path.includes(id) ? ["on-path"] : []), ...(ends.includes(id) ? ["chosen"] : [])]);
+      setClasses(marker, "node", [
+        linked.has(id) ? "linked" : "isolated",
+        ...(this.path.includes(id) ? ["on-path"] : []),
+        ...(ends.includes(id) ? ["chosen"] : []),
+      ]);
     }
   }
 }

@@ -49,20 +49,58 @@ export class Chart {
     this.drawn = [series, begin, end, stepped];
     const width = Math.max(this.svg.clientWidth, 240);
     const axes = axesOf(series);
-    const plot = { left: MARGIN.left, right: width - (axes.right === null ? MARGIN.right : MARGIN.right2), top: MARGIN.top, bottom: HEIGHT - MARGIN.bottom };
+    const plot = {
+      left: MARGIN.left,
+      right: width - (axes.right === null ? MARGIN.right : MARGIN.right2),
+      top: MARGIN.top,
+      bottom: HEIGHT - MARGIN.bottom,
+    };
     const x = (t) => plot.left + ((t - begin) / (end - begin)) * (plot.right - plot.left);
     const visible = series.map((one) => ({ ...one, points: seen(one.points, begin) }));
-    const scales = Object.fromEntries([axes.left, axes.right].filter((unit) => unit !== null).map((unit) => [unit, this.scale(visible.filter((one) => (one.unit === axes.right ? axes.right : axes.left) === unit), plot)]));
+    const scales = Object.fromEntries(
+      [axes.left, axes.right]
+        .filter((unit) => unit !== null)
+        .map((unit) => [
+          unit,
+          this.scale(
+            visible.filter((one) => (one.unit === axes.right ? axes.right : axes.left) === unit),
+            plot,
+          ),
+        ]),
+    );
     const scaleOf = (one) => scales[one.unit === axes.right ? axes.right : axes.left];
-    const lines = visible.map((one, index) => shape("path", { class: `series series-${index % COLOURS}${index >= COLOURS ? " dashed" : ""}`, d: path(one.points, x, scaleOf(one).y, stepped ? end : null) }));
-    const clip = shape("svg", { x: plot.left, y: 0, width: Math.max(plot.right - plot.left, 1), height: HEIGHT, viewBox: `${plot.left} 0 ${Math.max(plot.right - plot.left, 1)} ${HEIGHT}` }, lines);
+    const lines = visible.map((one, index) =>
+      shape("path", {
+        class: `series series-${index % COLOURS}${index >= COLOURS ? " dashed" : ""}`,
+        d: path(one.points, x, scaleOf(one).y, stepped ? end : null),
+      }),
+    );
+    const clip = shape(
+      "svg",
+      {
+        x: plot.left,
+        y: 0,
+        width: Math.max(plot.right - plot.left, 1),
+        height: HEIGHT,
+        viewBox: `${plot.left} 0 ${Math.max(plot.right - plot.left, 1)} ${HEIGHT}`,
+      },
+      lines,
+    );
     const at = this.pointer === null ? null : Math.min(Math.max(this.pointer, plot.left), plot.right);
     const moment = at === null ? null : begin + ((at - plot.left) / (plot.right - plot.left)) * (end - begin);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     this.svg.replaceChildren(
-      ...this.grid(scales[axes.left], plot), ...this.times(begin, end, x, plot), ...this.axis(scales[axes.left], axes.left, plot.left - 6, "end", plot),
-      ...(axes.right === null ? [] : this.axis(scales[axes.right], axes.right, plot.right + 6, "start", plot)), clip,
-      ...(at === null ? [] : [shape("path", { class: "cursor", d: `M${at} ${plot.top}V${plot.bottom}` }), shape("text", { class: "tick", x: at, y: plot.top - 8, "text-anchor": "middle" }, clock(moment))]),
+      ...this.grid(scales[axes.left], plot),
+      ...this.times(begin, end, x, plot),
+      ...this.axis(scales[axes.left], axes.left, plot.left - 6, "end", plot),
+      ...(axes.right === null ? [] : this.axis(scales[axes.right], axes.right, plot.right + 6, "start", plot)),
+      clip,
+      ...(at === null
+        ? []
+        : [
+            shape("path", { class: "cursor", d: `M${at} ${plot.top}V${plot.bottom}` }),
+            shape("text", { class: "tick", x: at, y: plot.top - 8, "text-anchor": "middle" }, clock(moment)),
+          ]),
     );
     this.list(visible, moment, axes, stepped);
   }
@@ -80,8 +118,20 @@ export class Chart {
 
   axis({ marks, y }, unit, x, anchor, plot) {
     const name = { ratio: "selectivity", flag: "", scheduler: "", store: "" }[unit] ?? unit;
-    return [...marks.map((mark) => shape("text", { class: "tick", x, y: y(mark) + 4, "text-anchor": anchor }, number(mark))),
-      name && shape("text", { class: "unit", x: anchor === "end" ? 4 : x + MARGIN.right2 - 10, y: plot.top - 8, "text-anchor": anchor === "end" ? "start" : "end" }, name)].filter(Boolean);
+    return [
+      ...marks.map((mark) => shape("text", { class: "tick", x, y: y(mark) + 4, "text-anchor": anchor }, number(mark))),
+      name &&
+        shape(
+          "text",
+          {
+            class: "unit",
+            x: anchor === "end" ? 4 : x + MARGIN.right2 - 10,
+            y: plot.top - 8,
+            "text-anchor": anchor === "end" ? "start" : "end",
+          },
+          name,
+        ),
+    ].filter(Boolean);
   }
 
   times(begin, end, x, plot) {
@@ -89,15 +139,27 @@ export class Chart {
     const step = (STEPS.find((seconds) => (end - begin) / 1000 / seconds <= most) ?? 7200) * 1000;
     const marks = [];
     for (let t = Math.ceil(begin / step) * step; t <= end; t += step) if (x(t) < plot.right - 18) marks.push(t);
-    return marks.flatMap((t) => [shape("path", { class: "grid", d: `M${x(t)} ${plot.top}V${plot.bottom}` }), shape("text", { class: "tick", x: x(t), y: plot.bottom + 15, "text-anchor": "middle" }, clock(t))]);
+    return marks.flatMap((t) => [
+      shape("path", { class: "grid", d: `M${x(t)} ${plot.top}V${plot.bottom}` }),
+      shape("text", { class: "tick", x: x(t), y: plot.bottom + 15, "text-anchor": "middle" }, clock(t)),
+    ]);
   }
 
   /** The lines by name with their values: the newest, or those at the pointer. */
   list(series, moment, axes, stepped) {
-    fill(this.legend, series.map(({ label, unit, points }, index) => {
-      const value = moment === null ? points[points.length - 1]?.v : valueAt(points, moment, stepped);
-      return make("li", {}, make("span", { class: `swatch series-${index % COLOURS}${index >= COLOURS ? " dashed" : ""}` }), make("span", { class: "label" }, label), make("b", {}, value === null || value === undefined ? "–" : withUnit(value, unit)));
-    }));
+    fill(
+      this.legend,
+      series.map(({ label, unit, points }, index) => {
+        const value = moment === null ? points[points.length - 1]?.v : valueAt(points, moment, stepped);
+        return make(
+          "li",
+          {},
+          make("span", { class: `swatch series-${index % COLOURS}${index >= COLOURS ? " dashed" : ""}` }),
+          make("span", { class: "label" }, label),
+          make("b", {}, value === null || value === undefined ? "–" : withUnit(value, unit)),
+        );
+      }),
+    );
     const said = series.map(({ label, points }) => `${label} ${number(points[points.length - 1]?.v)}`).join(", ");
     this.svg.setAttribute("aria-label", said || "no points yet");
   }

@@ -24,7 +24,18 @@ export class GraphDialog {
   open(query, plan, selected) {
     this.offers = offers(query, plan, selected);
     const groups = [...new Set(this.offers.map(({ group }) => group))];
-    fill(this.choice, groups.map((group) => make("optgroup", { label: group }, this.offers.flatMap((offer, index) => (offer.group === group ? [make("option", { value: index }, offer.title)] : [])))));
+    fill(
+      this.choice,
+      groups.map((group) =>
+        make(
+          "optgroup",
+          { label: group },
+          this.offers.flatMap((offer, index) =>
+            offer.group === group ? [make("option", { value: index }, offer.title)] : [],
+          ),
+        ),
+      ),
+    );
     this.take();
     this.element.showModal();
   }
@@ -46,7 +57,11 @@ export class GraphDialog {
       if (wrong) throw wrong;
     } catch (error) {
       this.problem.hidden = false;
-      fill(this.problem, [make("strong", {}, error.message), error.line ? make("div", { class: "place" }, `line ${error.line}, column ${error.column}`) : null, error.hint ? make("div", { class: "hint" }, error.hint) : null]);
+      fill(this.problem, [
+        make("strong", {}, error.message),
+        error.line ? make("div", { class: "place" }, `line ${error.line}, column ${error.column}`) : null,
+        error.hint ? make("div", { class: "hint" }, error.hint) : null,
+      ]);
       return;
     }
     this.element.close();

@@ -34,9 +34,29 @@ export class Graphs {
     const graph = { title, text, set: null, error: null, since: Date.now() };
     const body = make("div", { class: "graph-body" });
     graph.notice = make("p", { class: "graph-notice" }, "Asking for it…");
-    graph.element = make("article", { class: "graph", "aria-label": title },
-      make("header", {}, make("h3", { title }, title), make("button", { type: "button", class: "close", "aria-label": `Remove graph ${title}`, title: "Remove this graph and end its query", onclick: () => this.remove(graph) }, "✕")),
-      body, graph.notice, textOf("This graph is the query", text));
+    graph.element = make(
+      "article",
+      { class: "graph", "aria-label": title },
+      make(
+        "header",
+        {},
+        make("h3", { title }, title),
+        make(
+          "button",
+          {
+            type: "button",
+            class: "close",
+            "aria-label": `Remove graph ${title}`,
+            title: "Remove this graph and end its query",
+            onclick: () => this.remove(graph),
+          },
+          "✕",
+        ),
+      ),
+      body,
+      graph.notice,
+      textOf("This graph is the query", text),
+    );
     graph.chart = new Chart(body);
     this.place.append(graph.element);
     graph.followed = this.queries.follow(text, {
@@ -48,7 +68,11 @@ export class Graphs {
         graph.error = error || (query.error ? { message: query.error } : null);
         if (!query || graph.set) return;
         if (partsOf(query.columns).values.length) graph.set = new SeriesSet(query.columns);
-        else graph.error = { message: "This query gives no number to draw.", hint: "Select at least one column of type INTEGER or DOUBLE." };
+        else
+          graph.error = {
+            message: "This query gives no number to draw.",
+            hint: "Select at least one column of type INTEGER or DOUBLE.",
+          };
       },
     });
     this.graphs.add(graph);
@@ -79,8 +103,13 @@ export class Graphs {
     const silent = !series.length && Date.now() - graph.since > SILENT_MS;
     const said = graph.error
       ? [make("strong", {}, graph.error.message), graph.error.hint && make("span", {}, ` ${graph.error.hint}`)]
-      : set?.left.size ? `${count(set.left.size, "more line")} not drawn: at most ${MAX_SERIES}. Narrow the WHERE.`
-      : silent ? "Nothing has been reported for this yet." : series.length ? "" : "Waiting for the first report…";
+      : set?.left.size
+        ? `${count(set.left.size, "more line")} not drawn: at most ${MAX_SERIES}. Narrow the WHERE.`
+        : silent
+          ? "Nothing has been reported for this yet."
+          : series.length
+            ? ""
+            : "Waiting for the first report…";
     graph.notice.hidden = said === "";
     graph.notice.classList.toggle("bad", graph.error !== null);
     fill(graph.notice, said);
@@ -90,6 +119,15 @@ export class Graphs {
 
 /** The text of a query, folded, with a way to the editor. */
 export function textOf(lead, text) {
-  const open = make("a", { href: "/queries", target: "_blank", class: "open-editor", onclick: () => localStorage.setItem("pando.query", text) }, "Open in the editor");
+  const open = make(
+    "a",
+    {
+      href: "/queries",
+      target: "_blank",
+      class: "open-editor",
+      onclick: () => localStorage.setItem("pando.query", text),
+    },
+    "Open in the editor",
+  );
   return make("details", { class: "query-text" }, make("summary", {}, lead), make("pre", {}, text), open);
 }

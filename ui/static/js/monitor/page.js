@@ -41,7 +41,11 @@ const drawing = new PlanDrawing(byId("plan"), choose);
 drawing.shown = update;
 const graphs = new Graphs(byId("graphs"), queries, counted);
 const dialog = new GraphDialog(byId("add-graph"), (offer) => graphs.add(offer));
-const table = new PropertyTable(byId("properties"), (entity, property) => addGraph(propertyGraph(entity, property)), choose);
+const table = new PropertyTable(
+  byId("properties"),
+  (entity, property) => addGraph(propertyGraph(entity, property)),
+  choose,
+);
 const settings = new SettingsForm(byId("settings"), isAway, (site) => sites.get(site)?.role !== "static");
 
 function isAway(site) {
@@ -156,13 +160,22 @@ function operatorOf(entity) {
 function relatedTo(entity) {
   if (!entity) return [];
   const { site } = entity;
-  const of = (kind, fits = () => true) => reported.of(site, kind).filter((other) => fits(other.entity)).map((other) => ({ site, kind, entity: other.entity }));
-  if (entity.kind === "site") return ["gateway", "clock", "wrapper", "source"].flatMap((kind) => of(kind)).slice(0, MOST_RELATED);
+  const of = (kind, fits = () => true) =>
+    reported
+      .of(site, kind)
+      .filter((other) => fits(other.entity))
+      .map((other) => ({ site, kind, entity: other.entity }));
+  if (entity.kind === "site")
+    return ["gateway", "clock", "wrapper", "source"].flatMap((kind) => of(kind)).slice(0, MOST_RELATED);
   const home = { site, kind: "site", entity: site };
   const store = entity.kind === "synopsis" && reported.value(site, "synopsis", entity.entity, "store");
   if (typeof store === "number") return [{ site, kind: "store", entity: `s${store}` }, home];
   if (entity.kind !== "operator") return [home];
-  return [...of("synopsis", (name) => name === entity.entity || name.startsWith(`${entity.entity}.`)), ...of("queue", (name) => name.startsWith(`${entity.entity}-`)).slice(0, MOST_RELATED), home];
+  return [
+    ...of("synopsis", (name) => name === entity.entity || name.startsWith(`${entity.entity}.`)),
+    ...of("queue", (name) => name.startsWith(`${entity.entity}-`)).slice(0, MOST_RELATED),
+    home,
+  ];
 }
 
 function update() {
@@ -191,18 +204,28 @@ function message(away) {
 }
 
 function said(away) {
-  if (!listed.length && !shownQuery) return ["No query runs. Start one on ", make("a", { href: "/queries" }, "Queries"), ", then come back to watch it work."];
+  if (!listed.length && !shownQuery)
+    return [
+      "No query runs. Start one on ",
+      make("a", { href: "/queries" }, "Queries"),
+      ", then come back to watch it work.",
+    ];
   if (unknown) return `There is no query ${unknown}: it was stopped, or never ran. Choose one above.`;
   if (!shownQuery) return "Choose a query above.";
-  if (!listed.some(({ id }) => id === shownQuery.id)) return `${shownQuery.name || shownQuery.id} was stopped. Choose another query above.`;
+  if (!listed.some(({ id }) => id === shownQuery.id))
+    return `${shownQuery.name || shownQuery.id} was stopped. Choose another query above.`;
   if (trouble) return [make("strong", {}, trouble.message), trouble.hint && ` ${trouble.hint}`];
-  if (shownQuery.status === "failed") return `${shownQuery.name || shownQuery.id} was stopped by an error: ${shownQuery.error}`;
-  if (away.size) return `${[...away].join(", ")} ${away.size > 1 ? "are" : "is"} away: what happens there is not known until ${away.size > 1 ? "they are" : "it is"} back.`;
+  if (shownQuery.status === "failed")
+    return `${shownQuery.name || shownQuery.id} was stopped by an error: ${shownQuery.error}`;
+  if (away.size)
+    return `${[...away].join(", ")} ${away.size > 1 ? "are" : "is"} away: what happens there is not known until ${away.size > 1 ? "they are" : "it is"} back.`;
   if (plan.sites.length) return "";
   if (Date.now() - since < SILENT_MS) return "Asking the sites what they do…";
   const waiting = structure?.query?.waiting_for ?? [];
   if (waiting.length) return `Waiting for ${waiting.join(", ")} to answer.`;
-  const missing = [...sites.values()].filter(({ online, role }) => !online && ["gateway", "base"].includes(role)).map(({ site }) => site);
+  const missing = [...sites.values()]
+    .filter(({ online, role }) => !online && ["gateway", "base"].includes(role))
+    .map(({ site }) => site);
   return `No site has reported an operator of ${shownQuery.name || shownQuery.id} yet.${missing.length ? ` Away: ${missing.join(", ")}.` : " A query that Spark answers alone has none."}`;
 }
 
@@ -237,7 +260,8 @@ async function news() {
 }
 
 function fillChoice() {
-  const option = ({ id, name, text }) => make("option", { value: id }, `${name || id}: ${text.replace(/\s+/g, " ").slice(0, 90)}`);
+  const option = ({ id, name, text }) =>
+    make("option", { value: id }, `${name || id}: ${text.replace(/\s+/g, " ").slice(0, 90)}`);
   const users = listed.filter(({ origin }) => origin === "user").reverse();
   const others = listed.filter(({ origin }) => origin !== "user");
   const gone = shownQuery && !listed.some(({ id }) => id === shownQuery.id);
@@ -278,7 +302,15 @@ byId("span").addEventListener("change", (event) => {
   graphs.draw();
 });
 byId("new-graph").addEventListener("click", () => dialog.open(shownQuery?.id ?? null, plan, drawing.selected));
-document.addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && drawing.selected && !document.querySelector("dialog[open]") && choose(null));
+document.addEventListener(
+  "keydown",
+  (event) =>
+    event.key === "Escape" &&
+    !event.defaultPrevented &&
+    drawing.selected &&
+    !document.querySelector("dialog[open]") &&
+    choose(null),
+);
 
 counted();
 againWhileSeen(news, NEWS_MS);

@@ -8,11 +8,15 @@ export class PanZoom {
     this.svg = svg;
     this.whole = null;
     this.view = null;
-    svg.addEventListener("wheel", (event) => {
-      if (!this.view) return;
-      event.preventDefault();
-      this.zoom(Math.exp(Math.sign(event.deltaY) * 0.18), event);
-    }, { passive: false });
+    svg.addEventListener(
+      "wheel",
+      (event) => {
+        if (!this.view) return;
+        event.preventDefault();
+        this.zoom(Math.exp(Math.sign(event.deltaY) * 0.18), event);
+      },
+      { passive: false },
+    );
     svg.addEventListener("pointerdown", (event) => this.drag(event));
     new ResizeObserver(() => this.whole && (this.moved ? this.look(this.view) : this.fit())).observe(svg);
   }
@@ -52,11 +56,19 @@ export class PanZoom {
   zoom(factor, at = null) {
     if (!this.view) return;
     const box = this.svg.getBoundingClientRect();
-    const width = Math.min(Math.max(this.view.width * factor, box.width / CLOSEST), Math.max(this.whole.width * 2, box.width));
+    const width = Math.min(
+      Math.max(this.view.width * factor, box.width / CLOSEST),
+      Math.max(this.whole.width * 2, box.width),
+    );
     const exact = width / this.view.width;
     const share = at ? [(at.clientX - box.x) / box.width, (at.clientY - box.y) / box.height] : [0.5, 0.5];
     this.moved = true;
-    this.look({ x: this.view.x + this.view.width * share[0] * (1 - exact), y: this.view.y + this.view.height * share[1] * (1 - exact), width, height: this.view.height * exact });
+    this.look({
+      x: this.view.x + this.view.width * share[0] * (1 - exact),
+      y: this.view.y + this.view.height * share[1] * (1 - exact),
+      width,
+      height: this.view.height * exact,
+    });
   }
 
   drag(event) {

@@ -12,11 +12,16 @@ const OUTSIDE = 58; // from an operator at the top of a site's box to above the 
 /** Queues, synopses and stores of an operator, as they are reported. */
 function belongings(reported, site, entity) {
   const queues = reported.of(site, "queue").filter((found) => found.entity.startsWith(`${entity}-`));
-  const synopses = reported.of(site, "synopsis").filter((found) => found.entity === entity || found.entity.startsWith(`${entity}.`));
+  const synopses = reported
+    .of(site, "synopsis")
+    .filter((found) => found.entity === entity || found.entity.startsWith(`${entity}.`));
   return { queues, synopses };
 }
 
-const storeOf = (synopsis) => (synopsis.values.get("shared")?.value && synopsis.values.has("store") ? `s${synopsis.values.get("store").value}` : null);
+const storeOf = (synopsis) =>
+  synopsis.values.get("shared")?.value && synopsis.values.has("store")
+    ? `s${synopsis.values.get("store").value}`
+    : null;
 
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
@@ -38,13 +43,28 @@ export class PlanDrawing {
   /** Show a plan with what is reported now. */
   update(plan, reported, result) {
     const { drawn, folded } = grouped(plan.sites, this.wanted);
-    const storesOf = (found) => [...new Set([...found.operators.keys()].flatMap((entity) => belongings(reported, found.site, entity).synopses.map(storeOf)).filter(Boolean))].sort();
-    const extras = drawn.map((found) => [...found.operators.keys()].map((entity) => {
-      const { queues, synopses } = belongings(reported, found.site, entity);
-      const { fragment, explained } = found.operators.get(entity);
-      return `${explained && Boolean(reported.find(found.site, "job", fragment))};${queues.map((queue) => queue.entity)};${synopses.map((synopsis) => synopsis.entity + storeOf(synopsis))}`;
-    }).join());
-    const signature = JSON.stringify([drawn.map(({ site, shape: own }) => [site, own, this.away.has(site)]), folded, extras]);
+    const storesOf = (found) =>
+      [
+        ...new Set(
+          [...found.operators.keys()]
+            .flatMap((entity) => belongings(reported, found.site, entity).synopses.map(storeOf))
+            .filter(Boolean),
+        ),
+      ].sort();
+    const extras = drawn.map((found) =>
+      [...found.operators.keys()]
+        .map((entity) => {
+          const { queues, synopses } = belongings(reported, found.site, entity);
+          const { fragment, explained } = found.operators.get(entity);
+          return `${explained && Boolean(reported.find(found.site, "job", fragment))};${queues.map((queue) => queue.entity)};${synopses.map((synopsis) => synopsis.entity + storeOf(synopsis))}`;
+        })
+        .join(),
+    );
+    const signature = JSON.stringify([
+      drawn.map(({ site, shape: own }) => [site, own, this.away.has(site)]),
+      folded,
+      extras,
+    ]);
     if (signature !== this.signature) {
       this.signature = signature;
       this.draw(plan, layout(drawn, folded, storesOf), reported);
@@ -61,7 +81,8 @@ export class PlanDrawing {
     const layers = Object.fromEntries(["boxes", "lines", "nodes"].map((name) => [name, shape("g", { class: name })]));
     const at = new Map(); // "site entity" -> absolute place
     for (const box of places.sites) {
-      for (const [entity, { x, y }] of box.places) at.set(`${box.found.site} ${entity}`, { x: box.x + x, y: box.y + y });
+      for (const [entity, { x, y }] of box.places)
+        at.set(`${box.found.site} ${entity}`, { x: box.x + x, y: box.y + y });
       this.drawSite(box, layers, at, reported);
     }
     for (const fold of places.folded) this.drawFold(fold, layers.boxes);
@@ -76,30 +97,62 @@ export class PlanDrawing {
     const { site } = found;
     const away = this.away.has(site);
     const facts = shape("text", { x: x + width - 12, y: y + 20, class: "facts-line", "text-anchor": "end" });
-    const title = this.pick(shape("g", { class: "site-title" }, shape("rect", { x, y, width, height: 28, rx: 8, class: "site-head" }), shape("text", { x: x + 12, y: y + 19, class: "site-name" }, site), facts), { site, kind: "site", entity: site }, `site ${site}`);
-    layers.boxes.append(shape("rect", { x, y, width, height, rx: 8, class: away ? "site-box away" : "site-box" }), title);
+    const title = this.pick(
+      shape(
+        "g",
+        { class: "site-title" },
+        shape("rect", { x, y, width, height: 28, rx: 8, class: "site-head" }),
+        shape("text", { x: x + 12, y: y + 19, class: "site-name" }, site),
+        facts,
+      ),
+      { site, kind: "site", entity: site },
+      `site ${site}`,
+    );
+    layers.boxes.append(
+      shape("rect", { x, y, width, height, rx: 8, class: away ? "site-box away" : "site-box" }),
+      title,
+    );
     this.live.push((now) => {
       const waiting = now.value(site, "site", site, "queued_rows");
       const memory = now.value(site, "site", site, "memory_mb");
-      facts.textContent = away ? "away" : width < 260 ? (waiting === null ? "" : `${number(waiting)} waiting`) : [waiting !== null && `${number(waiting)} waiting`, memory !== null && `${number(memory)} MB`].filter(Boolean).join(" · ");
+      facts.textContent = away
+        ? "away"
+        : width < 260
+          ? waiting === null
+            ? ""
+            : `${number(waiting)} waiting`
+          : [waiting !== null && `${number(waiting)} waiting`, memory !== null && `${number(memory)} MB`]
+              .filter(Boolean)
+              .join(" · ");
     });
     const storeAt = new Map(stores.map((store) => [store.entity, { x: x + store.x, y: y + store.y }]));
     for (const [entity, place] of storeAt) this.drawStore(site, entity, place, layers.nodes);
     for (const operator of found.operators.values()) {
       const place = at.get(`${site} ${operator.entity}`);
       this.drawOperator(operator, place, layers.nodes, reported);
-      operator.inputs.forEach((input) => this.drawEdge(operator, operator.feeding.indexOf(input.entity), input, at, layers, reported));
-      belongings(reported, site, operator.entity).synopses.forEach((synopsis, index) => this.drawSynopsis(synopsis, place, index, storeAt, layers));
+      operator.inputs.forEach((input) =>
+        this.drawEdge(operator, operator.feeding.indexOf(input.entity), input, at, layers, reported),
+      );
+      belongings(reported, site, operator.entity).synopses.forEach((synopsis, index) =>
+        this.drawSynopsis(synopsis, place, index, storeAt, layers),
+      );
     }
     const top = found.rank === 0 && found.roots[0] && at.get(`${site} ${found.roots[0].entity}`);
-    if (top && found.roots[0].fragment === [...found.operators.values()].map(({ fragment }) => fragment).sort()[0]) this.drawResult(top, layers);
+    if (top && found.roots[0].fragment === [...found.operators.values()].map(({ fragment }) => fragment).sort()[0])
+      this.drawResult(top, layers);
   }
 
   drawResult({ x, y }, { lines }) {
     const middle = x + NODE.width / 2;
     const text = shape("text", { x: middle + 10, y: y - 52, class: "result-text" });
-    lines.append(shape("path", { d: `M${middle} ${y}V${y - 62}`, class: "edge" }), shape("path", { d: `M${middle - 5} ${y - 58}l5 -9 5 9z`, class: "arrow" }), text);
-    this.live.push(() => { text.textContent = this.result ?? ""; });
+    lines.append(
+      shape("path", { d: `M${middle} ${y}V${y - 62}`, class: "edge" }),
+      shape("path", { d: `M${middle - 5} ${y - 58}l5 -9 5 9z`, class: "arrow" }),
+      text,
+    );
+    this.live.push(() => {
+      text.textContent = this.result ?? "";
+    });
   }
 
   drawOperator({ site, entity, fragment, line, explained, consumers }, { x, y }, layer, reported) {
@@ -107,19 +160,32 @@ export class PlanDrawing {
     const numbers = shape("text", { x: x + 40, y: y + 54, class: "numbers" });
     const holds = belongings(reported, site, entity).synopses.length;
     const { verb, rest } = named(line);
-    const mark = shape("g", { class: explained ? "operator explained" : "operator" },
+    const mark = shape(
+      "g",
+      { class: explained ? "operator explained" : "operator" },
       shape("rect", { x, y, width: NODE.width, height: NODE.height, rx: 7 }),
       shape("text", { x: x + 20, y: y + 39, class: "sign", "text-anchor": "middle" }, signOf(line)),
-      shape("text", { x: x + 40, y: y + 19, class: "verb" }, cut(verb, 20)), shape("text", { x: x + 40, y: y + 37, class: "line" }, cut(rest, LETTERS)),
-      hasWindow(line) && panes(x + NODE.width - 24, y + 8), numbers, shape("title", {}, line));
-    layer.append(this.pick(mark, job ? { site, kind: "job", entity: fragment } : { site, kind: "operator", entity }, line));
+      shape("text", { x: x + 40, y: y + 19, class: "verb" }, cut(verb, 20)),
+      shape("text", { x: x + 40, y: y + 37, class: "line" }, cut(rest, LETTERS)),
+      hasWindow(line) && panes(x + NODE.width - 24, y + 8),
+      numbers,
+      shape("title", {}, line),
+    );
+    layer.append(
+      this.pick(mark, job ? { site, kind: "job", entity: fragment } : { site, kind: "operator", entity }, line),
+    );
     this.live.push((now) => {
       const value = (property) => now.value(site, "operator", entity, property);
       const selectivity = value("selectivity");
       const busy = holds < 2 ? value("us_per_row") : null;
       const word = busy === null && holds < 2 ? "selectivity" : "sel";
-      const whole = job && !consumers.length ? `${number(now.value(site, "job", fragment, "last_ms"))} ms a run` : "as planned";
-      numbers.textContent = explained ? whole : [selectivity !== null && `${word} ${number(selectivity)}`, busy !== null && `${number(busy)} µs/row`].filter(Boolean).join(" · ") || entity;
+      const whole =
+        job && !consumers.length ? `${number(now.value(site, "job", fragment, "last_ms"))} ms a run` : "as planned";
+      numbers.textContent = explained
+        ? whole
+        : [selectivity !== null && `${word} ${number(selectivity)}`, busy !== null && `${number(busy)} µs/row`]
+            .filter(Boolean)
+            .join(" · ") || entity;
       mark.classList.toggle("busy", (value("rows_out_per_s") ?? 0) > 0);
     });
   }
@@ -136,13 +202,22 @@ export class PlanDrawing {
     layers.lines.append(path, rate);
     this.live.push((now) => flow(path, rate, now.value(site, "operator", from.entity, "rows_out_per_s")));
     const entity = `${from.entity}-${to.number}.${port}`;
-    const queue = reported.of(site, "queue").find((found) => found.entity === entity || found.entity === `${from.entity}-${to.entity}.${port}`);
+    const queue = reported
+      .of(site, "queue")
+      .find((found) => found.entity === entity || found.entity === `${from.entity}-${to.entity}.${port}`);
     if (queue) this.drawQueue(queue, (x1 + x2) / 2, bend, layers.nodes);
   }
 
   drawQueue({ site, entity }, x, y, layer) {
     const text = shape("text", { x: x - 13, y: y + 4, class: "waiting-rows", "text-anchor": "end" });
-    const mark = shape("g", { class: "queue" }, shape("rect", { x: x - 30, y: y - 13, width: 42, height: 26, class: "hit" }), ladder(x, y), text, shape("title", {}, `Queue ${entity}`));
+    const mark = shape(
+      "g",
+      { class: "queue" },
+      shape("rect", { x: x - 30, y: y - 13, width: 42, height: 26, class: "hit" }),
+      ladder(x, y),
+      text,
+      shape("title", {}, `Queue ${entity}`),
+    );
     layer.append(this.pick(mark, { site, kind: "queue", entity }, `queue ${entity}`));
     this.live.push((now) => {
       const rows = now.value(site, "queue", entity, "rows");
@@ -156,28 +231,60 @@ export class PlanDrawing {
     const [left, top] = [x + NODE.width - 64 - index * 64, y + NODE.height - 9];
     const store = storeAt.get(storeOf(synopsis));
     const text = shape("text", { x: left + 20, y: top + 14, class: "held" });
-    const mark = shape("g", { class: store ? "synopsis stub" : "synopsis" }, shape("rect", { x: left, y: top, width: 60, height: 19, rx: 4 }), magnifier(left + 4, top + 4), text, shape("title", {}, store ? `Synopsis ${entity}, a stub of store ${storeOf(synopsis)}` : `Synopsis ${entity}`));
+    const mark = shape(
+      "g",
+      { class: store ? "synopsis stub" : "synopsis" },
+      shape("rect", { x: left, y: top, width: 60, height: 19, rx: 4 }),
+      magnifier(left + 4, top + 4),
+      text,
+      shape("title", {}, store ? `Synopsis ${entity}, a stub of store ${storeOf(synopsis)}` : `Synopsis ${entity}`),
+    );
     layers.nodes.append(this.pick(mark, { site, kind: "synopsis", entity }, `synopsis ${entity}`));
-    if (store) layers.lines.append(shape("path", { d: `M${left + 30} ${top + 19}C${left + 30} ${top + 70} ${store.x + STORE_SIZE.width / 2} ${store.y - 40} ${store.x + STORE_SIZE.width / 2} ${store.y}`, class: "stub-line" }));
-    this.live.push((now) => { text.textContent = number(now.value(site, "synopsis", entity, "rows")); });
+    if (store)
+      layers.lines.append(
+        shape("path", {
+          d: `M${left + 30} ${top + 19}C${left + 30} ${top + 70} ${store.x + STORE_SIZE.width / 2} ${store.y - 40} ${store.x + STORE_SIZE.width / 2} ${store.y}`,
+          class: "stub-line",
+        }),
+      );
+    this.live.push((now) => {
+      text.textContent = number(now.value(site, "synopsis", entity, "rows"));
+    });
   }
 
   drawStore(site, entity, { x, y }, layer) {
     const text = shape("text", { x: x + 26, y: y + 22, class: "held" });
-    const mark = shape("g", { class: "store" }, shape("rect", { x, y, width: STORE_SIZE.width, height: STORE_SIZE.height, rx: 5 }), magnifier(x + 8, y + 11), text, shape("title", {}, `Store ${entity}`));
+    const mark = shape(
+      "g",
+      { class: "store" },
+      shape("rect", { x, y, width: STORE_SIZE.width, height: STORE_SIZE.height, rx: 5 }),
+      magnifier(x + 8, y + 11),
+      text,
+      shape("title", {}, `Store ${entity}`),
+    );
     layer.append(this.pick(mark, { site, kind: "store", entity }, `store ${entity}`));
-    this.live.push((now) => { text.textContent = `${entity}: ${shown("rows", now.value(site, "store", entity, "rows"))}`; });
+    this.live.push((now) => {
+      text.textContent = `${entity}: ${shown("rows", now.value(site, "store", entity, "rows"))}`;
+    });
   }
 
   drawFold({ fold, x, y, width, height }, layer) {
     const names = fold.sites.map((site) => ({ site }));
-    layer.append(shape("rect", { x, y, width, height, rx: 8, class: "site-box folded" }), shape("text", { x: x + 12, y: y + 20, class: "site-name" }, `${names.length} more like ${fold.like}`));
+    layer.append(
+      shape("rect", { x, y, width, height, rx: 8, class: "site-box folded" }),
+      shape("text", { x: x + 12, y: y + 20, class: "site-name" }, `${names.length} more like ${fold.like}`),
+    );
     names.slice(0, 4).forEach(({ site }, index) => {
-      const button = shape("g", { class: "more-site", tabindex: 0, role: "button", "aria-label": `show site ${site}` }, shape("text", { x: x + 12, y: y + 44 + index * 19 }, `+ ${cut(site, 18)}`));
+      const button = shape(
+        "g",
+        { class: "more-site", tabindex: 0, role: "button", "aria-label": `show site ${site}` },
+        shape("text", { x: x + 12, y: y + 44 + index * 19 }, `+ ${cut(site, 18)}`),
+      );
       act(button, () => this.show(site));
       layer.append(button);
     });
-    if (names.length > 4) layer.append(shape("text", { x: x + 12, y: y + 114, class: "facts-line" }, `and ${names.length - 4} more`));
+    if (names.length > 4)
+      layer.append(shape("text", { x: x + 12, y: y + 114, class: "facts-line" }, `and ${names.length - 4} more`));
   }
 
   show(site) {
@@ -193,25 +300,49 @@ export class PlanDrawing {
     const x2 = above.x + NODE.width / 2;
     const y2 = above.y + NODE.height;
     if (!from) {
-      layers.lines.append(shape("path", { d: `M${x2} ${y2}v16`, class: "edge missing" }), shape("text", { x: x2 + 8, y: y2 + 16, class: "rate" }, `${fragment}: not reported`));
+      layers.lines.append(
+        shape("path", { d: `M${x2} ${y2}v16`, class: "edge missing" }),
+        shape("text", { x: x2 + 8, y: y2 + 16, class: "rate" }, `${fragment}: not reported`),
+      );
       return;
     }
     const below = at.get(`${from.site} ${from.entity}`);
     if (!below) return;
     const [x1, y1] = [below.x + NODE.width / 2, below.y];
     const out = y1 - OUTSIDE; // above the box of its site
-    const path = shape("path", { d: `M${x1} ${y1}V${out}C${x1} ${out - 44} ${x2} ${y2 + 52} ${x2} ${y2}`, class: "edge crossing" });
+    const path = shape("path", {
+      d: `M${x1} ${y1}V${out}C${x1} ${out - 44} ${x2} ${y2 + 52} ${x2} ${y2}`,
+      class: "edge crossing",
+    });
     const rate = shape("text", { x: x1 + 9, y: out + 4, class: "rate" });
     layers.lines.append(path, rate);
     this.live.push((now) => flow(path, rate, now.value(from.site, "operator", from.entity, "rows_out_per_s")));
     const channel = `to ${to.site}`;
-    layers.nodes.append(this.pick(shape("g", { class: "channel" }, shape("circle", { cx: x1, cy: out, r: 5 }), shape("circle", { cx: x1, cy: out, r: 12, class: "hit" }), shape("title", {}, `Channel from ${from.site} ${channel}`)), { site: from.site, kind: "channel", entity: channel }, `channel from ${from.site} ${channel}`));
+    layers.nodes.append(
+      this.pick(
+        shape(
+          "g",
+          { class: "channel" },
+          shape("circle", { cx: x1, cy: out, r: 5 }),
+          shape("circle", { cx: x1, cy: out, r: 12, class: "hit" }),
+          shape("title", {}, `Channel from ${from.site} ${channel}`),
+        ),
+        { site: from.site, kind: "channel", entity: channel },
+        `channel from ${from.site} ${channel}`,
+      ),
+    );
   }
 
   /** Make an element something that can be chosen. */
   pick(element, entity, label) {
     const key = keyOf(entity.site, entity.kind, entity.entity);
-    for (const [name, value] of Object.entries({ tabindex: 0, role: "button", "aria-label": `${label} at ${entity.site}`, "data-key": key })) element.setAttribute(name, value);
+    for (const [name, value] of Object.entries({
+      tabindex: 0,
+      role: "button",
+      "aria-label": `${label} at ${entity.site}`,
+      "data-key": key,
+    }))
+      element.setAttribute(name, value);
     act(element, () => this.picked(entity));
     if (!this.marks.has(key)) this.marks.set(key, element);
     return element;
@@ -251,13 +382,24 @@ function flow(path, text, rate) {
 }
 
 /** A ladder: a queue. */
-export const ladder = (x, y) => shape("path", { class: "ladder", d: `M${x - 5} ${y - 11}V${y + 11}M${x + 5} ${y - 11}V${y + 11}${[-7, -2, 3, 8].map((step) => `M${x - 5} ${y + step}h10`).join("")}` });
+export const ladder = (x, y) =>
+  shape("path", {
+    class: "ladder",
+    d: `M${x - 5} ${y - 11}V${y + 11}M${x + 5} ${y - 11}V${y + 11}${[-7, -2, 3, 8].map((step) => `M${x - 5} ${y + step}h10`).join("")}`,
+  });
 
 /** A box with a magnifier: a synopsis. */
-export const magnifier = (x, y) => shape("g", { class: "magnifier" }, shape("circle", { cx: x + 4.5, cy: y + 4.5, r: 4 }), shape("path", { d: `M${x + 7.5} ${y + 7.5}l4.5 4.5` }));
+export const magnifier = (x, y) =>
+  shape(
+    "g",
+    { class: "magnifier" },
+    shape("circle", { cx: x + 4.5, cy: y + 4.5, r: 4 }),
+    shape("path", { d: `M${x + 7.5} ${y + 7.5}l4.5 4.5` }),
+  );
 
 /** Window panes. */
-export const panes = (x, y) => shape("path", { class: "panes", d: `M${x} ${y}h14v12h-14zM${x + 7} ${y}v12M${x} ${y + 6}h14` });
+export const panes = (x, y) =>
+  shape("path", { class: "panes", d: `M${x} ${y}h14v12h-14zM${x + 7} ${y}v12M${x} ${y + 6}h14` });
 
 /** The operator and what it works on, of the line EXPLAIN shows. */
 function named(line) {
@@ -266,5 +408,5 @@ function named(line) {
 }
 
 /** What an entity is, in words. */
-export const titleOf = ({ kind, entity, site }) => (kind === "site" ? `Site ${site}` : `${kind[0].toUpperCase()}${kind.slice(1)} ${entity}`);
-
+export const titleOf = ({ kind, entity, site }) =>
+  kind === "site" ? `Site ${site}` : `${kind[0].toUpperCase()}${kind.slice(1)} ${entity}`;

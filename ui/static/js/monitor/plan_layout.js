@@ -13,7 +13,10 @@ const STORE = { width: 118, height: 34 };
 export function layout(drawn, folded, storesOf) {
   const boxes = drawn.map((found) => inner(found, storesOf(found)));
   const ranks = [...new Set([...drawn, ...folded].map(({ rank }) => rank))].sort((a, b) => a - b);
-  const rows = ranks.map((rank) => [...boxes.filter(({ found }) => found.rank === rank), ...folded.filter((fold) => fold.rank === rank).map((fold) => ({ fold, width: 170, height: 120 }))]);
+  const rows = ranks.map((rank) => [
+    ...boxes.filter(({ found }) => found.rank === rank),
+    ...folded.filter((fold) => fold.rank === rank).map((fold) => ({ fold, width: 170, height: 120 })),
+  ]);
   const widths = rows.map((row) => row.reduce((sum, { width }) => sum + width + BETWEEN.across, -BETWEEN.across));
   const width = Math.max(...widths, NODE.width);
   let y = 0;
@@ -26,7 +29,12 @@ export function layout(drawn, folded, storesOf) {
     y += Math.max(...row.map(({ height }) => height)) + BETWEEN.down;
   });
   const all = rows.flat();
-  return { sites: all.filter(({ found }) => found), folded: all.filter(({ fold }) => fold), width, height: y - BETWEEN.down };
+  return {
+    sites: all.filter(({ found }) => found),
+    folded: all.filter(({ fold }) => fold),
+    width,
+    height: y - BETWEEN.down,
+  };
 }
 
 /** One site: its fragments side by side, each a tree. */
@@ -41,9 +49,15 @@ function inner(found, stores) {
       places.set(input.entity, null); // claimed: another consumer only draws a line to it
       next = place(input, next, depth + 1);
     }
-    const fed = operator.inputs.map(({ entity }) => places.get(entity)).filter((at) => at && at.owner === operator.entity);
+    const fed = operator.inputs
+      .map(({ entity }) => places.get(entity))
+      .filter((at) => at && at.owner === operator.entity);
     const x = fed.length ? (fed[0].x + fed[fed.length - 1].x) / 2 : left;
-    places.set(operator.entity, { x: Math.max(x, left), y: HEAD + 12 + depth * (NODE.height + NODE.down), owner: operator.consumers[0]?.entity });
+    places.set(operator.entity, {
+      x: Math.max(x, left),
+      y: HEAD + 12 + depth * (NODE.height + NODE.down),
+      owner: operator.consumers[0]?.entity,
+    });
     deepest = Math.max(deepest, depth);
     return Math.max(next, Math.max(x, left) + NODE.width + NODE.across);
   };
@@ -52,7 +66,13 @@ function inner(found, stores) {
   const storeRow = stores.length ? treesEnd + 40 : treesEnd;
   const storePlaces = stores.map((entity, index) => ({ entity, x: PAD + index * (STORE.width + 14), y: storeRow }));
   const width = Math.max(right - NODE.across - 6, PAD + stores.length * (STORE.width + 14) - 14) + PAD;
-  return { found, places, stores: storePlaces, width: Math.max(width, 210), height: (stores.length ? storeRow + STORE.height : treesEnd) + PAD };
+  return {
+    found,
+    places,
+    stores: storePlaces,
+    width: Math.max(width, 210),
+    height: (stores.length ? storeRow + STORE.height : treesEnd) + PAD,
+  };
 }
 
 export const STORE_SIZE = STORE;

@@ -16,12 +16,22 @@ export function planOf(rows) {
   for (const { site, entity, operator, inputs, explained } of rows) {
     if (!sites.has(site)) sites.set(site, { site, operators: new Map(), roots: [], rank: 0 });
     const feeding = (inputs || "").split(/\s+/).filter(Boolean);
-    sites.get(site).operators.set(entity, { site, entity, ...parts(entity), line: operator, feeding, consumers: [], explained: Boolean(explained) });
+    sites.get(site).operators.set(entity, {
+      site,
+      entity,
+      ...parts(entity),
+      line: operator,
+      feeding,
+      consumers: [],
+      explained: Boolean(explained),
+    });
   }
   for (const found of sites.values()) connect(found);
   const crossings = crossed([...sites.values()]);
   rank([...sites.values()], crossings);
-  const sorted = [...sites.values()].sort((a, b) => a.rank - b.rank || a.site.localeCompare(b.site, "en", { numeric: true }));
+  const sorted = [...sites.values()].sort(
+    (a, b) => a.rank - b.rank || a.site.localeCompare(b.site, "en", { numeric: true }),
+  );
   return { sites: sorted, crossings };
 }
 
@@ -31,8 +41,13 @@ function connect(found) {
     operator.remotes = [...operator.line.matchAll(REMOTE)].map(([, fragment]) => fragment);
   }
   for (const operator of found.operators.values()) for (const input of operator.inputs) input.consumers.push(operator);
-  found.roots = [...found.operators.values()].filter(({ consumers }) => !consumers.length).sort((a, b) => a.fragment.localeCompare(b.fragment) || b.number - a.number);
-  found.shape = [...found.operators.values()].map(({ entity, line }) => `${entity} ${line}`).sort().join("\n");
+  found.roots = [...found.operators.values()]
+    .filter(({ consumers }) => !consumers.length)
+    .sort((a, b) => a.fragment.localeCompare(b.fragment) || b.number - a.number);
+  found.shape = [...found.operators.values()]
+    .map(({ entity, line }) => `${entity} ${line}`)
+    .sort()
+    .join("\n");
 }
 
 /** Rows like those of sys_operators for fragments of EXPLAIN that a site has said nothing about.
@@ -41,28 +56,35 @@ function connect(found) {
  *  @param silent whether what a site has not said is to be filled in */
 export function explainedRows(rows, fragments, silent) {
   const told = new Set(rows.map(({ site, entity }) => `${site} ${parts(entity).fragment}`));
-  return fragments.flatMap(({ id, sites, plan }) => sites.filter((site) => silent(site) && !told.has(`${site} ${id}`)).flatMap((site) => {
-    const made = [];
-    const add = ({ text, inputs }) => {
-      const feeding = inputs.map(add);
-      const entity = `${id}/${made.length}`;
-      made.push({ site, entity, operator: text, inputs: feeding.join(" "), explained: true });
-      return entity;
-    };
-    add(plan);
-    return made;
-  }));
+  return fragments.flatMap(({ id, sites, plan }) =>
+    sites
+      .filter((site) => silent(site) && !told.has(`${site} ${id}`))
+      .flatMap((site) => {
+        const made = [];
+        const add = ({ text, inputs }) => {
+          const feeding = inputs.map(add);
+          const entity = `${id}/${made.length}`;
+          made.push({ site, entity, operator: text, inputs: feeding.join(" "), explained: true });
+          return entity;
+        };
+        add(plan);
+        return made;
+      }),
+  );
 }
 
 /** From the last operator of a fragment, wherever it runs, to those that read it. */
 function crossed(sites) {
   const last = new Map(); // fragment -> operators
-  for (const { roots } of sites) for (const root of roots) last.set(root.fragment, [...(last.get(root.fragment) || []), root]);
+  for (const { roots } of sites)
+    for (const root of roots) last.set(root.fragment, [...(last.get(root.fragment) || []), root]);
   const readers = sites.flatMap(({ operators }) => [...operators.values()]).filter(({ remotes }) => remotes.length);
-  return readers.flatMap((to) => to.remotes.flatMap((fragment) => {
-    const producers = (last.get(fragment) || []).filter(({ fragment: own }) => own !== to.fragment);
-    return producers.length ? producers.map((from) => ({ from, to, fragment })) : [{ from: null, to, fragment }];
-  }));
+  return readers.flatMap((to) =>
+    to.remotes.flatMap((fragment) => {
+      const producers = (last.get(fragment) || []).filter(({ fragment: own }) => own !== to.fragment);
+      return producers.length ? producers.map((from) => ({ from, to, fragment })) : [{ from: null, to, fragment }];
+    }),
+  );
 }
 
 /** How far each site's nearest fragment is from the result; cycles end at the number of sites. */
@@ -73,7 +95,8 @@ function rank(sites, crossings) {
   for (let level = 0; reached.size && level <= sites.length + crossings.length; level += 1) {
     const next = new Set();
     for (const fragment of reached) if (!depth.has(fragment)) depth.set(fragment, level);
-    for (const { from, to } of crossings) if (from && reached.has(to.fragment) && !depth.has(from.fragment)) next.add(from.fragment);
+    for (const { from, to } of crossings)
+      if (from && reached.has(to.fragment) && !depth.has(from.fragment)) next.add(from.fragment);
     reached = next;
   }
   for (const found of sites) found.rank = Math.min(...found.roots.map(({ fragment }) => depth.get(fragment) ?? 0));
@@ -95,7 +118,23 @@ export function grouped(sites, wanted, most = 3) {
   return { drawn: sites.filter((found) => drawn.has(found)), folded };
 }
 
-const ICONS = [[/^Window/, "⊞"], [/^(Multi|Inner|Left|Right|Full|Cross|Band|Theta|AsOf)?\w*Join/, "⋈"], [/^Filter|^Having/, "σ"], [/^Project/, "π"], [/Aggregat|^Group/, "Σ"], [/^Fixpoint|^Recurs/, "↻"], [/^Union/, "∪"], [/^Intersect/, "∩"], [/^Except/, "−"], [/^Distinct/, "δ"], [/^Materialize/, "▣"], [/^RemoteSource/, "⇡"], [/^Scan/, "◉"], [/^Top|^Limit|^Sort/, "⇅"], [/Stream/, "≋"]];
+const ICONS = [
+  [/^Window/, "⊞"],
+  [/^(Multi|Inner|Left|Right|Full|Cross|Band|Theta|AsOf)?\w*Join/, "⋈"],
+  [/^Filter|^Having/, "σ"],
+  [/^Project/, "π"],
+  [/Aggregat|^Group/, "Σ"],
+  [/^Fixpoint|^Recurs/, "↻"],
+  [/^Union/, "∪"],
+  [/^Intersect/, "∩"],
+  [/^Except/, "−"],
+  [/^Distinct/, "δ"],
+  [/^Materialize/, "▣"],
+  [/^RemoteSource/, "⇡"],
+  [/^Scan/, "◉"],
+  [/^Top|^Limit|^Sort/, "⇅"],
+  [/Stream/, "≋"],
+];
 
 /** The sign of an operator. */
 export const signOf = (line) => ICONS.find(([pattern]) => pattern.test(line))?.[1] ?? "○";

@@ -42,21 +42,52 @@ export class PropertyTable {
   build(entity, line, query, properties, related, away) {
     this.cells = new Map();
     if (!entity) {
-      fill(this.place, make("p", { class: "quiet" }, "Choose something in the plan: an operator, a queue, a synopsis, a site."));
+      fill(
+        this.place,
+        make("p", { class: "quiet" }, "Choose something in the plan: an operator, a queue, a synopsis, a site."),
+      );
       return;
     }
     const rows = properties.map((property) => {
       const cell = make("td", { class: "number" });
       this.cells.set(property, cell);
-      return make("tr", {}, make("th", { scope: "row", title: property }, wordsOf(property)), cell, make("td", { class: "watch" }, make("button", { type: "button", title: "Draw this against time", "aria-label": `Draw ${wordsOf(property)} against time`, onclick: () => this.watch({ ...entity, query, title: line || titleOf(entity) }, property) }, "∿")));
+      return make(
+        "tr",
+        {},
+        make("th", { scope: "row", title: property }, wordsOf(property)),
+        cell,
+        make(
+          "td",
+          { class: "watch" },
+          make(
+            "button",
+            {
+              type: "button",
+              title: "Draw this against time",
+              "aria-label": `Draw ${wordsOf(property)} against time`,
+              onclick: () => this.watch({ ...entity, query, title: line || titleOf(entity) }, property),
+            },
+            "∿",
+          ),
+        ),
+      );
     });
-    const nothing = away ? `${entity.site} is away: it reports nothing until it is back.` : "Nothing has been reported about it in the last seconds.";
+    const nothing = away
+      ? `${entity.site} is away: it reports nothing until it is back.`
+      : "Nothing has been reported about it in the last seconds.";
     fill(this.place, [
       make("h2", {}, titleOf(entity), entity.kind !== "site" && make("span", { class: "quiet" }, ` at ${entity.site}`)),
       line && make("p", { class: "operator-line" }, line),
       EXPLAINED[entity.kind] && make("p", { class: "quiet small" }, EXPLAINED[entity.kind]),
-      rows.length ? make("table", { class: "properties" }, make("tbody", {}, rows)) : make("p", { class: "quiet" }, nothing),
-      related.length > 0 && make("p", { class: "related" }, related.map((other) => make("button", { type: "button", onclick: () => this.choose(other) }, titleOf(other)))),
+      rows.length
+        ? make("table", { class: "properties" }, make("tbody", {}, rows))
+        : make("p", { class: "quiet" }, nothing),
+      related.length > 0 &&
+        make(
+          "p",
+          { class: "related" },
+          related.map((other) => make("button", { type: "button", onclick: () => this.choose(other) }, titleOf(other))),
+        ),
     ]);
   }
 }

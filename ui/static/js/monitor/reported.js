@@ -16,7 +16,11 @@ export class Reported {
       let found = this.entities.get(key);
       const known = found?.values.get(row.property);
       if (diff > 0) {
-        if (!found) this.entities.set(key, (found = { site: row.site, query: row.query, kind: row.kind, entity: row.entity, values: new Map() }));
+        if (!found)
+          this.entities.set(
+            key,
+            (found = { site: row.site, query: row.query, kind: row.kind, entity: row.entity, values: new Map() }),
+          );
         if (!known || row.ts >= known.ts) found.values.set(row.property, { value: row.value, ts: row.ts });
       } else if (known && known.ts === row.ts) {
         found.values.delete(row.property); // the newest one has left: nothing newer was reported
@@ -41,17 +45,66 @@ export class Reported {
 }
 
 const WORDS = {
-  rows_in: ["rows in", ""], rows_out: ["rows out", ""], rows_in_per_s: ["rows in per second", "rows/s"], rows_out_per_s: ["rows out per second", "rows/s"],
-  selectivity: ["selectivity", "ratio"], retractions: ["retractions", "rows"], busy_ms: ["time worked", "ms"], us_per_row: ["time per row", "µs"], state_rows: ["rows remembered", "rows"],
-  rows: ["rows", "rows"], batches: ["batches", ""], peak_rows: ["most rows", "rows"], bytes: ["bytes", "bytes"], resyncs: ["resynchronised", "times"], stubs: ["shared by", "synopses"],
-  retractions_per_s: ["retractions per second", "rows/s"], worked_ms: ["time worked", "ms"], worked_ms_per_s: ["time worked per second", "ms/s"], queued_rows_average: ["rows waiting on average", "rows"], rows_held: ["rows held", "rows"], queries: ["queries", ""],
-  runs: ["runs", ""], failed: ["runs that failed", ""], last_ms: ["time of the last run", "ms"],
-  steps: ["steps", ""], step_ms: ["time per step", "ms"], queued_rows: ["rows waiting", "rows"], queued_rows_peak: ["most rows waiting", "rows"], pending_events: ["events waiting", "events"],
-  events_per_s: ["events per second", "events/s"], memory_mb: ["memory of the process", "MB"], slice_ms: ["slice", "ms"], queue_rows: ["rows that may wait", "rows"], sharing: ["sharing", "flag"], shared: ["shared", "flag"],
-  scheduler: ["scheduler", "scheduler"], report_seconds: ["report every", "s"], events: ["events", ""], late: ["late", "events"], watermark_lag_s: ["watermark behind by", "s"], store: ["store", "store"],
+  rows_in: ["rows in", ""],
+  rows_out: ["rows out", ""],
+  rows_in_per_s: ["rows in per second", "rows/s"],
+  rows_out_per_s: ["rows out per second", "rows/s"],
+  selectivity: ["selectivity", "ratio"],
+  retractions: ["retractions", "rows"],
+  busy_ms: ["time worked", "ms"],
+  us_per_row: ["time per row", "µs"],
+  state_rows: ["rows remembered", "rows"],
+  rows: ["rows", "rows"],
+  batches: ["batches", ""],
+  peak_rows: ["most rows", "rows"],
+  bytes: ["bytes", "bytes"],
+  resyncs: ["resynchronised", "times"],
+  stubs: ["shared by", "synopses"],
+  retractions_per_s: ["retractions per second", "rows/s"],
+  worked_ms: ["time worked", "ms"],
+  worked_ms_per_s: ["time worked per second", "ms/s"],
+  queued_rows_average: ["rows waiting on average", "rows"],
+  rows_held: ["rows held", "rows"],
+  queries: ["queries", ""],
+  runs: ["runs", ""],
+  failed: ["runs that failed", ""],
+  last_ms: ["time of the last run", "ms"],
+  steps: ["steps", ""],
+  step_ms: ["time per step", "ms"],
+  queued_rows: ["rows waiting", "rows"],
+  queued_rows_peak: ["most rows waiting", "rows"],
+  pending_events: ["events waiting", "events"],
+  events_per_s: ["events per second", "events/s"],
+  memory_mb: ["memory of the process", "MB"],
+  slice_ms: ["slice", "ms"],
+  queue_rows: ["rows that may wait", "rows"],
+  sharing: ["sharing", "flag"],
+  shared: ["shared", "flag"],
+  scheduler: ["scheduler", "scheduler"],
+  report_seconds: ["report every", "s"],
+  events: ["events", ""],
+  late: ["late", "events"],
+  watermark_lag_s: ["watermark behind by", "s"],
+  store: ["store", "store"],
 };
-const SINGULAR = { rows: "row", events: "event", times: "time", synopses: "synopsis", bytes: "byte", messages: "message", readings: "reading" };
-const ENDINGS = [[/_ms$/, "ms"], [/_us$/, "µs"], [/_s$|_seconds$/, "s"], [/_mb$/, "MB"], [/_rows$/, "rows"], [/_bytes$/, "bytes"], [/^selectivity/, "ratio"]];
+const SINGULAR = {
+  rows: "row",
+  events: "event",
+  times: "time",
+  synopses: "synopsis",
+  bytes: "byte",
+  messages: "message",
+  readings: "reading",
+};
+const ENDINGS = [
+  [/_ms$/, "ms"],
+  [/_us$/, "µs"],
+  [/_s$|_seconds$/, "s"],
+  [/_mb$/, "MB"],
+  [/_rows$/, "rows"],
+  [/_bytes$/, "bytes"],
+  [/^selectivity/, "ratio"],
+];
 export const SCHEDULERS = ["fifo", "greedy", "chain", "round_robin"]; // in the order of their numbers
 export const SCHEDULER_WORDS = { fifo: "FIFO", greedy: "greedy", chain: "Chain", round_robin: "round robin" };
 
@@ -64,12 +117,16 @@ export function sorted(properties) {
 }
 
 /** How a property is called. */
-export const wordsOf = (property) => WORDS[property]?.[0] ?? property.replace(/_per_s$/, "_per_second").replaceAll("_", " ");
+export const wordsOf = (property) =>
+  WORDS[property]?.[0] ?? property.replace(/_per_s$/, "_per_second").replaceAll("_", " ");
 
 /** The unit of a property, or "". */
 export function unitOf(property) {
   const rate = /^(\w+)_per_s$/.exec(property);
-  return WORDS[property]?.[1] ?? (rate ? `${rate[1].replace(/.*_/, "")}/s` : ENDINGS.find(([ending]) => ending.test(property))?.[1] ?? "");
+  return (
+    WORDS[property]?.[1] ??
+    (rate ? `${rate[1].replace(/.*_/, "")}/s` : (ENDINGS.find(([ending]) => ending.test(property))?.[1] ?? ""))
+  );
 }
 
 /** A number in as many digits as people read. */

@@ -39,7 +39,9 @@ export class SeriesSet {
       }
     }
     // Rows come after those they replace, or before: what came again in the same changes is not gone.
-    for (const [key, ts] of gone) if (this.series.has(key) && !changes.some(({ diff, row }) => diff > 0 && this.keyFits(key, row))) this.push(this.series.get(key), Date.parse(ts), null);
+    for (const [key, ts] of gone)
+      if (this.series.has(key) && !changes.some(({ diff, row }) => diff > 0 && this.keyFits(key, row)))
+        this.push(this.series.get(key), Date.parse(ts), null);
   }
 
   keyFits(key, row) {
@@ -55,7 +57,12 @@ export class SeriesSet {
         return;
       }
       const property = "property" in row ? row.property : column === "value" ? "" : column;
-      found = { names: Object.fromEntries(this.parts.names.map((name) => [name, row[name]])), column, unit: unitOf(property || ""), points: [] };
+      found = {
+        names: Object.fromEntries(this.parts.names.map((name) => [name, row[name]])),
+        column,
+        unit: unitOf(property || ""),
+        points: [],
+      };
       this.series.set(key, found);
     }
     this.push(found, t, v);
@@ -89,6 +96,9 @@ export class SeriesSet {
 
   /** The newest time of all points, or null. */
   get newest() {
-    return [...this.series.values()].reduce((last, { points }) => (points.length ? Math.max(last ?? -Infinity, points[points.length - 1].t) : last), null);
+    return [...this.series.values()].reduce(
+      (last, { points }) => (points.length ? Math.max(last ?? -Infinity, points[points.length - 1].t) : last),
+      null,
+    );
   }
 }

@@ -11,7 +11,10 @@ export class SessionQueries {
     this.followed = new Map(); // id of a query -> Followed: those that run
     this.source = null;
     this.resting = true;
-    whileSeen(() => this.wake(), () => this.rest());
+    whileSeen(
+      () => this.wake(),
+      () => this.rest(),
+    );
     addEventListener("pagehide", () => this.leave());
     // A page that the browser kept and shows again has lost its queries.
     addEventListener("pageshow", (event) => event.persisted && location.reload());
@@ -21,7 +24,15 @@ export class SessionQueries {
    *  @param changed called with (changes, snapshot, query)
    *  @param said called with (query, error): its state, or why there is none */
   follow(text, { changed, said }) {
-    const followed = { text, changed, said, query: null, starting: false, closed: false, close: () => this.close(followed) };
+    const followed = {
+      text,
+      changed,
+      said,
+      query: null,
+      starting: false,
+      closed: false,
+      close: () => this.close(followed),
+    };
     this.wanted.add(followed);
     this.start(followed);
     return followed;
@@ -61,11 +72,18 @@ export class SessionQueries {
       this.source?.close();
       this.source = null;
       if (!this.followed.size) return;
-      const source = new EventSource(`/api/changes?${[...this.followed.keys()].map((id) => `query=${encodeURIComponent(id)}`).join("&")}`);
+      const source = new EventSource(
+        `/api/changes?${[...this.followed.keys()].map((id) => `query=${encodeURIComponent(id)}`).join("&")}`,
+      );
       this.source = source;
-      for (const kind of ["snapshot", "change"]) source.addEventListener(kind, (event) => this.take(JSON.parse(event.data), kind === "snapshot"));
+      for (const kind of ["snapshot", "change"])
+        source.addEventListener(kind, (event) => this.take(JSON.parse(event.data), kind === "snapshot"));
       source.addEventListener("status", (event) => this.hear(JSON.parse(event.data)));
-      source.addEventListener("error", () => source === this.source && source.readyState === EventSource.CLOSED && setTimeout(() => this.open(), AGAIN_MS));
+      source.addEventListener(
+        "error",
+        () =>
+          source === this.source && source.readyState === EventSource.CLOSED && setTimeout(() => this.open(), AGAIN_MS),
+      );
     }, GATHER_MS);
   }
 

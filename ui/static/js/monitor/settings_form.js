@@ -3,11 +3,38 @@ import { fill, get, make, request } from "../api.js";
 import { SCHEDULERS, SCHEDULER_WORDS } from "./reported.js";
 
 const FIELDS = [
-  { name: "scheduler", label: "Scheduler", help: "Which operator runs next. The answer is the same under all.", options: SCHEDULERS },
-  { name: "slice_ms", label: "Slice", unit: "ms", help: "How long a step may work before what is left waits in the queues. Empty: until nothing waits.", empty: "no slice", step: "any", min: 0 },
-  { name: "queue_rows", label: "Rows that may wait", unit: "rows", help: "Between the operators of the site; with more a step goes on beyond its slice.", step: 1, min: 1 },
+  {
+    name: "scheduler",
+    label: "Scheduler",
+    help: "Which operator runs next. The answer is the same under all.",
+    options: SCHEDULERS,
+  },
+  {
+    name: "slice_ms",
+    label: "Slice",
+    unit: "ms",
+    help: "How long a step may work before what is left waits in the queues. Empty: until nothing waits.",
+    empty: "no slice",
+    step: "any",
+    min: 0,
+  },
+  {
+    name: "queue_rows",
+    label: "Rows that may wait",
+    unit: "rows",
+    help: "Between the operators of the site; with more a step goes on beyond its slice.",
+    step: 1,
+    min: 1,
+  },
   { name: "sharing", label: "Share synopses", help: "Keep equal synopses, of one query or several, once.", flag: true },
-  { name: "report_seconds", label: "Report every", unit: "s", help: "How often the site reports while a query reads it.", step: "any", min: 0.1 },
+  {
+    name: "report_seconds",
+    label: "Report every",
+    unit: "s",
+    help: "How often the site reports while a query reads it.",
+    step: "any",
+    min: 0.1,
+  },
 ];
 
 export class SettingsForm {
@@ -28,7 +55,8 @@ export class SettingsForm {
     this.hoped = null;
     this.place.replaceChildren();
     if (!site) return;
-    if (!this.isEngine(site)) return fill(this.place, make("p", { class: "quiet" }, "Nothing of this site can be changed while it runs."));
+    if (!this.isEngine(site))
+      return fill(this.place, make("p", { class: "quiet" }, "Nothing of this site can be changed while it runs."));
     try {
       const settings = await get(`/api/sites/${encodeURIComponent(site)}/settings`);
       if (site === this.site) this.fill(settings);
@@ -47,38 +75,69 @@ export class SettingsForm {
   fill(settings) {
     this.settings = settings;
     this.note = make("p", { class: "saved", role: "status" });
-    fill(this.place, [make("h3", {}, `Settings of ${this.site}`), make("p", { class: "quiet small" }, "They change how it works, never an answer."), FIELDS.filter(({ name }) => name in settings).map((field) => this.row(field)), this.note]);
+    fill(this.place, [
+      make("h3", {}, `Settings of ${this.site}`),
+      make("p", { class: "quiet small" }, "They change how it works, never an answer."),
+      FIELDS.filter(({ name }) => name in settings).map((field) => this.row(field)),
+      this.note,
+    ]);
   }
 
   row(field) {
     const id = `setting-${field.name}`;
     const control = this.control(field, id);
     control.addEventListener("change", () => this.change(field, control));
-    return make("div", { class: "setting" }, make("label", { for: id, title: field.help }, field.label), control, make("span", { class: "quiet" }, field.unit || ""));
+    return make(
+      "div",
+      { class: "setting" },
+      make("label", { for: id, title: field.help }, field.label),
+      control,
+      make("span", { class: "quiet" }, field.unit || ""),
+    );
   }
 
   control(field, id) {
     const value = this.settings[field.name];
     const common = { id, name: field.name, title: field.help };
-    if (field.options) return make("select", common, field.options.map((option) => make("option", { value: option, selected: option === value }, SCHEDULER_WORDS[option])));
+    if (field.options)
+      return make(
+        "select",
+        common,
+        field.options.map((option) =>
+          make("option", { value: option, selected: option === value }, SCHEDULER_WORDS[option]),
+        ),
+      );
     if (field.flag) return make("input", { ...common, type: "checkbox", checked: value });
-    return make("input", { ...common, type: "number", inputmode: "decimal", step: field.step, min: field.min, placeholder: field.empty || null, value: value === null ? "" : value });
+    return make("input", {
+      ...common,
+      type: "number",
+      inputmode: "decimal",
+      step: field.step,
+      min: field.min,
+      placeholder: field.empty || null,
+      value: value === null ? "" : value,
+    });
   }
 
   async change(field, control) {
     const value = field.options ? control.value : field.flag ? control.checked : this.number(field, control);
-    if (value === undefined) return this.refuse(field, control, { message: `${field.label}: a number is wanted.`, hint: field.help });
+    if (value === undefined)
+      return this.refuse(field, control, { message: `${field.label}: a number is wanted.`, hint: field.help });
     this.hoped = null;
     if (value === this.settings[field.name]) return this.say(null);
     const { site } = this;
     control.disabled = true;
     try {
-      const settings = await request("PATCH", `/api/sites/${encodeURIComponent(site)}/settings`, { [field.name]: value });
+      const settings = await request("PATCH", `/api/sites/${encodeURIComponent(site)}/settings`, {
+        [field.name]: value,
+      });
       if (site !== this.site) return;
       this.settings = settings;
       this.reset(field, control);
       this.hoped = { field, value: this.settings[field.name] };
-      this.say(`${field.label} ${this.isAway(site) ? `is kept; ${site} is away and takes it over when it is back.` : "changed."}`);
+      this.say(
+        `${field.label} ${this.isAway(site) ? `is kept; ${site} is away and takes it over when it is back.` : "changed."}`,
+      );
     } catch (error) {
       if (site === this.site) this.refuse(field, control, error);
     } finally {
@@ -123,5 +182,10 @@ export class SettingsForm {
 }
 
 function problem(error) {
-  return make("span", { class: "problem", role: "alert" }, make("strong", {}, error.message), error.hint && make("span", { class: "hint" }, ` ${error.hint}`));
+  return make(
+    "span",
+    { class: "problem", role: "alert" },
+    make("strong", {}, error.message),
+    error.hint && make("span", { class: "hint" }, ` ${error.hint}`),
+  );
 }

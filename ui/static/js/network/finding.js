@@ -7,7 +7,9 @@ export function linksNamed(text, pairs) {
   const whole = ends(text.trim(), nodes, true);
   if (whole.size) return pairs.filter(({ a, b }) => whole.has(a) || whole.has(b));
   const [from, to] = text.split(/↔|→|<?->|,/).map((part) => ends(part.trim(), nodes));
-  return pairs.filter(({ a, b }) => (to ? (from.has(a) && to.has(b)) || (from.has(b) && to.has(a)) : from.has(a) || from.has(b)));
+  return pairs.filter(({ a, b }) =>
+    to ? (from.has(a) && to.has(b)) || (from.has(b) && to.has(a)) : from.has(a) || from.has(b),
+  );
 }
 
 function ends(name, nodes, exactly = false) {

@@ -18,7 +18,9 @@ export class Graph {
     this.nodes = new Map(); // id -> {at, element}
     this.pairs = new Map(); // key -> {a, b, rows, line, hit}
     this.view = null;
-    this.layers = Object.fromEntries(["levels", "lines", "hits", "nodes"].map((name) => [name, shape("g", { class: name })]));
+    this.layers = Object.fromEntries(
+      ["levels", "lines", "hits", "nodes"].map((name) => [name, shape("g", { class: name })]),
+    );
     svg.append(...Object.values(this.layers));
     svg.addEventListener("wheel", (event) => this.zoom(event), { passive: false });
     svg.addEventListener("pointerdown", (event) => this.drag(event));
@@ -73,11 +75,13 @@ export class Graph {
   }
 
   drawLevels() {
-    this.layers.levels.replaceChildren(...this.levels.map(({ name, x, y, width, height }) => {
-      const label = shape("text", { x, y: y - height * 0.015, class: "level-name" });
-      label.textContent = name;
-      return shape("g", {}, shape("rect", { x, y, width, height, class: "level" }), label);
-    }));
+    this.layers.levels.replaceChildren(
+      ...this.levels.map(({ name, x, y, width, height }) => {
+        const label = shape("text", { x, y: y - height * 0.015, class: "level-name" });
+        label.textContent = name;
+        return shape("g", {}, shape("rect", { x, y, width, height, class: "level" }), label);
+      }),
+    );
   }
 
   drawPair(key, found, quality) {
@@ -95,12 +99,15 @@ export class Graph {
     const classes = ["link", ...quality(found.rows)];
     for (const kept of ["chosen", "gone"]) if (pair.line.classList.contains(kept)) classes.push(kept);
     pair.line.setAttribute("class", classes.join(" "));
-    pair.hit.querySelector("title").textContent = `${found.a} ${found.rows.length > 1 ? "↔" : "→"} ${found.b}: what breaks without it?`;
+    pair.hit.querySelector("title").textContent =
+      `${found.a} ${found.rows.length > 1 ? "↔" : "→"} ${found.b}: what breaks without it?`;
   }
 
   stretch({ a, b, line, hit }) {
     const [from, to] = [this.nodes.get(a).at, this.nodes.get(b).at];
-    for (const element of [line, hit]) for (const [name, value] of Object.entries({ x1: from[0], y1: from[1], x2: to[0], y2: to[1] })) element.setAttribute(name, value);
+    for (const element of [line, hit])
+      for (const [name, value] of Object.entries({ x1: from[0], y1: from[1], x2: to[0], y2: to[1] }))
+        element.setAttribute(name, value);
   }
 
   /** Mark a pair as thought away, and nodes and pairs that rows name. */
@@ -123,7 +130,12 @@ export class Graph {
     }
     const [west, east, north, south] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     const margin = Math.max(east - west, south - north, 10) * 0.05;
-    this.whole = { x: west - margin, y: north - margin, width: Math.max(east - west, 1) + 2 * margin, height: Math.max(south - north, 1) + 2 * margin };
+    this.whole = {
+      x: west - margin,
+      y: north - margin,
+      width: Math.max(east - west, 1) + 2 * margin,
+      height: Math.max(south - north, 1) + 2 * margin,
+    };
     this.look({ ...this.whole });
   }
 
@@ -143,14 +155,24 @@ export class Graph {
     const factor = Math.exp(Math.sign(event.deltaY) * 0.18);
     if (this.view.width * factor > this.whole.width * 2 || this.view.width * factor < this.whole.width / 40) return;
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
-    this.look({ x: point.x - (point.x - this.view.x) * factor, y: point.y - (point.y - this.view.y) * factor, width: this.view.width * factor, height: this.view.height * factor });
+    this.look({
+      x: point.x - (point.x - this.view.x) * factor,
+      y: point.y - (point.y - this.view.y) * factor,
+      width: this.view.width * factor,
+      height: this.view.height * factor,
+    });
   }
 
   drag(event) {
     if (!this.view || event.button !== 0) return;
     const begin = { x: event.clientX, y: event.clientY, view: this.view };
     const scale = 1 / this.svg.getScreenCTM().a;
-    const move = (moved) => this.look({ ...begin.view, x: begin.view.x - (moved.clientX - begin.x) * scale, y: begin.view.y - (moved.clientY - begin.y) * scale });
+    const move = (moved) =>
+      this.look({
+        ...begin.view,
+        x: begin.view.x - (moved.clientX - begin.x) * scale,
+        y: begin.view.y - (moved.clientY - begin.y) * scale,
+      });
     const end = () => {
       removeEventListener("pointermove", move);
       removeEventListener("pointerup", end);

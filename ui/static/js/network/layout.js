@@ -13,12 +13,20 @@ export async function loadPlaces() {
   const [[west, south], [east, north]] = file.pando.bounds;
   const height = (north - south) * (1 + LEVEL_GAP);
   const ordinals = [...new Set(motes.map(({ properties }) => properties.level))].sort((a, b) => b - a);
-  const places = new Map(motes.map(({ geometry, properties }) => {
-    const [x, y] = geometry.coordinates;
-    return [properties.id, [x - west, ordinals.indexOf(properties.level) * height + north - y]];
-  }));
+  const places = new Map(
+    motes.map(({ geometry, properties }) => {
+      const [x, y] = geometry.coordinates;
+      return [properties.id, [x - west, ordinals.indexOf(properties.level) * height + north - y]];
+    }),
+  );
   const names = new Map(file.pando.levels.map(({ ordinal, name }) => [ordinal, name]));
-  const levels = ordinals.map((ordinal, index) => ({ name: names.get(ordinal) || `Level ${ordinal}`, x: 0, y: index * height, width: east - west, height: north - south }));
+  const levels = ordinals.map((ordinal, index) => ({
+    name: names.get(ordinal) || `Level ${ordinal}`,
+    x: 0,
+    y: index * height,
+    width: east - west,
+    height: north - south,
+  }));
   return { places, levels: levels.length > 1 ? levels : [] };
 }
 
@@ -26,10 +34,17 @@ export async function loadPlaces() {
 export function spring(nodes, links, known = new Map()) {
   const ids = [...nodes].sort(compare);
   const side = Math.sqrt(ids.length) * 60;
-  const at = new Map(ids.map((id, index) => {
-    const angle = (index / ids.length) * 2 * Math.PI;
-    return [id, known.get(id) ? [...known.get(id)] : [side / 2 + (Math.cos(angle) * side) / 2, side / 2 + (Math.sin(angle) * side) / 2]];
-  }));
+  const at = new Map(
+    ids.map((id, index) => {
+      const angle = (index / ids.length) * 2 * Math.PI;
+      return [
+        id,
+        known.get(id)
+          ? [...known.get(id)]
+          : [side / 2 + (Math.cos(angle) * side) / 2, side / 2 + (Math.sin(angle) * side) / 2],
+      ];
+    }),
+  );
   const ideal = 60;
   const rounds = ids.length > 300 ? 60 : ROUNDS;
   for (let round = 0; round < rounds; round += 1) {
@@ -41,10 +56,13 @@ export function spring(nodes, links, known = new Map()) {
       const distance = Math.hypot(dx, dy);
       const strength = force(distance) / distance;
       const [ma, mb] = [moves.get(a), moves.get(b)];
-      ma[0] += dx * strength; ma[1] += dy * strength;
-      mb[0] -= dx * strength; mb[1] -= dy * strength;
+      ma[0] += dx * strength;
+      ma[1] += dy * strength;
+      mb[0] -= dx * strength;
+      mb[1] -= dy * strength;
     };
-    for (let i = 0; i < ids.length; i += 1) for (let j = i + 1; j < ids.length; j += 1) push(ids[i], ids[j], (d) => (ideal * ideal) / d);
+    for (let i = 0; i < ids.length; i += 1)
+      for (let j = i + 1; j < ids.length; j += 1) push(ids[i], ids[j], (d) => (ideal * ideal) / d);
     for (const { a, b } of links) push(a, b, (d) => (-d * d) / ideal);
     for (const id of ids) {
       const [move, place] = [moves.get(id), at.get(id)];

@@ -32,9 +32,17 @@ async function start() {
   }
   graph = new Graph(byId("graph"), places, choose);
   const choice = byId("source");
-  fill(choice, sources.map(({ name }) => make("option", {}, name)));
+  fill(
+    choice,
+    sources.map(({ name }) => make("option", {}, name)),
+  );
   byId("source-label").hidden = sources.length < 2;
-  choice.addEventListener("change", () => show(sources.find(({ name }) => name === choice.value), definitions));
+  choice.addEventListener("change", () =>
+    show(
+      sources.find(({ name }) => name === choice.value),
+      definitions,
+    ),
+  );
   byId("target").addEventListener("change", ask);
   byId("both").addEventListener("change", ask);
   byId("find").addEventListener("change", find);
@@ -49,7 +57,10 @@ async function show(definition, definitions) {
   rows?.close();
   clear();
   source = definition;
-  rows = new QueryRows(() => followed(definition.name), ({ rows: held, error, query }) => draw(held, error, query));
+  rows = new QueryRows(
+    () => followed(definition.name),
+    ({ rows: held, error, query }) => draw(held, error, query),
+  );
   stopLooking?.();
   stopLooking = againWhileSeen(() => targets(definitions), 5000);
 }
@@ -63,10 +74,21 @@ async function followed(name) {
 function draw(held, error, query) {
   const [src, dst] = source.key;
   graph.update(held, [src, dst], classes);
-  byId("counts").textContent = error ? error.message : `${count(graph.nodes.size, "node")}, ${count(held.length, "link")}`;
+  byId("counts").textContent = error
+    ? error.message
+    : `${count(graph.nodes.size, "node")}, ${count(held.length, "link")}`;
   byId("empty").hidden = held.length > 0;
-  byId("empty").textContent = error?.message || query?.error || (query?.status === "starting" ? "Asking the gateways for links…" : `No link in ${source.name} at present.`);
-  fill(byId("links"), [...graph.nodes.keys()].sort().map((value) => make("option", { value })).concat([...graph.pairs.values()].map(({ a, b }) => make("option", { value: `${a} ↔ ${b}` }))));
+  byId("empty").textContent =
+    error?.message ||
+    query?.error ||
+    (query?.status === "starting" ? "Asking the gateways for links…" : `No link in ${source.name} at present.`);
+  fill(
+    byId("links"),
+    [...graph.nodes.keys()]
+      .sort()
+      .map((value) => make("option", { value }))
+      .concat([...graph.pairs.values()].map(({ a, b }) => make("option", { value: `${a} ↔ ${b}` }))),
+  );
 }
 
 /** How good a pair's links are, by the dearer direction, if the source has costs. */
@@ -80,9 +102,25 @@ async function targets(definitions) {
   const queries = await get("/api/queries").catch(() => []);
   const { running, views } = readersOf(source.name, definitions, queries);
   const options = [
-    make("option", { value: "all" }, running.length === 1 ? "the running query that reads it" : `all ${running.length} running queries that read it`),
-    ...(running.length ? [make("optgroup", { label: "Running queries" }, running.map(({ id, name }) => make("option", { value: `query:${id}` }, name || id)))] : []),
-    make("optgroup", { label: "Views of the library" }, views.map((name) => make("option", { value: `view:${name}` }, name))),
+    make(
+      "option",
+      { value: "all" },
+      running.length === 1 ? "the running query that reads it" : `all ${running.length} running queries that read it`,
+    ),
+    ...(running.length
+      ? [
+          make(
+            "optgroup",
+            { label: "Running queries" },
+            running.map(({ id, name }) => make("option", { value: `query:${id}` }, name || id)),
+          ),
+        ]
+      : []),
+    make(
+      "optgroup",
+      { label: "Views of the library" },
+      views.map((name) => make("option", { value: `view:${name}` }, name)),
+    ),
   ].slice(running.length ? 0 : 1);
   const choice = byId("target");
   const values = options.flatMap((option) => [option.value, ...[...option.children].map((child) => child.value)]);
@@ -103,12 +141,30 @@ function choose(pair) {
   fill(byId("pair"), [pair.a, make("span", { class: "quiet" }, pair.rows.length > 1 ? " ↔ " : " → "), pair.b]);
   const [src, dst] = source.key;
   const others = source.columns.map(({ name }) => name).filter((name) => name !== src && name !== dst);
-  fill(byId("facts"), make("table", { class: "rows small" }, make("thead", {}, make("tr", {}, [make("th", {}, "link"), ...others.map((name) => make("th", {}, name))])), make("tbody", {}, pair.rows.map((row) => make("tr", {}, [make("td", {}, `${row[src]} → ${row[dst]}`), ...others.map((name) => make("td", {}, time(row[name])))])))));
+  fill(
+    byId("facts"),
+    make(
+      "table",
+      { class: "rows small" },
+      make("thead", {}, make("tr", {}, [make("th", {}, "link"), ...others.map((name) => make("th", {}, name))])),
+      make(
+        "tbody",
+        {},
+        pair.rows.map((row) =>
+          make("tr", {}, [
+            make("td", {}, `${row[src]} → ${row[dst]}`),
+            ...others.map((name) => make("td", {}, time(row[name]))),
+          ]),
+        ),
+      ),
+    ),
+  );
   byId("both-label").hidden = pair.rows.length < 2;
   ask();
 }
 
-const time = (value) => (typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value) ? value.slice(11, 19) : text(value));
+const time = (value) =>
+  typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value) ? value.slice(11, 19) : text(value);
 
 /** Ask what breaks without the chosen pair. */
 async function ask() {
@@ -122,7 +178,8 @@ async function ask() {
   const deleted = links.map((row) => [row[src], row[dst]]);
   try {
     const data = await breaks(deleted);
-    if (mine === ticket) verdict(data, links.length > 1 ? `Without both directions,` : `Without ${deleted[0].join(" → ")},`);
+    if (mine === ticket)
+      verdict(data, links.length > 1 ? `Without both directions,` : `Without ${deleted[0].join(" → ")},`);
   } catch (error) {
     if (mine === ticket) fill(byId("verdict"), problem(error));
   }
@@ -134,39 +191,66 @@ async function breaks(deleted) {
   if (target.startsWith("view:")) {
     const literal = (value) => (typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : String(value));
     const patterns = deleted.map((values) => `"${source.name}"(${values.map(literal).join(", ")})`);
-    const [result] = await post("/api/statements", { text: `EXPLAIN WHAT IF DELETE ${patterns.join(", ")} FOR "${target.slice(5)}"` });
+    const [result] = await post("/api/statements", {
+      text: `EXPLAIN WHAT IF DELETE ${patterns.join(", ")} FOR "${target.slice(5)}"`,
+    });
     result.data.queries[0].query = target.slice(5);
     return result.data;
   }
   const query = target.startsWith("query:") ? target.slice(6) : null;
-  const { data } = await post("/api/what-if", { delete: deleted.map((values) => ({ source: source.name, values })), query });
+  const { data } = await post("/api/what-if", {
+    delete: deleted.map((values) => ({ source: source.name, values })),
+    query,
+  });
   return data;
 }
 
 function verdict(data, without) {
   const broken = data.queries.filter((found) => found.gone_count || found.come_count || found.error);
   const whole = data.queries.filter((found) => !broken.includes(found));
-  const parts = broken.map((found) => make("section", {}, make("h3", {}, found.query), changes(found, without), notes(found.notes || [])));
-  const unharmed = whole.length > 0 && make("p", { class: "unharmed" }, `${broken.length ? "Nothing changes in" : `${without} nothing changes in`} ${whole.map(({ query, rows: n }) => `${query} (${count(n, "row")})`).join(", ")}.`);
-  const none = !data.queries.length && make("p", { class: "quiet" }, "No running query reads it. Choose a view of the library above.");
+  const parts = broken.map((found) =>
+    make("section", {}, make("h3", {}, found.query), changes(found, without), notes(found.notes || [])),
+  );
+  const unharmed =
+    whole.length > 0 &&
+    make(
+      "p",
+      { class: "unharmed" },
+      `${broken.length ? "Nothing changes in" : `${without} nothing changes in`} ${whole.map(({ query, rows: n }) => `${query} (${count(n, "row")})`).join(", ")}.`,
+    );
+  const none =
+    !data.queries.length &&
+    make("p", { class: "quiet" }, "No running query reads it. Choose a view of the library above.");
   fill(byId("verdict"), [parts, unharmed, none, notes(data.notes)]);
   highlight(broken);
 }
 
 /** Light up the nodes that rows which go or come name; pointing at a row shows only its own. */
 function highlight(broken) {
-  const named = (row) => Object.values(row).flatMap((value) => (graph.nodes.has(String(value)) ? [String(value)] : typeof value === "string" ? value.split(/[.>]/).filter((part) => graph.nodes.has(part)) : []));
+  const named = (row) =>
+    Object.values(row).flatMap((value) =>
+      graph.nodes.has(String(value))
+        ? [String(value)]
+        : typeof value === "string"
+          ? value.split(/[.>]/).filter((part) => graph.nodes.has(part))
+          : [],
+    );
   const all = new Set(broken.flatMap((found) => [...(found.gone || [])]).flatMap(named));
   graph.markNodes("hurt", all);
   const lists = [...byId("verdict").querySelectorAll("ol.changes")];
-  broken.filter((found) => !found.error).forEach((found, index) => {
-    const items = [...lists[index].querySelectorAll(".minus, .plus")];
-    const shown = [...items.filter((item) => item.className === "minus").map((_, i) => found.gone[i]), ...items.filter((item) => item.className === "plus").map((_, i) => found.come[i])];
-    items.forEach((item, i) => {
-      item.addEventListener("pointerenter", () => graph.markNodes("pointed", new Set(named(shown[i]))));
-      item.addEventListener("pointerleave", () => graph.markNodes("pointed", new Set()));
+  broken
+    .filter((found) => !found.error)
+    .forEach((found, index) => {
+      const items = [...lists[index].querySelectorAll(".minus, .plus")];
+      const shown = [
+        ...items.filter((item) => item.className === "minus").map((_, i) => found.gone[i]),
+        ...items.filter((item) => item.className === "plus").map((_, i) => found.come[i]),
+      ];
+      items.forEach((item, i) => {
+        item.addEventListener("pointerenter", () => graph.markNodes("pointed", new Set(named(shown[i]))));
+        item.addEventListener("pointerleave", () => graph.markNodes("pointed", new Set()));
+      });
     });
-  });
 }
 
 function unmark() {
@@ -194,15 +278,23 @@ function find(event) {
   clear();
   if (!wanted) return;
   event.target.value = wanted;
-  const pairs = linksNamed(wanted, [...graph.pairs.values()]).sort((p, q) => p.a.localeCompare(q.a) || p.b.localeCompare(q.b));
+  const pairs = linksNamed(wanted, [...graph.pairs.values()]).sort(
+    (p, q) => p.a.localeCompare(q.a) || p.b.localeCompare(q.b),
+  );
   if (pairs.length === 1) return choose(pairs[0]);
   graph.mark("chosen", new Set(pairs.map(({ a, b }) => pairKey(a, b))));
   graph.markNodes("end", new Set(pairs.flatMap(({ a, b }) => [a, b])));
-  const shown = pairs.slice(0, MOST_FOUND).map(({ a, b }) => make("li", {}, make("button", { type: "button", onclick: () => pick(pairKey(a, b)) }, `${a} ↔ ${b}`)));
+  const shown = pairs
+    .slice(0, MOST_FOUND)
+    .map(({ a, b }) =>
+      make("li", {}, make("button", { type: "button", onclick: () => pick(pairKey(a, b)) }, `${a} ↔ ${b}`)),
+    );
   const more = pairs.length - shown.length;
   fill(byId("found"), [
     make("h3", {}, pairs.length ? `${count(pairs.length, "link")} of ${wanted}` : `No link of ${wanted} at present`),
-    pairs.length ? make("ul", {}, shown) : make("p", { class: "quiet" }, "Write the name of a node, or of both its ends: a ↔ b."),
+    pairs.length
+      ? make("ul", {}, shown)
+      : make("p", { class: "quiet" }, "Write the name of a node, or of both its ends: a ↔ b."),
     more > 0 && make("p", { class: "quiet" }, `${more} more: write the name of the other end, too.`),
   ]);
   byId("found").hidden = false;

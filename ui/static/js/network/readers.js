@@ -1,12 +1,20 @@
 // What reads a source: found by the names in texts, through views.
 
-const words = (sql) => new Set(sql.replace(/--[^\n]*|'(?:[^']|'')*'/g, " ").toLowerCase().match(/[a-z_]\w*/g) || []);
+const words = (sql) =>
+  new Set(
+    sql
+      .replace(/--[^\n]*|'(?:[^']|'')*'/g, " ")
+      .toLowerCase()
+      .match(/[a-z_]\w*/g) || [],
+  );
 
 /** {running: queries, views: names} that read a source, directly or through views. */
 export function readersOf(name, definitions, queries) {
-  const views = definitions.filter((d) => d.kind === "view").map((d) => ({ name: d.name, library: d.library, words: words(d.text) }));
+  const views = definitions
+    .filter((d) => d.kind === "view")
+    .map((d) => ({ name: d.name, library: d.library, words: words(d.text) }));
   const reading = new Set([name.toLowerCase()]);
-  for (let grown = true; grown; ) {
+  for (let grown = true; grown;) {
     grown = false;
     for (const view of views) {
       const others = [...view.words].filter((word) => word !== view.name.toLowerCase());
