@@ -13,9 +13,10 @@ MARKED := broker or spark or end_to_end or browser or postgres or published
 
 RUNTIME_READY := .venv/.pando-runtime
 DEVELOPMENT_READY := .venv/.pando-development
+JAVASCRIPT_READY := node_modules/.pando-javascript
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev test test-fast test-services check check-static format lint types contracts bench lock clean distclean
+.PHONY: help up setup setup-dev test test-fast test-services check check-static format lint types contracts javascript bench lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [ARGS=\"...\"] [PYTHON=python3.12]"
@@ -63,7 +64,16 @@ types: $(DEVELOPMENT_READY) ## mypy
 contracts: $(DEVELOPMENT_READY) ## who may import whom
 	$(BIN)/lint-imports
 
-check-static: format lint types contracts ## formatting, lint, types, import contracts
+# Only who changes the scripts of the pages needs Node; `make up` does not.
+$(JAVASCRIPT_READY): package-lock.json package.json .npmrc
+	@command -v npm > /dev/null || { echo "npm is missing (Debian: apt-get install npm)" >&2; exit 1; }
+	npm ci --silent
+	@touch $@
+
+javascript: $(JAVASCRIPT_READY) ## the pages' scripts: formatted, linted, typed?
+	npm run --silent format:check
+
+check-static: format lint types contracts javascript ## formatting, lint, types, import contracts, scripts
 
 check: check-static test-fast ## everything to pass before a commit
 
@@ -90,4 +100,4 @@ clean: ## remove caches and build products
 	find $(PACKAGES) tests -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
 
 distclean: clean ## remove the environment too (data in pando-data stays)
-	rm -rf .venv
+	rm -rf .venv node_modules

@@ -1,6 +1,7 @@
 """What must hold for the repository as a whole: clean of traces of machines, documented, packed."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -109,6 +110,18 @@ def pins(name: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["base", "console", "gateway", "static"])
 def test_every_image_runs_the_versions_that_are_tested(name: str) -> None:
     assert pins(name).items() <= pins("dev").items()
+
+
+def test_node_packages_are_pinned_hashed_and_hold_no_address() -> None:
+    asked = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    locked = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    assert asked
+    for name, version in asked.items():
+        assert re.fullmatch(r"\d+\.\d+\.\d+", version), name
+        assert locked[f"node_modules/{name}"]["version"] == version
+    for path, package in locked.items():
+        assert "resolved" not in package, path
+        assert not path or package["integrity"].startswith("sha512-"), path
 
 
 def test_a_gateway_needs_neither_spark_nor_a_parser() -> None:

@@ -1,12 +1,15 @@
-// Builds everything below ../static/vendor from the pinned packages, with their licences.
+// Builds everything in ui/static/vendor from the pinned packages, with their licences: `npm run vendor`.
 import { build } from "esbuild";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
-const out = "../static/vendor";
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const packages = here("../../node_modules");
+const out = here("../static/vendor");
 mkdirSync(`${out}/images`, { recursive: true });
 
 await build({
-  entryPoints: ["editor.js"],
+  entryPoints: [here("editor.js")],
   bundle: true,
   minify: true,
   format: "esm",
@@ -15,22 +18,27 @@ await build({
   outfile: `${out}/editor.js`,
 });
 
-const leaflet = "node_modules/leaflet/dist";
+const leaflet = `${packages}/leaflet/dist`;
 copyFileSync(`${leaflet}/leaflet.js`, `${out}/leaflet.js`);
 copyFileSync(`${leaflet}/leaflet.css`, `${out}/leaflet.css`);
-for (const image of readdirSync(`${leaflet}/images`)) copyFileSync(`${leaflet}/images/${image}`, `${out}/images/${image}`);
-copyFileSync("node_modules/leaflet-ant-path/dist/leaflet-ant-path.js", `${out}/leaflet-ant-path.js`);
+for (const image of readdirSync(`${leaflet}/images`)) {
+  copyFileSync(`${leaflet}/images/${image}`, `${out}/images/${image}`);
+}
+copyFileSync(`${packages}/leaflet-ant-path/dist/leaflet-ant-path.js`, `${out}/leaflet-ant-path.js`);
 
 // One file with the licence of every package that ended up in a bundle.
-const shipped = ["leaflet", "leaflet-ant-path", "codemirror"];
-for (const scope of ["@codemirror", "@lezer", "@marijn"]) {
-  if (existsSync(`node_modules/${scope}`)) for (const name of readdirSync(`node_modules/${scope}`)) shipped.push(`${scope}/${name}`);
-}
+const inScope = (scope) => {
+  const folder = `${packages}/${scope}`;
+  return existsSync(folder) ? readdirSync(folder).map((name) => `${scope}/${name}`) : [];
+};
+const shipped = ["leaflet", "leaflet-ant-path", "codemirror", ...["@codemirror", "@lezer", "@marijn"].flatMap(inScope)];
 shipped.push("crelt", "style-mod", "w3c-keyname");
-const parts = shipped.filter((name) => existsSync(`node_modules/${name}/package.json`)).map((name) => {
-  const facts = JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8"));
-  const file = readdirSync(`node_modules/${name}`).find((f) => /^licen[cs]e/i.test(f));
-  const text = file ? readFileSync(`node_modules/${name}/${file}`, "utf8").trim() : `Licence: ${facts.license}`;
-  return `${name} ${facts.version}\n\n${text}\n`;
-});
+const parts = shipped
+  .filter((name) => existsSync(`${packages}/${name}/package.json`))
+  .map((name) => {
+    const facts = JSON.parse(readFileSync(`${packages}/${name}/package.json`, "utf8"));
+    const file = readdirSync(`${packages}/${name}`).find((f) => /^licen[cs]e/i.test(f));
+    const text = file ? readFileSync(`${packages}/${name}/${file}`, "utf8").trim() : `Licence: ${facts.license}`;
+    return `${name} ${facts.version}\n\n${text}\n`;
+  });
 writeFileSync(`${out}/LICENSES.txt`, parts.join(`\n${"-".repeat(78)}\n\n`));
