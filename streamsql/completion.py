@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamsql.binder.functions import SIGNATURES
+from streamsql.binder.expressions.scalar_functions import SIGNATURES
 from streamsql.completion_following import following
 
 MAX_SHOWN = 400

@@ -16,8 +16,8 @@ from stream_engine.recursion.foreseen import foreseen
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.plan_graph import plan_dot
 from streamsql.binder import Creating, bind_query, define
-from streamsql.binder.nullable import left_out
-from streamsql.binder.validate import validation_report
+from streamsql.binder.statements.nullable import left_out
+from streamsql.binder.statements.validate import validation_report
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
 from streamsql.data.schema import Schema

@@ -16,8 +16,8 @@ from federated_optimizer.placement.explain import bundle_data, fragment_lines, r
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.plan_graph import plan_dot
 from streamsql.binder import Creating, define
-from streamsql.binder.nullable import left_out
-from streamsql.binder.validate import validation_report
+from streamsql.binder.statements.nullable import left_out
+from streamsql.binder.statements.validate import validation_report
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
 from streamsql.syntax import CreateAlarm, CreateView, Explain, Query, Subscribe

@@ -1,10 +1,17 @@
 """Statements to plans, definitions and questions: names, types, shapes; do recursions end?"""
 
-from streamsql.binder.bind import bind_query
-from streamsql.binder.changes import BoundDelete, BoundInsert, bind_delete, bind_insert
-from streamsql.binder.definitions import Creating, define
-from streamsql.binder.environment import BoundQuery
-from streamsql.binder.explanations import (
+from streamsql.binder.names.environment import BoundQuery
+from streamsql.binder.statements.bind import bind_query
+from streamsql.binder.statements.definitions import Creating, define
+from streamsql.binder.statements.displays_and_alarms import key_positions
+from streamsql.binder.statements.insert_and_delete import (
+    BoundDelete,
+    BoundInsert,
+    bind_delete,
+    bind_insert,
+)
+from streamsql.binder.statements.refreshed_views import bind_refresh, refreshed_view
+from streamsql.binder.statements.row_questions import (
     BoundConfidence,
     BoundLoss,
     BoundWhatIf,
@@ -21,9 +28,7 @@ from streamsql.binder.explanations import (
     gateway_deletion,
     node_deletion,
 )
-from streamsql.binder.notices import key_positions
-from streamsql.binder.refreshes import bind_refresh, refreshed_view
-from streamsql.binder.termination import NonTerminatingError
+from streamsql.recursion.termination import NonTerminatingError
 
 __all__ = [
     "BoundConfidence",

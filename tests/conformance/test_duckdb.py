@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from streamsql.algebra.operators import Fixpoint, Plan, walk_plan
 from streamsql.binder import bind_query, define
-from streamsql.binder.growth import growths
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.library import library_views
+from streamsql.recursion.growth import growths
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
 from tests.conformance.duckdb_peer import Peer, rounded

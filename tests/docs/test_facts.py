@@ -22,7 +22,7 @@ from gateway.wrappers.recordings.wrapper import ReplayOptions
 from gateway.wrappers.registry import KINDS
 from gateway.wrappers.soft_sensors import SoftSensorOptions
 from static_engine.settings import StaticSettings
-from streamsql.binder.functions import SIGNATURES
+from streamsql.binder.expressions.scalar_functions import SIGNATURES
 from streamsql.library import library_views
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics

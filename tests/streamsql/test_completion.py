@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streamsql.binder.functions import SIGNATURES
+from streamsql.binder.expressions.scalar_functions import SIGNATURES
 from streamsql.completion import Completion, complete
 
 _UPSERT = "ENVELOPE UPSERT (KEY ("

@@ -4,7 +4,7 @@ import pytest
 
 from streamsql.algebra.operators import Fixpoint, Plan, walk_plan
 from streamsql.binder import bind_query, define
-from streamsql.binder.nullable import left_out, value_may_be_null
+from streamsql.binder.statements.nullable import left_out, value_may_be_null
 from streamsql.catalog.catalog import Catalog
 from streamsql.syntax import CreateSource, Query, parse_statement
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from streamsql.algebra.explain import choice_text
 from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_relation
 from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.binder.options import MAX_NUMBER, VALUES
+from streamsql.binder.statements.recursion_options import MAX_NUMBER, VALUES
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, QueryError, QuerySyntaxError, UnsupportedError
 from streamsql.library import library_views

@@ -14,7 +14,7 @@ from streamsql.algebra.operators import (
     walk_relation,
 )
 from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.binder.validate import validation_report
+from streamsql.binder.statements.validate import validation_report
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import QueryError

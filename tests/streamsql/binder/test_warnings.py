@@ -3,7 +3,7 @@
 import pytest
 
 from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.binder.validate import validation_report
+from streamsql.binder.statements.validate import validation_report
 from streamsql.catalog.catalog import Catalog
 from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
 

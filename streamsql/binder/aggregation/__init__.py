@@ -1,0 +1,1 @@
+"""GROUP BY, aggregates, window functions, the select list and its order."""

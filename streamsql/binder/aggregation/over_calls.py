@@ -1,0 +1,285 @@
+"""Window functions of a SELECT: which there are, and the OverWindow operators that compute them.
+
+What the functions read is computed as hidden columns of the query first (so it may contain
+aggregates of its groups); an expression around a function is computed over its result.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Column, Expression
+from streamsql.algebra.operators import (
+    AggregateFunction,
+    Frame,
+    OverWindow,
+    Plan,
+    SortKey,
+    WindowCall,
+    WindowFunction,
+)
+from streamsql.algebra.over_windows import FRAMED_AGGREGATES
+from streamsql.binder.aggregation.aggregate_types import check_types
+from streamsql.binder.aggregation.order_and_limit import sort_key
+from streamsql.binder.aggregation.over_specs import number_of, positive_number, spec_of
+from streamsql.binder.expressions.aggregate_calls import is_aggregate, written
+from streamsql.binder.expressions.coercion import unified
+from streamsql.binder.expressions.expression_binder import ExpressionBinder
+from streamsql.binder.names.environment import Environment
+from streamsql.binder.names.refused_clauses import only, queries_refused
+from streamsql.binder.names.scope import Scope
+
+_NUMBERING: dict[type[exp.Expr], WindowFunction] = {
+    exp.RowNumber: WindowFunction.ROW_NUMBER,
+    exp.Rank: WindowFunction.RANK,
+    exp.DenseRank: WindowFunction.DENSE_RANK,
+    exp.PercentRank: WindowFunction.PERCENT_RANK,
+    exp.CumeDist: WindowFunction.CUME_DIST,
+}
+_VALUED: dict[type[exp.Expr], WindowFunction] = {
+    exp.Lag: WindowFunction.LAG,
+    exp.Lead: WindowFunction.LEAD,
+    exp.FirstValue: WindowFunction.FIRST_VALUE,
+    exp.LastValue: WindowFunction.LAST_VALUE,
+}
+_HINT = (
+    "window functions are ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, "
+    "FIRST_VALUE, LAST_VALUE, NTH_VALUE, and COUNT, SUM, AVG, MIN, MAX, ANY_VALUE of single values"
+)
+Placed = Callable[[exp.Expr], int]
+
+
+def windows_in(node: exp.Expr) -> Iterator[exp.Window]:
+    """Yield the window functions of a tree that are not those of a query inside it."""
+    for part in node.walk(prune=lambda n: isinstance(n, exp.Query | exp.Window)):
+        if isinstance(part, exp.Window):
+            yield part
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What stands before OVER, as parsed.
+
+    Attributes:
+        function: Which.
+        arguments: Of LAG and LEAD the value and the default.
+        distance: Of LAG and LEAD.
+        aggregate: Which one, of AGGREGATE.
+        number: Of NTILE and NTH_VALUE.
+    """
+
+    function: WindowFunction
+    arguments: tuple[exp.Expr, ...] = ()
+    distance: int = 1
+    aggregate: AggregateFunction | None = None
+    number: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """One window function.
+
+    Attributes:
+        node: The whole of it.
+        call: What stands before OVER.
+        frame: What rows it looks at.
+        partition: Places of the expressions of PARTITION BY among those of the query.
+        order: Keys of ORDER BY, by places.
+    """
+
+    node: exp.Window
+    call: Called
+    frame: Frame
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+
+
+def over_of(node: exp.Window, select: exp.Select, environment: Environment, placed: Placed) -> Over:
+    """Return a window function, with what it reads added to the query.
+
+    Args:
+        node: The call with its OVER.
+        select: The query.
+        environment: Names and places.
+        placed: Gives an expression its place among those that the query computes.
+
+    Raises:
+        QueryError: Something in it is wrong or refused.
+    """
+    refuse = queries_refused(environment, "a window function")
+    for part in node.walk():
+        refuse(part)
+        if isinstance(part, exp.Window) and part is not node:
+            raise environment.error(
+                part,
+                "a window function inside a window function",
+                hint="compute the inner one in a query in FROM",
+                code="nested_aggregate",
+            )
+    spec = spec_of(node, select, environment)
+    call = _written(node, environment)
+    for argument in call.arguments:
+        place_parts(argument, placed, environment)
+    return Over(
+        node,
+        call,
+        spec.frame,
+        tuple(map(placed, spec.partition)),
+        tuple(sort_key(key, placed(key.this)) for key in spec.order),
+    )
+
+
+def place_parts(node: exp.Expr, placed: Placed, environment: Environment) -> None:
+    """Add the largest parts of an expression without window functions to the query."""
+    if isinstance(node, exp.Window):
+        return
+    if next(windows_in(node), None) is None:
+        if _reads(node, environment):
+            placed(node)
+        return
+    for part in node.iter_expressions():
+        place_parts(part, placed, environment)
+
+
+def _reads(node: exp.Expr, environment: Environment) -> bool:
+    """Whether an expression has to be computed from rows."""
+    return any(
+        isinstance(part, exp.Column | exp.Query | exp.Dot) or is_aggregate(part, environment)
+        for part in node.walk()
+    )
+
+
+def _written(node: exp.Window, environment: Environment) -> Called:
+    """Return what stands before OVER."""
+    call = node.this
+    if type(call) in _NUMBERING:
+        only(call, environment)
+        return Called(_NUMBERING[type(call)])
+    if isinstance(call, exp.Ntile):
+        only(call, environment, "this")
+        number = positive_number(call.this, call, environment, "NTILE(4): four runs of rows")
+        return Called(WindowFunction.NTILE, number=number)
+    if isinstance(call, exp.NthValue):
+        only(call, environment, "this", "offset")
+        hint = "NTH_VALUE(x, 2): x of the second row of the frame"
+        number = positive_number(call.args.get("offset"), call, environment, hint)
+        return Called(WindowFunction.NTH_VALUE, (call.this,), number=number)
+    if type(call) in _VALUED:
+        only(call, environment, "this", "offset", "default")
+        distance = 1
+        if call.args.get("offset") is not None:
+            number = call.args["offset"]
+            text = number.name if isinstance(number, exp.Literal) and not number.is_string else ""
+            distance = number_of(text, number, environment)
+        default = call.args.get("default")
+        return Called(
+            _VALUED[type(call)], (call.this, *(() if default is None else (default,))), distance
+        )
+    return _aggregate(call, node, environment)
+
+
+def _aggregate(call: exp.Expr, node: exp.Window, environment: Environment) -> Called:
+    meant = written(call, environment)
+    if meant is None or meant.function not in FRAMED_AGGREGATES or meant.distinct:
+        what = "DISTINCT" if meant is not None and meant.distinct else call.sql()
+        raise environment.unsupported(
+            node, f"{what:.60} is not supported before OVER", hint=_HINT, code="unsupported_window"
+        )
+    if len(meant.arguments) != 1:
+        raise environment.error(
+            node,
+            f"{meant.function} takes one value",
+            hint=f"{meant.function}(x) OVER (…)",
+            code="wrong_arguments",
+        )
+    (argument,) = meant.arguments
+    star = isinstance(argument, exp.Star)
+    if star and meant.function != AggregateFunction.COUNT:
+        raise environment.error(
+            node, "* is not a value here", hint="name the column", code="wrong_arguments"
+        )
+    if star and not meant.conditions:
+        every = AggregateFunction.COUNT_ALL
+        return Called(WindowFunction.AGGREGATE, aggregate=every)
+    if meant.conditions:
+        value = exp.Literal.number(1) if star else argument.copy()
+        for condition in meant.conditions:
+            value = exp.Case(ifs=[exp.If(this=condition.copy(), true=value)])
+            value.meta.update(node.meta)
+        argument = value
+    return Called(WindowFunction.AGGREGATE, (argument,), aggregate=meant.function)
+
+
+@dataclass(slots=True)
+class OverWindows:
+    """Computes the window functions of a query over the rows it computes.
+
+    Attributes:
+        overs: The functions, each once.
+        place_of: Gives an expression that the rows hold its place, None for another one.
+    """
+
+    environment: Environment
+    overs: list[Over]
+    place_of: Callable[[exp.Expr], int | None]
+
+    def applied(
+        self, plan: Plan, positions: dict[int, int], keys: tuple[int, ...]
+    ) -> tuple[Plan, ExpressionBinder]:
+        """Return the rows with a column per function, and a binder for what is made of them.
+
+        Args:
+            plan: The rows.
+            positions: Of the places in them.
+            keys: Columns that tell the rows of different outer rows apart.
+        """
+        columns: dict[exp.Expr, Column] = {}
+        fields = plan.schema.fields
+
+        def hook(node: exp.Expr) -> Expression | None:
+            if node in columns:
+                return columns[node]
+            place = self.place_of(node)
+            if place is None:
+                return None
+            position = positions[place]
+            return Column(position, fields[position].name, fields[position].dtype)
+
+        binder = ExpressionBinder(self.environment, Scope(), hook)
+        together: dict[tuple[tuple[int, ...], tuple[SortKey, ...]], list[Over]] = {}
+        for over in self.overs:
+            together.setdefault((over.partition, over.order), []).append(over)
+        number = 0
+        for (partition, order), group in together.items():
+            calls: list[WindowCall] = []
+            width = len(plan.schema)
+            for over in group:
+                number += 1
+                call = self._call(over, f"over_{number}", binder)
+                columns[over.node] = Column(width + len(calls), call.name, call.dtype)
+                calls.append(call)
+            by = (*keys, *(positions[place] for place in partition))
+            sorts = tuple(
+                msgspec.structs.replace(key, position=positions[key.position]) for key in order
+            )
+            plan = OverWindow(plan, by, sorts, tuple(calls))
+        return plan, binder
+
+    def _call(self, over: Over, name: str, binder: ExpressionBinder) -> WindowCall:
+        call, node = over.call, over.node
+        arguments = [binder.bind(argument) for argument in call.arguments]
+        if len(arguments) == 2:
+            arguments = unified(arguments, node, self.environment, str(call.function))
+        if call.aggregate is not None and arguments:
+            check_types(call.aggregate, tuple(arguments), node, self.environment)
+        return WindowCall(
+            call.function,
+            name,
+            tuple(arguments),
+            call.distance,
+            over.frame,
+            call.aggregate,
+            call.number,
+        )

@@ -1,0 +1,199 @@
+"""What OVER (…) says, as written: partition, order, frame, and names of a WINDOW clause."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streamsql.algebra.operators import Frame
+from streamsql.binder.aggregation.order_and_limit import ordered_nodes
+from streamsql.binder.names.environment import Environment, identifier_text
+from streamsql.binder.names.refused_clauses import only
+from streamsql.syntax.cursor import nearest
+
+MOST_ROWS = 1_000_000
+"""How far LAG, LEAD and a frame may reach."""
+_PARTS = ("this", "partition_by", "order", "spec", "alias", "over")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One OVER.
+
+    Attributes:
+        partition: Expressions of PARTITION BY.
+        order: Keys of ORDER BY.
+        frame: That of the standard where none is written.
+    """
+
+    partition: tuple[exp.Expr, ...]
+    order: tuple[exp.Ordered, ...]
+    frame: Frame
+
+
+def spec_of(window: exp.Expr, select: exp.Select, environment: Environment) -> Spec:
+    """Return what an OVER says, with the named window it refers to.
+
+    Raises:
+        BindingError: There is no such window, or the frame makes no sense.
+        UnsupportedError: The frame is of a kind that is refused.
+    """
+    parts, order, frame = _resolved(
+        window, list(select.args.get("windows") or []), select, environment
+    )
+    keys = tuple(ordered_nodes(order, environment))
+    return Spec(parts, keys, _frame(frame, environment, ordered=bool(keys)))
+
+
+def check_used(select: exp.Select, used: Iterable[exp.Expr], environment: Environment) -> None:
+    """Check that every window of a WINDOW clause is used.
+
+    Raises:
+        BindingError: One is not.
+    """
+    known = select.args.get("windows") or []
+    if not known:
+        return
+    aliases = [node.args.get("alias") for node in (*used, *known)]
+    names = {identifier_text(alias) for alias in aliases if alias is not None}
+    for window in known:
+        if identifier_text(window.this) not in names:
+            raise environment.error(
+                window if environment.place(window) else select,
+                f"the window {identifier_text(window.this)!r} is not used",
+                hint="leave it out, or write OVER and its name behind a function",
+                code="wrong_arguments",
+            )
+
+
+_Written = tuple[tuple[exp.Expr, ...], exp.Expr | None, exp.Expr | None]
+
+
+def _resolved(
+    window: exp.Expr, known: list[exp.Expr], select: exp.Select, environment: Environment
+) -> _Written:
+    """Return partition, order and frame; a name means one of the windows before this one."""
+    only(window, environment, *_PARTS)
+    partition = tuple(window.args.get("partition_by") or ())
+    order, frame = window.args.get("order"), window.args.get("spec")
+    alias = window.args.get("alias")
+    if alias is None:
+        return partition, order, frame
+    name = identifier_text(alias)
+    names = [identifier_text(other.this) for other in known]
+    if name not in names:
+        close = nearest(name, names)
+        raise environment.error(
+            alias if environment.place(alias) else window,
+            f"there is no window {name!r}",
+            hint=f"did you mean {close}?"
+            if close
+            else f"define it behind the query: WINDOW {name} AS (PARTITION BY k ORDER BY x)",
+            code="wrong_arguments",
+        )
+    number = names.index(name)
+    base, base_order, base_frame = _resolved(known[number], known[:number], select, environment)
+    if partition or (order is not None and base_order is not None) or (base_frame and frame):
+        raise environment.error(
+            window,
+            f"OVER ({name} …) may only add an ORDER BY or a frame that {name} has not",
+            hint=f"write OVER {name}, or all of it in brackets",
+            code="wrong_arguments",
+        )
+    return base, order or base_order, frame or base_frame
+
+
+def _frame(written: exp.Expr | None, environment: Environment, *, ordered: bool) -> Frame:
+    if written is None:
+        return Frame() if ordered else Frame(None, None)
+    kind = str(written.args.get("kind") or "").upper()
+    exclude = written.args.get("exclude")
+    if kind not in ("ROWS", "RANGE") or exclude is not None:
+        raise _refused(written, environment, "EXCLUDE" if exclude is not None else kind)
+    start = _bound(written, "start", environment)
+    end = _bound(written, "end", environment) if written.args.get("end") is not None else 0
+    offsets = [bound for bound in (start, end) if bound not in (None, 0)]
+    if kind == "RANGE" and offsets:
+        raise _refused(written, environment, "RANGE with an offset")
+    frame = Frame(start, end, peers=kind == "RANGE")
+    if not frame.is_sound:
+        raise environment.error(
+            written,
+            "this frame ends before it begins",
+            hint="ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
+            code="wrong_arguments",
+        )
+    return frame
+
+
+def _bound(written: exp.Expr, which: str, environment: Environment) -> int | None:
+    """Return a bound as rows from the current one, None for UNBOUNDED."""
+    value, side = written.args.get(which), str(written.args.get(f"{which}_side") or "").upper()
+    if value == "CURRENT ROW":
+        return 0
+    preceding = side == "PRECEDING"
+    if value == "UNBOUNDED":
+        if preceding == (which == "start"):
+            return None
+        raise environment.error(
+            written,
+            "a frame begins at UNBOUNDED PRECEDING and ends at UNBOUNDED FOLLOWING",
+            hint="ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+            code="wrong_arguments",
+        )
+    if isinstance(value, exp.Expr) and not isinstance(value, exp.Literal):
+        raise _refused(written, environment, "an offset that is no whole number")
+    text = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
+    return (
+        -number_of(text, written, environment)
+        if preceding
+        else number_of(text, written, environment)
+    )
+
+
+def number_of(text: str, node: exp.Expr, environment: Environment) -> int:
+    """Return a number of rows.
+
+    Raises:
+        BindingError: It is none, or too large.
+    """
+    if not text.isdigit() or len(text) > len(str(MOST_ROWS)) or int(text) > MOST_ROWS:
+        raise environment.error(
+            node,
+            f"this takes a whole number of rows, {MOST_ROWS:,} at most",
+            hint="ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING, LAG(x, 2)",
+            code="wrong_arguments",
+        )
+    return int(text)
+
+
+def positive_number(
+    given: exp.Expr | None, node: exp.Func, environment: Environment, hint: str
+) -> int:
+    """Return the argument of NTILE, or the second one of NTH_VALUE.
+
+    Raises:
+        BindingError: It is no whole number from 1 on, or too large.
+    """
+    is_number = isinstance(given, exp.Literal) and not given.is_string
+    text = given.name if is_number and given is not None else ""
+    value = int(text) if text.isdigit() and len(text) <= len(str(MOST_ROWS)) else 0
+    if 1 <= value <= MOST_ROWS:
+        return value
+    raise environment.error(
+        node,
+        f"{node.sql_name()} takes a constant whole number from 1 to {MOST_ROWS:,}",
+        hint=hint,
+        code="wrong_arguments",
+    )
+
+
+def _refused(node: exp.Expr, environment: Environment, what: str) -> Exception:
+    return environment.unsupported(
+        node,
+        f"{what} is not supported in a frame",
+        hint="frames are ROWS BETWEEN n PRECEDING AND m FOLLOWING, with UNBOUNDED and CURRENT ROW "
+        "also RANGE; rows of the last minutes are those of a window on the stream: s [RANGE 10 "
+        "MINUTES]",
+        code="unsupported_window",
+    )

@@ -1,0 +1,1 @@
+"""Expressions and function calls to typed expressions of the algebra."""

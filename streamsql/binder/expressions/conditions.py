@@ -1,0 +1,177 @@
+"""Conditions: logic, comparisons, IS, BETWEEN, IN and LIKE."""
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Call, Expression, Literal
+from streamsql.binder.expressions.coercion import comparable
+from streamsql.binder.expressions.node_binder import NodeBinder
+from streamsql.binder.expressions.patterns import bind_similar
+from streamsql.data.types import DataType
+
+_BOOLEAN = DataType.BOOLEAN
+
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+
+
+def bind_logic(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind AND and OR."""
+    word = "AND" if isinstance(node, exp.And) else "OR"
+    left = binder.predicate(node.this, word)
+    return Call(word, (left, binder.predicate(node.expression, word)), _BOOLEAN)
+
+
+def bind_not(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind NOT; `NOT x IS NULL` becomes `x IS NOT NULL`."""
+    inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
+    if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
+        return Call("IS NOT NULL", (binder.bind(inner.this),), _BOOLEAN)
+    return Call("NOT", (binder.predicate(node.this, "NOT"),), _BOOLEAN)
+
+
+def bind_comparison(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind `=`, `<>`, `<`, `<=`, `>` and `>=`."""
+    left, right = _sides(binder, node)
+    return Call(COMPARISONS[type(node)], (left, right), _BOOLEAN)
+
+
+def _sides(binder: NodeBinder, node: exp.Expr) -> tuple[Expression, Expression]:
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    return comparable(left, right, node, binder.environment)
+
+
+def bind_is(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind `IS NULL`, `IS TRUE`, `IS FALSE` and `IS UNKNOWN`."""
+    bound = binder.bind(node.this)
+    match node.expression:
+        case exp.Null():
+            return Call("IS NULL", (bound,), _BOOLEAN)
+        case exp.Boolean() as truth:
+            sides = comparable(bound, binder.bind(truth), node, binder.environment)
+            same = Call("=", sides, _BOOLEAN)
+            return Call("COALESCE", (same, Literal(False, _BOOLEAN)), _BOOLEAN)
+        case exp.Var(this="UNKNOWN"):
+            tested = binder.predicate(node.this, "IS UNKNOWN")
+            return Call("IS NULL", (tested,), _BOOLEAN)
+        case _:
+            raise binder.environment.error(
+                node,
+                "IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM",
+                hint="use = to compare with a value",
+                code="unsupported_expression",
+            )
+
+
+def bind_null_safe(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind `IS [NOT] DISTINCT FROM`, equality under which NULL equals NULL."""
+    left, right = _sides(binder, node)
+    left_missing = Call("IS NULL", (left,), _BOOLEAN)
+    right_missing = Call("IS NULL", (right,), _BOOLEAN)
+    same = Call(
+        "CASE",
+        (
+            left_missing,
+            right_missing,
+            right_missing,
+            Literal(False, _BOOLEAN),
+            Call("=", (left, right), _BOOLEAN),
+        ),
+        _BOOLEAN,
+    )
+    return Call("NOT", (same,), _BOOLEAN) if isinstance(node, exp.NullSafeNEQ) else same
+
+
+def bind_between(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind BETWEEN; both bounds belong to the range."""
+    low, high = node.args["low"], node.args["high"]
+    within = _within(binder, node, low, high)
+    if not node.args.get("symmetric"):
+        return within
+    return Call("OR", (within, _within(binder, node, high, low)), _BOOLEAN)
+
+
+def _within(binder: NodeBinder, node: exp.Expr, low: exp.Expr, high: exp.Expr) -> Expression:
+    value = binder.bind(node.this)
+    parts = []
+    for operator, bound in ((">=", low), ("<=", high)):
+        sides = comparable(value, binder.bind(bound), node, binder.environment)
+        parts.append(Call(operator, sides, _BOOLEAN))
+    return Call("AND", tuple(parts), _BOOLEAN)
+
+
+def bind_in(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind `x IN (a, b)`."""
+    if node.args.get("query") is not None or node.args.get("unnest") is not None:
+        raise binder.environment.unsupported(
+            node,
+            "IN (query) is not supported",
+            hint="join with SELECT DISTINCT … of the inner query instead",
+            code="unsupported_subquery",
+        )
+    if node.args.get("field") is not None or not node.expressions:
+        raise binder.environment.error(
+            node, "IN needs a list of values", hint="x IN ('a', 'b')", code="wrong_arguments"
+        )
+    value = binder.bind(node.this)
+    candidates = []
+    for candidate in node.expressions:
+        value, other = comparable(value, binder.bind(candidate), candidate, binder.environment)
+        candidates.append(other)
+    return Call("IN", (value, *candidates), _BOOLEAN)
+
+
+def bind_like(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind LIKE, and ILIKE as LIKE over lower case; a backslash escapes unless ESCAPE says else."""
+    pattern = node.expression
+    plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+    escape = [] if plain else [exp.Literal.string("\\")]
+    return _like(binder, node, [node.this, pattern, *escape])
+
+
+def bind_escape(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind `LIKE pattern ESCAPE character`."""
+    like = node.this
+    if not isinstance(like, exp.Like | exp.ILike | exp.SimilarTo):
+        raise binder.environment.unsupported(
+            node,
+            "ESCAPE belongs to LIKE, ILIKE and SIMILAR TO",
+            hint="x LIKE '10!%' ESCAPE '!'",
+            code="unsupported_expression",
+        )
+    escape = node.expression
+    if isinstance(escape, exp.Literal) and len(escape.name) > 1:
+        raise binder.environment.error(
+            escape,
+            "ESCAPE takes one character",
+            hint="x LIKE '10!%' ESCAPE '!'",
+            code="wrong_arguments",
+        )
+    if isinstance(like, exp.SimilarTo):
+        return bind_similar(binder, like, escape.name)
+    return _like(binder, like, [like.this, like.expression, escape])
+
+
+def _like(binder: NodeBinder, node: exp.Expr, nodes: list[exp.Expr]) -> Expression:
+    parts = [_text(binder, part) for part in nodes]
+    if isinstance(node, exp.ILike):
+        parts = [Call("LOWER", (part,), DataType.TEXT) for part in parts]
+    like = Call("LIKE" if len(parts) == 2 else "LIKE ESCAPE", tuple(parts), _BOOLEAN)
+    return Call("NOT", (like,), _BOOLEAN) if node.args.get("negate") else like
+
+
+def _text(binder: NodeBinder, node: exp.Expr) -> Expression:
+    bound = binder.bind(node)
+    if bound.dtype not in (DataType.TEXT, DataType.NULL):
+        raise binder.environment.error(
+            node,
+            f"LIKE compares TEXT, but this is {bound.dtype}",
+            hint="CAST(… AS TEXT)",
+            code="type_mismatch",
+        )
+    return bound

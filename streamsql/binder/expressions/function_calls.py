@@ -1,0 +1,184 @@
+"""Function calls, and the refusal of what is no function here."""
+
+from typing import Any
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Call, Expression
+from streamsql.binder.expressions.aggregate_calls import written
+from streamsql.binder.expressions.coercion import TIME_TEXTS, as_text
+from streamsql.binder.expressions.node_binder import NodeBinder
+from streamsql.binder.expressions.scalar_functions import (
+    KNOWN_NAMES,
+    PARSED,
+    SIGNATURES,
+    SPELLINGS,
+    Signature,
+)
+from streamsql.binder.expressions.user_calls import bind_user_function, user_function
+from streamsql.data.types import DataType
+from streamsql.errors import QueryError
+from streamsql.syntax.cursor import nearest
+
+_QUERY = ("a query inside an expression is not supported", "put it into FROM and join with it")
+_WRITTEN: dict[type[exp.Expr], str] = {exp.GroupConcat: "STRING_AGG"}
+_LEVELS = "GROUP BY ROLLUP (a, b), or GROUP BY GROUPING SETS ((a, b), a, ())"
+_REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Rollup: ("ROLLUP stands directly behind GROUP BY", _LEVELS),
+    exp.Cube: ("CUBE stands directly behind GROUP BY", _LEVELS),
+    exp.GroupingSets: ("GROUPING SETS stand directly behind GROUP BY", _LEVELS),
+    exp.Exists: ("EXISTS (…) is not supported", "join with the inner query instead"),
+    exp.Query: _QUERY,
+    exp.Window: (
+        "window functions stand in the select list, ORDER BY and QUALIFY only",
+        "compute it in a query in FROM and compare its column, or write QUALIFY",
+    ),
+    exp.Filter: ("FILTER (WHERE …) stands behind aggregates only", "use CASE WHEN … THEN … END"),
+    exp.Rand: ("RANDOM() is not supported: an answer must not change by itself", "leave it out"),
+    exp.BitwiseXor: ("^ is not supported", "write POWER(base, exponent)"),
+    exp.Binary: ("this operator is not supported", "operators are + - * / % || and comparisons"),
+    exp.CurrentTimestamp: (
+        "the current time is not a value: the answer would change with every tick",
+        "use a window such as s [RANGE 10 MINUTES]",
+    ),
+    exp.CurrentDate: ("the current date is not a value", "use a window on the stream"),
+    exp.Star: ("* is not a value here", "name the column"),
+    exp.Placeholder: ("there are no parameters", "write the value itself"),
+    exp.Parameter: ("there are no parameters", "write the value itself"),
+    exp.Bracket: ("columns hold single values, not arrays", "a window stands after a stream name"),
+}
+_NEED_OVER = (
+    exp.RowNumber,
+    exp.Rank,
+    exp.DenseRank,
+    exp.PercentRank,
+    exp.CumeDist,
+    exp.Ntile,
+    exp.Lag,
+    exp.Lead,
+    exp.FirstValue,
+    exp.LastValue,
+    exp.NthValue,
+)
+
+
+def bind_parsed(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind a function that sqlglot knows."""
+    name, wanted = PARSED[type(node)]
+    given = [node.args.get(argument) for argument in wanted]
+    if any(key not in wanted and _is_content(value) for key, value in node.args.items()):
+        raise binder.environment.unsupported(
+            node,
+            f"{name} is not called like this",
+            hint=f"write {SIGNATURES[name][0].usage}",
+            code="wrong_arguments",
+        )
+    return bind_call(binder, name, [a for a in given if isinstance(a, exp.Expr)], node)
+
+
+def bind_anonymous(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind a function that only we know, such as `distance`."""
+    name = str(node.this).upper()
+    definition = user_function(node, binder.environment)
+    if definition is not None:
+        return bind_user_function(binder, definition, node)
+    name = SPELLINGS.get(name, name)
+    if name not in SIGNATURES:
+        raise refusal(binder, node)
+    return bind_call(binder, name, list(node.expressions), node)
+
+
+def bind_concatenation(binder: NodeBinder, node: exp.Expr) -> Expression:
+    """Bind `||`, which writes values of other types as CAST to TEXT does."""
+    sides = [binder.bind(node.this), binder.bind(node.expression)]
+    texts = [as_text(side) if side.dtype in TIME_TEXTS else side for side in sides]
+    return Call("||", tuple(texts), DataType.TEXT)
+
+
+def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
+    """Return the error for a node that no part of the binder takes."""
+    environment = binder.environment
+    call = written(node, environment)
+    if call is not None:
+        name = call.definition.name if call.definition is not None else call.function.value
+        return environment.error(
+            node,
+            f"the aggregate {name} cannot stand here",
+            hint="conditions on aggregates go into HAVING",
+            code="misplaced_aggregate",
+        )
+    if isinstance(node, _NEED_OVER):
+        name = node.sql_name()
+        return environment.error(
+            node,
+            f"{name} is a window function: OVER (…) follows it",
+            hint=f"{node.sql()} OVER (PARTITION BY k ORDER BY x)",
+            code="wrong_arguments",
+        )
+    if isinstance(node, exp.AggFunc):
+        return environment.unsupported(
+            node,
+            f"the aggregate {_WRITTEN.get(type(node), node.sql_name())} is not supported",
+            hint="aggregates are COUNT, SUM, AVG, MIN, MAX, ANY_VALUE, ARG_MIN, ARG_MAX, STDDEV, "
+            "VARIANCE, MEDIAN, PERCENTILE_CONT, PERCENTILE_DISC, MODE, ARRAY_AGG, STRING_AGG, "
+            "BOOL_AND, BOOL_OR",
+            code="unsupported_aggregate",
+        )
+    for kind, (message, hint) in _REFUSED.items():
+        if isinstance(node, kind):
+            code = "unsupported_expression"
+            if kind is exp.CurrentTimestamp:
+                code = "current_time"
+            if kind is exp.Window:
+                code = "unsupported_window"
+            return environment.unsupported(node, message, hint=hint, code=code)
+    if not isinstance(node, exp.Func):
+        return environment.unsupported(
+            node,
+            "this expression is not supported",
+            hint="see the language reference for operators and functions",
+            code="unsupported_expression",
+        )
+    name = str(node.this) if isinstance(node, exp.Anonymous) else node.sql_name()
+    if name.upper() == "NOW":
+        message, hint = _REFUSED[exp.CurrentTimestamp]
+        return environment.unsupported(node, message, hint=hint, code="current_time")
+    close = nearest(name.upper(), KNOWN_NAMES)
+    hint = f"did you mean {close}?" if close else f"functions: {', '.join(KNOWN_NAMES)}"
+    return environment.error(
+        node, f"there is no function {name!r:.40}", hint=hint, code="unknown_function"
+    )
+
+
+def bind_call(
+    binder: NodeBinder, name: str, arguments: list[exp.Expr], node: exp.Expr
+) -> Expression:
+    """Return a call of a function of the table.
+
+    Raises:
+        BindingError: It does not take these arguments.
+    """
+    bound = [binder.bind(argument) for argument in arguments]
+    for signature in SIGNATURES[name]:
+        if _accepts(signature, bound):
+            types = tuple(argument.dtype for argument in bound)
+            return Call(name, tuple(bound), signature.result(types))
+    usage = " or ".join(signature.usage for signature in SIGNATURES[name])
+    types_text = ", ".join(argument.dtype for argument in bound)
+    raise binder.environment.error(
+        node, f"{name} does not take ({types_text})", hint=f"write {usage}", code="wrong_arguments"
+    )
+
+
+def _accepts(signature: Signature, arguments: list[Expression]) -> bool:
+    most = len(signature.arguments)
+    if not most - signature.optional <= len(arguments) <= most:
+        return False
+    return all(
+        argument.dtype in (*accepted, DataType.NULL)
+        for argument, accepted in zip(arguments, signature.arguments, strict=False)
+    )
+
+
+def _is_content(value: Any) -> bool:
+    return isinstance(value, exp.Expr) or (isinstance(value, list) and bool(value))

@@ -1,0 +1,1 @@
+"""What a name in a statement means: scopes, query levels, and clauses that are refused."""

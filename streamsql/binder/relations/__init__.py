@@ -1,0 +1,1 @@
+"""What stands in FROM: relations, table functions, join trees, streams of changes."""

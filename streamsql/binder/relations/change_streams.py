@@ -1,0 +1,213 @@
+"""ISTREAM, DSTREAM and RSTREAM: a relation as the stream of its changes, instant by instant."""
+
+from collections.abc import Callable
+
+import msgspec
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import (
+    OnClose,
+    Plan,
+    Project,
+    Scan,
+    ScanPart,
+    SourceKind,
+    StreamKind,
+    StreamWindow,
+    ToStream,
+    WindowKind,
+    identity_columns,
+    is_open,
+    walk_relation,
+)
+from streamsql.algebra.streams import is_monotone, stream_time
+from streamsql.binder.names.environment import Binding, Environment
+from streamsql.binder.names.ranks import with_numbers
+from streamsql.binder.relations.emit_on_close import idle_time
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import Span, UnsupportedError
+from streamsql.recursion.pushing import push_selections
+from streamsql.recursion.termination import check_termination
+
+KINDS = frozenset(str(kind) for kind in StreamKind)
+_NAMES = ("ts", "instant")
+"""The instant's column has the first of these names that the query does not give."""
+
+
+def to_stream(plan: Plan, kind: StreamKind, place: Span | None, binding: Binding) -> ToStream:
+    """Return the stream of a relation's changes.
+
+    Args:
+        plan: Of the relation, whole.
+        kind: Which rows of each instant it gives.
+        place: Where it was written.
+        binding: Of the statement.
+
+    Raises:
+        BindingError: A recursion in it does not end.
+        UnsupportedError: It has no instants, or none that are ever final.
+    """
+    plan = with_numbers(plan, binding)
+    pushed = push_selections(plan)
+    check_termination(pushed.plan, binding.places, pushed.reasons)
+    query = pushed.plan
+    scans = _scans(query, kind, place)
+    feeds: list[Plan] = []
+    progress: list[Plan] = []
+    for scan in scans:
+        if scan.kind == SourceKind.TABLE:
+            feeds.append(scan)
+            continue
+        events = _events(scan, binding)
+        feeds.append(events)
+        idle = None
+        if events.lateness is not None:
+            idle = idle_time(binding.catalog, scan.source)
+        progress.append(msgspec.structs.replace(events, part=ScanPart.PROGRESS, ttl=idle))
+    return ToStream(kind, query, scans, tuple(feeds), tuple(progress), _name(query))
+
+
+def _scans(query: Plan, kind: StreamKind, place: Span | None) -> tuple[Scan, ...]:
+    nodes = list(walk_relation(query))
+    scans = tuple(dict.fromkeys(node for node in nodes if isinstance(node, Scan)))
+    if is_open(query):
+        raise UnsupportedError(
+            f"{kind} over the recursion being defined",
+            span=place,
+            hint=f"write {kind}(…) around the finished recursion",
+            code="misplaced_emit",
+        )
+    for node in nodes:
+        if isinstance(node, OnClose):
+            raise UnsupportedError(
+                f"{kind} over EMIT ON WINDOW CLOSE",
+                span=place,
+                hint="what closed windows give is a stream already: leave one of the two out",
+                code="misplaced_emit",
+            )
+        if isinstance(node, Scan) and node.part == ScanPart.LATE:
+            raise UnsupportedError(
+                f"{kind} over LATE({node.source}): the instants of late readings are over",
+                span=place,
+                hint=f"read LATE({node.source}) itself",
+                code="misplaced_emit",
+            )
+    if all(scan.kind == SourceKind.TABLE for scan in scans):
+        raise UnsupportedError(
+            f"{kind} needs a stream: stored tables have no instants",
+            span=place,
+            hint=f"leave {kind} out, and subscribe to the changes of the relation",
+            code="no_instants",
+        )
+    return scans
+
+
+def _events(scan: Scan, binding: Binding) -> Scan:
+    """Return the scan of a source's events; a watermark counts here even where there is a KEY."""
+    definition = binding.catalog.find(scan.source)
+    lateness = scan.lateness
+    if isinstance(definition, SourceDefinition) and definition.lateness is not None:
+        lateness = definition.lateness
+    return msgspec.structs.replace(scan, key=(), ttl=None, lateness=lateness, part=ScanPart.EVENTS)
+
+
+def _name(query: Plan) -> str:
+    taken = set(query.schema.names)
+    for name in _NAMES:
+        if name not in taken:
+            return name
+    number = 2
+    while f"{_NAMES[-1]}_{number}" in taken:
+        number += 1
+    return f"{_NAMES[-1]}_{number}"
+
+
+def kind_of_call(node: exp.Expr) -> StreamKind | None:
+    """Return what a call of ISTREAM, DSTREAM or RSTREAM asks for, or None."""
+    is_call = isinstance(node, exp.Anonymous) and node.name.upper() in KINDS
+    return StreamKind(node.name.upper()) if is_call else None
+
+
+def bind_stream(
+    tree: exp.Expr, environment: Environment, bind: Callable[[exp.Expr, Environment], Plan]
+) -> Plan | None:
+    """Return the plan of `ISTREAM(SELECT …)` or `SELECT ISTREAM(…) FROM …`; else None.
+
+    Raises:
+        BindingError: It has other arguments.
+        UnsupportedError: The query has no instants.
+    """
+    kind = kind_of_call(tree)
+    if kind is not None:
+        inner = tree.expressions
+        if len(inner) != 1 or not isinstance(inner[0], exp.Query):
+            raise environment.error(
+                tree,
+                f"{kind} takes one query",
+                hint=f"{kind}(SELECT …)",
+                code="wrong_arguments",
+            )
+        plan = bind(inner[0], environment)
+        return to_stream(plan, kind, environment.place(tree), environment.binding)
+    call = selected_stream(tree, environment)
+    if call is None:
+        return None
+    kind = StreamKind(call.name.upper())
+    plain = tree.copy()
+    items = [item.copy() for item in call.expressions]
+    if len(items) == 1 and isinstance(items[0], exp.Distinct):
+        plain.set("distinct", exp.Distinct())
+        items = items[0].expressions
+    plain.set("expressions", items)
+    plan = bind(plain, environment)
+    return to_stream(plan, kind, environment.place(call), environment.binding)
+
+
+def selected_stream(tree: exp.Expr, environment: Environment) -> exp.Expr | None:
+    """Return the call in `SELECT ISTREAM(…)`, or None if the select list is an ordinary one.
+
+    Raises:
+        BindingError: Something stands beside it, or it has no arguments.
+    """
+    items: list[exp.Expr] = tree.expressions if isinstance(tree, exp.Select) else []
+    call = next((item for item in items if kind_of_call(item) is not None), None)
+    if call is None:
+        return None
+    if len(items) > 1 or not call.expressions:
+        kind = call.name.upper()
+        raise environment.error(
+            call,
+            f"{kind}(…) holds the whole select list",
+            hint=f"{kind}(…) stands around the whole query",
+            code="misplaced_emit",
+        )
+    return call
+
+
+def windowed_stream(
+    plan: Plan, window: exp.Expr, partition: tuple[int, ...], environment: Environment
+) -> Plan | None:
+    """Return a window over a relation that is a stream, or None if it is none.
+
+    A relation to which rows are only added is taken as its ISTREAM, as in CQL.
+
+    Raises:
+        UnsupportedError: It has no instants.
+    """
+    kind = WindowKind(window.args["kind"])
+    time, width = stream_time(plan), len(plan.schema)
+    if time is None and is_monotone(plan):
+        plan = to_stream(plan, StreamKind.ISTREAM, environment.place(window), environment.binding)
+        time = width
+    if time is None:
+        return None
+    if kind == WindowKind.UNBOUNDED:
+        made: Plan = plan
+    else:
+        size, slide, within = (window.args.get(name) for name in ("size", "slide", "range"))
+        made = StreamWindow(plan, time, kind, size, slide, partition, within)
+    if time < width:
+        return made
+    columns = identity_columns(made.schema)[:width]
+    return Project(made, columns, tuple(c.name for c in columns if isinstance(c, Column)))

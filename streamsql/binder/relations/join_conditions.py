@@ -1,0 +1,221 @@
+"""What a JOIN says beside its relation: its kind, ON, USING, NATURAL, and the as-of condition."""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Call, Column, Expression
+from streamsql.binder.names.environment import Environment, identifier_text
+from streamsql.binder.names.scope import Scope, ScopeColumn
+from streamsql.binder.relations.join_tree import AsOf
+from streamsql.data.types import DataType
+
+_ASOF_HINT = "a ASOF JOIN b ON a.k = b.k AND a.ts >= b.ts"
+_BACKWARD = {"<=": ">=", "<": ">"}
+
+
+def join_kind(join: exp.Expr, environment: Environment) -> str:
+    """Return INNER, LEFT, RIGHT, FULL, SEMI, ANTI, ASOF or ASOF LEFT.
+
+    Raises:
+        UnsupportedError: It is another one.
+    """
+    side = (join.args.get("side") or "").upper()
+    kind = (join.args.get("kind") or "").upper()
+    method = (join.args.get("method") or "").upper()
+    words = " ".join(filter(None, (method, side, kind)))
+    if method == "ASOF" and side in ("", "LEFT") and kind in ("", "INNER", "OUTER"):
+        return f"ASOF {side}".strip()
+    if kind in ("SEMI", "ANTI") and side in ("", "LEFT") and not method:
+        return kind
+    if kind in ("", "INNER", "OUTER", "CROSS") and method in ("", "NATURAL"):
+        return side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
+    hint = {
+        "ASOF": "ASOF JOIN and ASOF LEFT JOIN take the newest row of the right side",
+        "NATURAL": "name the columns: JOIN t USING (x)",
+    }.get(method, "exchange the sides: LEFT SEMI JOIN and LEFT ANTI JOIN keep rows of the left one")
+    raise environment.unsupported(
+        join, f"{words} JOIN is not supported", hint=hint, code="unsupported_join"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What USING and NATURAL make of two scopes.
+
+    Attributes:
+        scope: Both, the merged columns first, each once.
+        on: The equalities.
+        computed: Merged columns that are neither side's, by their new numbers.
+    """
+
+    scope: Scope
+    on: tuple[Expression, ...]
+    computed: dict[int, Expression]
+
+
+def using(  # noqa: PLR0913, PLR0917  (both sides, and what they are joined by)
+    names: list[exp.Expr],
+    left: Scope,
+    right: Scope,
+    kind: str,
+    width: int,
+    environment: Environment,
+) -> Merged:
+    """Return what `USING (names)` means.
+
+    Args:
+        names: The columns.
+        left: Columns so far.
+        right: Those of the relation that is joined.
+        kind: Of the join.
+        width: First free column number.
+        environment: For places.
+
+    Raises:
+        BindingError: A column is missing on one side or named twice, or the types do not go
+            together.
+    """
+    _check_once(names, environment)
+    pairs = [_pair(name, left, right, environment) for name in names]
+    both = left + right
+    on = tuple(Call("=", (both.read(a), both.read(b)), DataType.BOOLEAN) for a, b in pairs)
+    computed: dict[int, Expression] = {}
+    merged = []
+    for one, two in pairs:
+        wide = DataType.DOUBLE if one.dtype != two.dtype else one.dtype
+        found = _one_of(one, two, kind, wide)
+        if found is None:
+            found = ScopeColumn("", one.name, wide, width + len(computed))
+            sides = {"LEFT": (one,), "RIGHT": (two,)}.get(kind, (one, two))
+            parts = tuple(_as(both.read(column), wide) for column in sides)
+            alone = len(parts) == 1
+            computed[found.position] = parts[0] if alone else Call("COALESCE", parts, wide)
+        merged.append(found)
+    hidden = both.hiding([c.position for pair in pairs for c in pair])
+    taken = {column.position for column in merged}
+    others = tuple(c for c in hidden.columns if c.position not in taken)
+    return Merged(Scope((*merged, *others)), on, computed)
+
+
+def _one_of(one: ScopeColumn, two: ScopeColumn, kind: str, wide: DataType) -> ScopeColumn | None:
+    """Return the side whose value and type a merged column has, or None where it is computed."""
+    # Rows of an inner join, and of SEMI and ANTI JOIN as far as they are read, have equal values.
+    sides = {"LEFT": (one,), "RIGHT": (two,), "FULL": ()}.get(kind, (one, two))
+    return next((side for side in sides if side.dtype == wide), None)
+
+
+def _check_once(names: list[exp.Expr], environment: Environment) -> None:
+    seen: set[str] = set()
+    for name in names:
+        text = identifier_text(name)
+        if text in seen:
+            raise environment.error(
+                name,
+                f"USING names {text!r} twice",
+                hint="name each column once",
+                code="duplicate_name",
+            )
+        seen.add(text)
+
+
+def _as(column: Column, dtype: DataType) -> Expression:
+    return column if column.dtype == dtype else Call("CAST", (column,), dtype)
+
+
+def natural(join: exp.Expr, left: Scope, right: Scope, environment: Environment) -> list[exp.Expr]:
+    """Return the columns of a NATURAL JOIN: those of the same name on both sides.
+
+    Raises:
+        BindingError: There are none.
+    """
+    there = {column.name for column in right.visible()}
+    shared = list(dict.fromkeys(c.name for c in left.visible() if c.name in there))
+    if not shared:
+        raise environment.error(
+            join,
+            "NATURAL JOIN: no column has the same name on both sides",
+            hint="JOIN t ON a.x = t.y, or CROSS JOIN t for every pair",
+            code="unknown_column",
+        )
+    names: list[exp.Expr] = []
+    for name in shared:
+        identifier = exp.to_identifier(name, quoted=True)
+        identifier.meta.update(join.this.meta)
+        names.append(identifier)
+    return names
+
+
+def _pair(
+    name: exp.Expr, left: Scope, right: Scope, environment: Environment
+) -> tuple[ScopeColumn, ScopeColumn]:
+    column = exp.Column(this=name.copy())
+    column.meta.update(name.meta)
+    one = left.resolve(column, environment)
+    two = right.resolve(column, environment)
+    numeric = one.dtype.is_numeric and two.dtype.is_numeric
+    if one.dtype != two.dtype and not numeric:
+        raise environment.error(
+            name,
+            f"{identifier_text(name)!r} is {one.dtype} on one side and {two.dtype} on the other",
+            hint="JOIN … ON CAST(a.x AS …) = b.x",
+            code="type_mismatch",
+        )
+    return one, two
+
+
+def as_of(
+    on: list[Expression], left: set[int], right: set[int], node: exp.Expr, environment: Environment
+) -> AsOf:
+    """Return the condition of an as-of join: equalities, and one `left time >= right time`.
+
+    Args:
+        on: Conjuncts of its ON, over column numbers.
+        left: Numbers of the columns so far.
+        right: Numbers of the columns of the relation that is joined.
+        node: For places.
+        environment: For errors.
+
+    Raises:
+        UnsupportedError: It says something else.
+    """
+    keys: list[tuple[int, int]] = []
+    times: list[tuple[int, int, bool]] = []
+    for predicate in on:
+        operator, one, two = _sides(predicate, left, right)
+        if operator == "=":
+            keys.append((one, two))
+        elif operator in (">=", ">"):
+            times.append((one, two, operator == ">"))
+        else:
+            raise environment.unsupported(
+                node,
+                "the ON of an ASOF JOIN takes equalities of columns of the same type and one "
+                "comparison of times, AND-ed",
+                hint=f"{_ASOF_HINT}; filter before it in FROM (SELECT … WHERE …), or in WHERE",
+                code="bad_asof_condition",
+            )
+    if len(times) != 1:
+        raise environment.error(
+            node,
+            f"an ASOF JOIN compares one pair of times, this one {len(times)}",
+            hint=_ASOF_HINT,
+            code="bad_asof_condition",
+        )
+    ((left_time, right_time, strict),) = times
+    return AsOf(left_time, right_time, strict, tuple(keys))
+
+
+def _sides(predicate: Expression, left: set[int], right: set[int]) -> tuple[str, int, int]:
+    match predicate:
+        case Call(function=operator, arguments=(Column() as one, Column() as two)):
+            if one.dtype != two.dtype:
+                return "", 0, 0
+            if one.position in left and two.position in right:
+                return operator, one.position, two.position
+            if one.position in right and two.position in left:
+                flipped = "=" if operator == "=" else _BACKWARD.get(operator, "")
+                return flipped, two.position, one.position
+        case _:
+            pass
+    return "", 0, 0

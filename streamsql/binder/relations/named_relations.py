@@ -1,0 +1,394 @@
+"""What stands in FROM: sources, windows, views, common tables and queries in parentheses."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from streamsql.algebra.operators import (
+    Plan,
+    Project,
+    Scan,
+    Window,
+    WindowKind,
+    identity_columns,
+)
+from streamsql.binder.names.environment import Environment, identifier_text
+from streamsql.binder.names.refused_clauses import only
+from streamsql.binder.names.scope import Scope
+from streamsql.binder.relations.change_streams import kind_of_call, windowed_stream
+from streamsql.binder.relations.late import bind_late, is_late
+from streamsql.binder.relations.table_functions import bind_time_window
+from streamsql.catalog.catalog import kind_of
+from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
+from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.errors import BindingError, QueryError
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.dialect import StreamWindow, TimeWindow
+from streamsql.syntax.parse import parse_statement
+from streamsql.syntax.statements import Query
+
+QueryBinder = Callable[[exp.Expr, Environment], Plan]
+ViewBinder = Callable[[ViewDefinition, Query, Environment], Plan]
+
+_READS = re.compile(r"\bReads (.+?)\.(?: |$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One item of FROM: its plan and what its columns are called.
+
+    Attributes:
+        doubled: Names that its query gave to several columns.
+    """
+
+    plan: Plan
+    alias: str
+    node: exp.Expr
+    doubled: frozenset[str] = frozenset()
+
+    def scope(self, offset: int) -> Scope:
+        """Return its columns from a position on."""
+        return Scope.of(self.alias, self.plan.schema, offset, self.doubled)
+
+
+def bind_relation(
+    node: exp.Expr, environment: Environment, bind: QueryBinder, bind_view: ViewBinder
+) -> Relation:
+    """Bind one item of FROM.
+
+    Args:
+        node: The item as parsed.
+        environment: Visible names.
+        bind: Binds a query in parentheses.
+        bind_view: Binds the query of a view.
+
+    Raises:
+        BindingError: There is no such relation, or its window does not fit.
+        UnsupportedError: It is of a kind that is refused.
+    """
+    match node:
+        case exp.Table(this=exp.Values()):  # joined in parentheses
+            only(node, environment, "this", "alias", "joins")
+            values = node.this.copy()
+            values.set("alias", node.args.get("alias"))
+            return bind_relation(values, environment, bind, bind_view)
+        case exp.Table():
+            return _table(node, environment, bind, bind_view)
+        case exp.Subquery():
+            return _derived(node, environment, bind)
+        case exp.Values():
+            plan, alias = bind(node, environment), node.args.get("alias")
+            own = alias.this if alias is not None else None
+            shown = identifier_text(own) if own is not None else ""
+            return Relation(renamed(plan, alias, environment), shown, node)
+        case exp.Lateral() | exp.Unnest():
+            raise environment.unsupported(
+                node,
+                "LATERAL and UNNEST are not supported",
+                hint="join with a query in FROM",
+                code="not_a_relation",
+            )
+        case _:
+            raise environment.unsupported(
+                node,
+                "this cannot stand in FROM",
+                hint="name a source, table or view, or write (SELECT …) AS name",
+                code="not_a_relation",
+            )
+
+
+def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) -> Relation:
+    only(node, environment, "this", "alias", "joins", "stream_window")
+    if node.args.get("joins"):
+        raise environment.unsupported(
+            node,
+            "a join in parentheses is not supported",
+            hint="leave the parentheses out",
+            code="unsupported_join",
+        )
+    alias = node.args.get("alias")
+    plan = bind(node.this, environment)
+    name = identifier_text(alias.this) if alias is not None and alias.this is not None else ""
+    window = _window_of(node, environment)
+    if window is not None:
+        plan = _windowed(plan, name, window, environment, what="a query")
+    plan = renamed(plan, alias, environment)
+    return Relation(plan, name, node, environment.binding.doubled_of(plan))
+
+
+def renamed(plan: Plan, alias: exp.Expr | None, environment: Environment) -> Plan:
+    """Return the plan under the column names of `AS t(a, b)`.
+
+    Raises:
+        BindingError: The number of names is wrong, or one is given twice.
+    """
+    columns = alias.args.get("columns") if alias is not None else None
+    if not columns:
+        return plan
+    names = [identifier_text(column) for column in columns]
+    return with_names(plan, names, alias, environment)
+
+
+def with_names(
+    plan: Plan, names: list[str], node: exp.Expr | None, environment: Environment
+) -> Plan:
+    """Return the plan with other column names.
+
+    Raises:
+        BindingError: The number of names is wrong, or one is given twice.
+    """
+    if len(names) != len(plan.schema):
+        raise environment.error(
+            node,
+            f"{len(names)} column names for {len(plan.schema)} columns",
+            hint=f"the query gives {', '.join(plan.schema.names)}",
+            code="column_count",
+        )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise environment.error(
+            node, f"column name {twice!r} is given twice", code="duplicate_name"
+        )
+    if tuple(names) == plan.schema.names:
+        return plan
+    if isinstance(plan, Project):
+        return Project(plan.input, plan.expressions, tuple(names))
+    return Project(plan, identity_columns(plan.schema), tuple(names))
+
+
+def _time_window(
+    node: exp.Table, environment: Environment, bind: QueryBinder, bind_view: ViewBinder
+) -> Relation:
+    alias = node.args.get("alias")
+    for written in (node, alias):
+        if written is not None and written.args.get("stream_window") is not None:
+            raise environment.error(
+                written.args["stream_window"],
+                f"{node.this.args['kind']} takes no window behind it",
+                hint="put it behind the stream inside the parentheses",
+                code="misplaced_window",
+            )
+    inner = bind_relation(node.this.this, environment, bind, bind_view)
+    plan = bind_time_window(node.this, inner.plan, inner.scope(0), environment)
+    own = alias.this if alias is not None else None
+    shown = inner.alias if own is None else identifier_text(own)
+    return Relation(renamed(plan, alias, environment), shown, node)
+
+
+def _table(
+    node: exp.Table, environment: Environment, bind: QueryBinder, bind_view: ViewBinder
+) -> Relation:
+    only(node, environment, "this", "alias", "stream_window", "joins")
+    if isinstance(node.this, TimeWindow):
+        return _time_window(node, environment, bind, bind_view)
+    alias = node.args.get("alias")
+    if is_late(node.this):
+        name, plan = bind_late(node.this, environment)
+    elif kind_of_call(node.this) is not None:
+        name, plan = "", bind(node.this, environment)
+    elif isinstance(node.this, exp.Identifier):
+        name = identifier_text(node.this)
+        plan = _named(name, node, environment, bind_view)
+    else:
+        raise _function_in_from(node, environment)
+    window = _window_of(node, environment)
+    if window is not None:
+        plan = _windowed(plan, name, window, environment)
+    shown = identifier_text(alias.this) if alias is not None and alias.this is not None else name
+    plan = renamed(plan, alias, environment)
+    # The columns of a view have the names that DESCRIBE shows.
+    doubled = environment.binding.doubled_of(plan) if name in environment.tables else frozenset()
+    return Relation(plan, shown, node, doubled)
+
+
+def _function_in_from(node: exp.Table, environment: Environment) -> Exception:
+    return environment.unsupported(
+        node,
+        "a function cannot stand in FROM",
+        hint="name a source, table or view",
+        code="not_a_relation",
+    )
+
+
+def _named(name: str, node: exp.Table, environment: Environment, bind_view: ViewBinder) -> Plan:
+    common = environment.tables.get(name)
+    if common is not None:
+        return common.plan
+    definition = environment.binding.catalog.find(name)
+    match definition:
+        case SourceDefinition():
+            return definition.scan()
+        case ViewDefinition():
+            return _view(definition, node, environment, bind_view)
+        case FunctionDefinition():
+            raise environment.error(
+                node,
+                f"{definition.name!r} is a {kind_of(definition)}: it does not stand in FROM",
+                hint=f"call it in the select list: {definition.usage}",
+                code="not_a_relation",
+            )
+        case DisplayDefinition() | AlarmDefinition():
+            is_display = isinstance(definition, DisplayDefinition)
+            raise environment.error(
+                node,
+                f"{definition.name!r} is {'a display' if is_display else 'an alarm'}: "
+                "it does not stand in FROM",
+                hint="OUTPUT TO DISPLAY shows an answer there"
+                if is_display
+                else "sys_alarms has the rows of all alarms",
+                code="not_a_relation",
+            )
+        case None:
+            raise _unknown(name, node, environment)
+
+
+def _unknown(name: str, node: exp.Table, environment: Environment) -> BindingError:
+    known = [*environment.tables, *environment.binding.catalog.names]
+    close = nearest(name, known)
+    if close:
+        hint = f"did you mean {close}?"
+    elif known:
+        hint = "SHOW SOURCES, SHOW TABLES and SHOW VIEWS list what there is"
+    else:
+        hint = "CREATE SOURCE, CREATE TABLE or CREATE VIEW first"
+    return environment.error(
+        node.this, f"there is no source, table or view {name!r}", hint=hint, code="unknown_relation"
+    )
+
+
+def _view(
+    definition: ViewDefinition, node: exp.Table, environment: Environment, bind_view: ViewBinder
+) -> Plan:
+    name = definition.name.lower()
+    if name in environment.expanding:
+        circle = " -> ".join((*environment.expanding[environment.expanding.index(name) :], name))
+        raise environment.error(
+            node,
+            f"view {name!r} reads itself: {circle}",
+            hint="a view cannot read itself through another one: define both in one WITH RECURSIVE"
+            if name != environment.expanding[-1]
+            else "CREATE RECURSIVE VIEW name(columns) AS base UNION step",
+            code="circular_view",
+        )
+    cached = environment.binding.views.get(name)
+    if cached is not None:
+        return cached
+    place = environment.place(node)
+    before = set(environment.binding.places)
+    try:
+        query = parse_statement(definition.query)
+        if not isinstance(query, Query):
+            raise environment.error(node, f"view {name!r} holds no query", code="unsupported_query")
+        inner = replace(
+            environment,
+            script=query.script,
+            tables={},
+            outer=None,
+            expanding=(*environment.expanding, name),
+        )
+        plan = bind_view(definition, query, inner)
+    except QueryError as error:
+        if error.span == place:
+            raise
+        raise _inside_view(error, definition, environment, node) from None
+    for added in set(environment.binding.places) - before:
+        environment.binding.places[added] = place
+    environment.binding.views[name] = plan
+    return plan
+
+
+def _inside_view(
+    error: QueryError, definition: ViewDefinition, environment: Environment, node: exp.Expr
+) -> BindingError:
+    """Say at the place where the view is read what is wrong inside it."""
+    message, hint = error.message, error.hint
+    if not message.startswith("in view "):
+        if error.span is not None and error.span.text:
+            message = f"{message} ({error.span.text})"
+        needs = _needs(definition)
+        if needs:
+            hint = (
+                f"the library view {definition.name} {needs}; create what is missing as a source, "
+                "table or view of that name"
+            )
+    message = f"in view {definition.name!r}: {message}"
+    return environment.error(node, message, hint=hint, code=error.code)
+
+
+def _needs(definition: ViewDefinition) -> str:
+    """Return what the header of a library view says it reads; empty for other views."""
+    header = " ".join(line[2:].strip() for line in definition.text.splitlines() if line[:2] == "--")
+    found = _READS.search(header)
+    return f"reads {found.group(1)}" if definition.library and found else ""
+
+
+def _window_of(node: exp.Expr, environment: Environment) -> StreamWindow | None:
+    first = node.args.get("stream_window")
+    alias = node.args.get("alias")
+    second = alias.args.get("stream_window") if alias is not None else None
+    if first is not None and second is not None:
+        raise environment.error(
+            second, "a stream takes one window", hint="leave one out", code="misplaced_window"
+        )
+    return first if first is not None else second
+
+
+def _windowed(
+    plan: Plan, name: str, window: StreamWindow, environment: Environment, *, what: str = "a view"
+) -> Plan:
+    kind = WindowKind(window.args["kind"])
+    partition = tuple(
+        Scope.of(name, plan.schema).resolve(column, environment).position
+        for column in _partition_columns(window, environment)
+    )
+    if not isinstance(plan, Scan):
+        over = windowed_stream(plan, window, partition, environment)
+        if over is not None:
+            return over
+        if name in environment.tables:
+            what = "a recursive relation"
+        if name in environment.tables and not environment.tables[name].recursive:
+            what = "a common table"
+        shown = repr(name) if name else "this"
+        inside = f"the definition of {name}" if name else "it"
+        raise environment.error(
+            window,
+            f"{shown} is {what}, and windows stand on streams only: what is derived expires with "
+            "the rows it rests on",
+            hint=f"put the window inside {inside}, after the stream, or write ISTREAM(SELECT …)",
+            code="misplaced_window",
+        )
+    if plan.kind == "table":
+        raise environment.error(
+            window,
+            f"{name!r} is a stored table: its rows do not expire, so it takes no window",
+            hint="leave the window out",
+            code="misplaced_window",
+        )
+    if kind == WindowKind.NOW:
+        environment.binding.warn(
+            f"{name} [NOW] holds only the rows of the current second; its answer is empty between "
+            "readings"
+        )
+    size, slide, within = (window.args.get(name) for name in ("size", "slide", "range"))
+    return Window(plan, kind, size, slide, partition, within)
+
+
+def _partition_columns(window: StreamWindow, environment: Environment) -> list[exp.Column]:
+    columns = window.args.get("partition_by") or []
+    for column in columns:
+        if not isinstance(column, exp.Column):
+            raise environment.error(
+                column, "PARTITION BY takes columns of the stream", code="bad_window"
+            )
+    if columns and window.args["kind"] != "ROWS":
+        raise environment.unsupported(
+            columns[0],
+            "PARTITION BY makes a difference for ROWS only",
+            hint="leave it out",
+            code="bad_window",
+        )
+    return list(columns)

@@ -1,0 +1,1 @@
+"""A query block by its clauses, set operations, and recursive queries."""

@@ -1,0 +1,1 @@
+"""Whole statements: queries, definitions, changes, questions, and their warnings."""

@@ -1,0 +1,190 @@
+"""CREATE statements to definitions of the catalog."""
+
+from streamsql.algebra.operators import SourceKind
+from streamsql.binder.names.dependences import refers_to_name
+from streamsql.binder.names.environment import Binding, Environment
+from streamsql.binder.statements.bind import bind_query, bind_view
+from streamsql.binder.statements.displays_and_alarms import define_alarm, define_display
+from streamsql.binder.statements.function_definitions import define_function
+from streamsql.binder.statements.refreshed_views import define_refreshed
+from streamsql.binder.statements.source_options import check_table_options, stream_ttl
+from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
+from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.errors import BindingError
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.statements import (
+    CreateAlarm,
+    CreateDisplay,
+    CreateFunction,
+    CreateSource,
+    CreateView,
+    Name,
+)
+
+Creating = CreateSource | CreateView | CreateFunction | CreateDisplay | CreateAlarm
+"""Statements that put something into the catalog."""
+
+
+def define(statement: Creating, catalog: Catalog) -> Definition:
+    """Check a CREATE statement and return what to put into the catalog.
+
+    A definition may take the name of a library view.
+
+    A view whose recursion ends only under a MIN or MAX above it is accepted; the query that reads
+    it is checked.
+
+    Raises:
+        BindingError: A name is taken, a column or option is wrong, or the view does not bind.
+        UnsupportedError: The view uses something that is refused.
+    """
+    check_not_system(statement.name.text, statement.name.span)
+    existing = catalog.find(statement.name.text)
+    if existing is not None and not is_library(existing):
+        kind = kind_of(existing)
+        raise BindingError(
+            f"{kind} {existing.name!r} exists already",
+            span=statement.name.span,
+            hint=f"DROP {kind.upper()} {existing.name} first",
+            code="already_exists",
+        )
+    if isinstance(statement, CreateFunction):
+        return define_function(statement)
+    if isinstance(statement, CreateDisplay):
+        return define_display(statement)
+    if isinstance(statement, CreateAlarm):
+        return define_alarm(statement, bind_query(statement.query, catalog))
+    if isinstance(statement, CreateView):
+        return _view(statement, catalog)
+    return _source(statement)
+
+
+def _source(statement: CreateSource) -> SourceDefinition:
+    schema = _schema(statement)
+    kind = SourceKind(statement.kind)
+    ttl = None
+    if kind == SourceKind.TABLE:
+        _check_table(statement)
+    else:
+        ttl = stream_ttl(statement, schema)
+    time_column = _time_column(statement, schema)
+    return SourceDefinition(
+        name=statement.name.text,
+        kind=kind,
+        schema=schema,
+        key=_key(statement, schema, kind),
+        time_column=None if kind == SourceKind.TABLE else time_column,
+        ttl=ttl,
+        lateness=statement.watermark.lateness if statement.watermark else None,
+        options=tuple((option.name, option.value) for option in statement.options),
+        text=statement.text,
+    )
+
+
+def _schema(statement: CreateSource) -> Schema:
+    seen: set[str] = set()
+    if not statement.columns:
+        raise BindingError(
+            f"{statement.name.text!r} has no columns",
+            span=statement.name.span,
+            hint="CREATE SOURCE name (column TYPE, …)",
+            code="missing_columns",
+        )
+    for column in statement.columns:
+        if column.name.text in seen:
+            raise BindingError(
+                f"column {column.name.text!r} is defined twice",
+                span=column.name.span,
+                hint="rename one of them",
+                code="duplicate_name",
+            )
+        seen.add(column.name.text)
+    return Schema.of(*((column.name.text, column.dtype) for column in statement.columns))
+
+
+def _position(name: Name, schema: Schema) -> int:
+    try:
+        return schema.index_of(name.text)
+    except KeyError:
+        close = nearest(name.text, schema.names)
+        raise BindingError(
+            f"there is no column {name.text!r}",
+            span=name.span,
+            hint=f"did you mean {close}?" if close else f"columns: {', '.join(schema.names)}",
+            code="unknown_column",
+        ) from None
+
+
+def _key(statement: CreateSource, schema: Schema, kind: SourceKind) -> tuple[int, ...]:
+    positions = tuple(_position(name, schema) for name in statement.key)
+    if len(set(positions)) != len(positions):
+        raise BindingError(
+            "a column appears twice in the key",
+            span=statement.key[0].span,
+            hint="name it once",
+            code="duplicate_name",
+        )
+    if kind != SourceKind.LINK or positions:
+        return positions
+    if len(schema) < 2:
+        raise BindingError(
+            "a link source needs a source and a destination column",
+            span=statement.name.span,
+            hint="CREATE LINK SOURCE link (src TEXT, dst TEXT, …)",
+            code="missing_columns",
+        )
+    return (0, 1)
+
+
+def _time_column(statement: CreateSource, schema: Schema) -> int | None:
+    if statement.watermark is not None:
+        name = statement.watermark.column
+        position = _position(name, schema)
+        if schema.dtypes[position] != DataType.TIMESTAMP:
+            raise BindingError(
+                f"the watermark column {name.text!r} is {schema.dtypes[position]}",
+                span=name.span,
+                hint=f"declare it {name.text} TIMESTAMP",
+                code="bad_watermark",
+            )
+        return position
+    for position, field in enumerate(schema.fields):
+        if field.name == "ts" and field.dtype == DataType.TIMESTAMP:
+            return position
+    return None
+
+
+def _check_table(statement: CreateSource) -> None:
+    check_table_options(statement)
+    if statement.watermark is not None:
+        raise BindingError(
+            "a table has no watermark",
+            span=statement.watermark.column.span,
+            hint="leave it out, or use SOURCE",
+            code="bad_watermark",
+        )
+
+
+def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition | SourceDefinition:
+    name = statement.name.text
+    recursive = refers_to_name(statement.query.tree, name)
+    if recursive and not statement.recursive:
+        raise BindingError(
+            f"view {name!r} reads itself",
+            span=statement.name.span,
+            hint=f"CREATE RECURSIVE VIEW {name}(columns) AS base UNION step",
+            code="circular_view",
+        )
+    if statement.refresh is not None:
+        return define_refreshed(statement, statement.refresh, catalog)
+    definition = ViewDefinition(
+        name=name,
+        query=statement.query.text,
+        columns=tuple(column.text for column in statement.columns),
+        recursive=statement.recursive,
+        text=statement.text,
+    )
+    environment = Environment(Binding(catalog), statement.script, expanding=(name,))
+    bind_view(definition, statement.query, environment)
+    return definition

@@ -1,0 +1,162 @@
+"""Refusal of what sqlglot parses for other dialects and no part of the binder reads.
+
+Called with the whole tree before anything is bound, so that nothing is dropped without a word. The
+clauses of SELECT, joins and relations are checked where they are bound
+(`streamsql.binder.names.refused_clauses`).
+`tests/streamsql/binder/test_nothing_is_dropped.py` gives every node every argument it may have.
+"""
+
+from sqlglot import exp
+
+from streamsql.binder.names.environment import Environment
+from streamsql.binder.names.refused_clauses import only
+
+_MODIFIERS = frozenset(exp.Subquery.arg_types) - {"this", "alias", "with_", "joins"}
+_ORDER = frozenset(("order", "limit", "offset"))
+_LEAVE_OUT = "leave it out"
+
+_UNREAD: dict[type[exp.Expr], dict[str, tuple[str, str]]] = {
+    exp.Cast: {
+        "format": ("CAST takes no FORMAT", "CAST(x AS TEXT) writes times as ISO 8601"),
+        "action": ("CAST takes a type only", _LEAVE_OUT),
+        "default": ("CAST takes no default", "COALESCE(CAST(x AS INTEGER), 0)"),
+    },
+    exp.Chr: {"charset": ("CHR takes a code point only", "CHR(65)")},
+    exp.Column: {"join_mark": ("(+) is not supported", "write LEFT JOIN … ON …")},
+    exp.CTE: {
+        "scalar": ("WITH value AS name is not supported", "WITH name AS (SELECT …)"),
+        "key_expressions": ("USING KEY is not supported", "group behind the recursion"),
+    },
+    exp.In: {
+        "unnest": ("UNNEST is not supported: there are no arrays", "x IN ('a', 'b')"),
+        "field": ("IN needs a list or a query in parentheses", "x IN ('a', 'b')"),
+        "is_global": ("GLOBAL IN is not supported", "write IN"),
+    },
+    exp.Is: {"negate": ("this form of IS is not supported", "write NOT (x IS …)")},
+    exp.RowNumber: {"this": ("ROW_NUMBER takes no argument", "ROW_NUMBER() OVER (…)")},
+    exp.Order: {"siblings": ("ORDER SIBLINGS BY is not supported", "write ORDER BY")},
+    exp.Ordered: {"with_fill": ("WITH FILL is not supported", _LEAVE_OUT)},
+    exp.Star: {
+        "replace": ("* REPLACE is not supported", "SELECT * EXCEPT (x), x + 1 AS x FROM …"),
+        "rename": ("* RENAME is not supported", "SELECT * EXCEPT (x), x AS y FROM …"),
+        "ilike": ("* ILIKE is not supported", "name the columns"),
+    },
+    exp.StrPosition: {
+        "position": ("POSITION searches from the beginning", "POSITION('a' IN SUBSTRING(x, 3))"),
+        "occurrence": ("POSITION finds the first place only", "POSITION('a' IN x)"),
+    },
+    exp.Trim: {"collation": ("texts have no collations", _LEAVE_OUT)},
+    exp.DataType: {
+        "collate": ("texts have no collations", _LEAVE_OUT),
+        "nullable": ("any value may be NULL", _LEAVE_OUT),
+    },
+    exp.Identifier: {
+        "temporary": ("# is no part of a name", "write the name in double quotes"),
+        "global_": ("## is no part of a name", "write the name in double quotes"),
+    },
+}  # fmt: skip
+
+
+def refuse_foreign(tree: exp.Expr, environment: Environment) -> None:
+    """Check a query for clauses that nothing would read.
+
+    Raises:
+        UnsupportedError: There is one; names it.
+    """
+    for node in tree.walk():
+        for key, (message, hint) in _unread(node).items():
+            value = node.args.get(key)
+            if value is None or value == [] or value is False:
+                continue
+            raise environment.unsupported(node, message, hint=hint, code="unsupported_clause")
+        match node:
+            case exp.Subquery():
+                _check_subquery(node, environment)
+            case exp.SetOperation():
+                only(node, environment, *_OF_SET_OPERATIONS)
+            case exp.Join():
+                _check_join(node, environment)
+            case exp.Star() if node.args.get("except_") and not _is_item(node):
+                raise environment.unsupported(
+                    node,
+                    "EXCEPT belongs behind the * of a select list",
+                    hint="COUNT(*) counts whole rows",
+                    code="unsupported_clause",
+                )
+            case exp.Count() if isinstance(node.this, exp.Star) and node.expressions:
+                raise environment.error(
+                    node,
+                    "COUNT(*) takes nothing beside the star",
+                    hint="COUNT(*), or COUNT(DISTINCT a, b)",
+                    code="wrong_arguments",
+                )
+            case exp.Distinct() if node.args.get("on") and not isinstance(node.parent, exp.Select):
+                raise environment.unsupported(
+                    node,
+                    "DISTINCT ON stands behind SELECT only",
+                    hint="COUNT(DISTINCT a, b)",
+                    code="unsupported_clause",
+                )
+            case _:
+                pass
+
+
+_OF_SET_OPERATIONS = (
+    "this", "expression", "distinct", "with_", "order", "limit", "offset", "alias",
+    "stream_window",
+)  # fmt: skip
+
+
+def _unread(node: exp.Expr) -> dict[str, tuple[str, str]]:
+    return next((found for kind, found in _UNREAD.items() if isinstance(node, kind)), {})
+
+
+def _check_subquery(node: exp.Subquery, environment: Environment) -> None:
+    """Refuse clauses behind the bracket of a query, where its place does not read them."""
+    given = {key for key in _MODIFIERS if node.args.get(key)}
+    is_value = _is_value(node)
+    if given <= _ORDER and not is_value:
+        return
+    if is_value and node.args.get("with_"):
+        raise environment.unsupported(
+            node,
+            "WITH cannot stand before the bracket of a subquery",
+            hint="write it inside of the brackets: (WITH a AS (…) SELECT …)",
+            code="unsupported_clause",
+        )
+    if given:
+        word = "ORDER BY, LIMIT and OFFSET" if given <= _ORDER else "this clause"
+        raise environment.unsupported(
+            node,
+            f"{word} cannot stand behind the bracket of a subquery",
+            hint="write it inside of the brackets: (SELECT … ORDER BY x LIMIT 1)",
+            code="unsupported_clause",
+        )
+
+
+def _is_value(node: exp.Subquery) -> bool:
+    """Whether a query stands inside an expression, and not in FROM, WITH or a set operator."""
+    parent: exp.Expr | None = node.parent
+    while isinstance(parent, exp.Subquery | exp.Paren):
+        parent = parent.parent
+    relations = exp.From | exp.Join | exp.CTE | exp.SetOperation | exp.Table | exp.Lateral
+    return parent is not None and not isinstance(parent, relations)
+
+
+def _is_item(star: exp.Expr) -> bool:
+    """Whether a star is an item of a select list: * or t.*."""
+    around = star.parent.parent if isinstance(star.parent, exp.Column) else star.parent
+    return isinstance(around, exp.Select)
+
+
+def _check_join(node: exp.Join, environment: Environment) -> None:
+    named, on = node.args.get("using"), node.args.get("on") is not None
+    natural = (node.args.get("method") or "").upper() == "NATURAL"
+    crossed = (node.args.get("kind") or "").upper() == "CROSS"
+    if sum((bool(named), on, natural, crossed)) > 1:
+        raise environment.error(
+            node,
+            "a JOIN has one of ON, USING, NATURAL and CROSS",
+            hint="put further conditions into WHERE",
+            code="unsupported_join",
+        )

@@ -1,0 +1,202 @@
+"""INSERT and DELETE: rows and predicates for a source."""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from streamsql.algebra.expressions import Expression
+from streamsql.algebra.scalar import compile_expression
+from streamsql.binder.expressions.coercion import time_value
+from streamsql.binder.expressions.expression_binder import ExpressionBinder
+from streamsql.binder.names.environment import Binding, Environment
+from streamsql.binder.names.scope import Scope
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.system import is_system
+from streamsql.data.schema import Field
+from streamsql.data.types import DataType, Row, Value, coerce
+from streamsql.errors import BindingError
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.statements import Delete, Insert, Name
+
+_TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundInsert:
+    """Rows to add to a source or table, in its column order.
+
+    Attributes:
+        given: Positions of the columns that the statement names; all, if it names none.
+    """
+
+    definition: SourceDefinition
+    rows: tuple[Row, ...]
+    given: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundDelete:
+    """Which rows to take from a source or table; without predicate all of them."""
+
+    definition: SourceDefinition
+    predicate: Expression | None
+
+
+def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
+    """Return the rows of an INSERT; columns that are not named become NULL.
+
+    Raises:
+        BindingError: The source or a column is unknown, or a value does not fit its column.
+    """
+    definition = _target(statement.source, catalog)
+    environment = Environment(Binding(catalog), statement.script)
+    positions = _positions(statement, definition)
+    binder = ExpressionBinder(environment, Scope())
+    rows = []
+    for nodes in statement.rows:
+        if len(nodes) != len(positions):
+            raise environment.error(
+                nodes[0],
+                f"{len(nodes)} values for {len(positions)} columns",
+                hint=f"the columns are {definition.schema}",
+                code="column_count",
+            )
+        values: list[Value] = [None] * len(definition.schema)
+        for position, node in zip(positions, nodes, strict=True):
+            field = definition.schema.fields[position]
+            values[position] = bind_value(node, field, binder, environment)
+        rows.append(tuple(values))
+    return BoundInsert(definition, tuple(rows), positions)
+
+
+def bind_delete(statement: Delete, catalog: Catalog) -> BoundDelete:
+    """Return the predicate of a DELETE over the source's columns.
+
+    Raises:
+        BindingError: The source or a column is unknown, or the condition is none.
+    """
+    definition = _target(statement.source, catalog)
+    if statement.predicate is None:
+        return BoundDelete(definition, None)
+    environment = Environment(Binding(catalog), statement.script)
+    inner = statement.predicate.find(exp.Query)
+    if inner is not None:
+        raise environment.unsupported(
+            inner,
+            "the condition of DELETE reads no other relation than its own",
+            hint="ask with SELECT which rows they are, then name them: WHERE column IN (…)",
+            code="unsupported_subquery",
+        )
+    binder = ExpressionBinder(environment, Scope.of(definition.name, definition.schema))
+    return BoundDelete(definition, binder.predicate(statement.predicate, "WHERE"))
+
+
+def _target(name: Name, catalog: Catalog) -> SourceDefinition:
+    definition = catalog.find(name.text)
+    if isinstance(definition, SourceDefinition):
+        if is_system(definition):
+            raise BindingError(
+                f"{definition.name} is a system source: its rows are what the system measures",
+                span=name.span,
+                hint="create a source of your own",
+                code="not_a_source",
+            )
+        if definition.refresh is None:
+            return definition
+    if definition is not None:
+        raise BindingError(
+            f"{name.text!r} is a view: its rows follow from other relations",
+            span=name.span,
+            hint="change the sources it reads",
+            code="not_a_source",
+        )
+    known = [d.name for d in catalog if isinstance(d, SourceDefinition)]
+    close = nearest(name.text, known)
+    raise BindingError(
+        f"there is no source or table {name.text!r}",
+        span=name.span,
+        hint=f"did you mean {close}?" if close else "CREATE SOURCE or CREATE TABLE first",
+        code="unknown_relation",
+    )
+
+
+def _positions(statement: Insert, definition: SourceDefinition) -> tuple[int, ...]:
+    schema = definition.schema
+    if not statement.columns:
+        return tuple(range(len(schema)))
+    positions: list[int] = []
+    for name in statement.columns:
+        if name.text not in schema.names:
+            close = nearest(name.text, schema.names)
+            raise BindingError(
+                f"{definition.name!r} has no column {name.text!r}",
+                span=name.span,
+                hint=f"did you mean {close}?" if close else f"the columns are {schema}",
+                code="unknown_column",
+            )
+        position = schema.index_of(name.text)
+        if position in positions:
+            raise BindingError(
+                f"column {name.text!r} is named twice",
+                span=name.span,
+                hint="name it once",
+                code="duplicate_name",
+            )
+        positions.append(position)
+    return tuple(positions)
+
+
+def bind_value(
+    node: exp.Expr, field: Field, binder: ExpressionBinder, environment: Environment
+) -> Value:
+    """Return a constant as a value of a column.
+
+    Raises:
+        BindingError: It is no constant, or not of the column's type.
+    """
+    if isinstance(node, exp.Column | exp.Identifier):
+        default = node.name.upper() == "DEFAULT"
+        raise environment.error(
+            node,
+            f"{node.name!r:.60} is not a value",
+            hint="leave the column out: INSERT INTO t (others) VALUES (…)"
+            if default
+            else "texts stand in single quotes",
+            code="not_constant",
+        )
+    inner = node.find(exp.Query)
+    if inner is not None:
+        raise environment.error(
+            inner,
+            "a query is not a value",
+            hint="ask with SELECT first, then INSERT what it gives",
+            code="not_constant",
+        )
+    bound = binder.bind(node)
+    try:
+        value: Value = compile_expression(bound)(())
+    except (ArithmeticError, ValueError) as error:
+        raise environment.error(
+            node,
+            f"this value cannot be computed: {error}",
+            hint="write the value itself",
+            code="not_computable",
+        ) from None
+    if isinstance(value, str) and field.dtype in _TIMES:
+        return time_value(value, field.dtype, node, environment)
+    if bound.dtype in _TIMES and field.dtype != bound.dtype:
+        raise environment.error(
+            node,
+            f"column {field.name!r} is {field.dtype}, but this is {bound.dtype}",
+            code="type_mismatch",
+        )
+    try:
+        return coerce(value, field.dtype)
+    except ValueError as error:
+        raise environment.error(
+            node,
+            f"column {field.name!r}: {error}",
+            hint=f"it takes {field.dtype}",
+            code="bad_literal",
+        ) from None

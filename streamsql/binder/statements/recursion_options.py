@@ -1,0 +1,156 @@
+"""`WITH (strategy = '…', …)` behind a query: how its recursions are maintained.
+
+What the reader of a view chooses wins over what the view says, option by option: the answer is the
+same, and the reader knows the machines. `'auto'` gives a choice back to the optimizer.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from streamsql.algebra.operators import Fixpoint, Plan, transform_up, walk_plan
+from streamsql.binder.names.environment import Binding
+from streamsql.binder.statements.idle_options import idle_options
+from streamsql.errors import BindingError, UnsupportedError
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.durations import parse_duration
+from streamsql.syntax.statements import Option, Query
+
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "strategy": ("auto", "kernel", "ranked", "absorption", "relative", "dred", "set", "recompute"),
+    "way": ("auto", "centre", "flood", "annotations", "witness"),
+    "ship": ("auto", "lazy", "eager", "witness", "ship-all"),
+    "order": ("auto", "dfs", "arrival", "rebuild"),
+    "annotations": ("auto", "dnf", "bdd"),
+    "compiled": ("auto", "yes", "no"),
+}
+"""The options that name one of several ways, with the names."""
+
+_NUMBERS: Mapping[str, str] = {
+    "width": "width = '64': most supports an annotation may have",
+    "capacity": "capacity = '100': rows with alternatives held back before all of them are sent",
+}
+"""The options that are a whole number, with a hint."""
+
+NAMES = (*VALUES, *_NUMBERS)
+MAX_NUMBER = 1_000_000
+
+_TRUTH = {"true": "yes", "false": "no"}
+
+
+def with_choice(plan: Plan, query: Query, binding: Binding, view: str = "") -> Plan:
+    """Return the plan with a query's options in all its recursions.
+
+    Without a recursion they have no effect, which is a warning; so is one that others overrule.
+
+    Args:
+        plan: Of the query.
+        query: With its options as written.
+        binding: Takes the warnings.
+        view: Name of the view whose query it is, if it is one.
+
+    Raises:
+        BindingError: An option or its value is unknown.
+        UnsupportedError: The strategy cannot maintain a recursion.
+    """
+    if not query.options:
+        return plan
+    chosen = chosen_fields(query.options)
+    if not any(isinstance(node, Fixpoint) for node in walk_plan(plan)):
+        whose = f"view {view!r}" if view else "this query"
+        names = ", ".join(option.name for option in query.options)
+        binding.warn(
+            f"{names}: these options choose how recursions are maintained; {whose} has no "
+            "recursion, so they have no effect"
+        )
+        return plan
+    plan = transform_up(plan, lambda node: _chosen(node, chosen))
+    for node in walk_plan(plan):
+        for warning in idle_options(node.choice) if isinstance(node, Fixpoint) else ():
+            binding.warn(warning)
+    return plan
+
+
+def _chosen(node: Plan, chosen: Mapping[str, Any]) -> Plan:
+    if not isinstance(node, Fixpoint):
+        return node
+    choice = msgspec.structs.replace(node.choice, **chosen)
+    return msgspec.structs.replace(node, choice=choice)
+
+
+def chosen_fields(options: tuple[Option, ...]) -> dict[str, Any]:
+    """Return the fields of a `RecursionChoice` that options set.
+
+    Raises:
+        BindingError: An option or its value is unknown.
+        UnsupportedError: The strategy cannot maintain a recursion.
+    """
+    return {option.name: _field(option) for option in options}
+
+
+def _field(option: Option) -> str | int:
+    if option.name not in NAMES:
+        close = nearest(option.name, NAMES)
+        raise BindingError(
+            f"a query has no option {option.name!r:.40}",
+            span=option.span,
+            hint=f"did you mean {close}?" if close else f"options are {', '.join(NAMES)}",
+            code="unknown_option",
+        )
+    if option.name in _NUMBERS:
+        return _number(option)
+    value = option.value.strip().lower()
+    value = _TRUTH.get(value, value) if option.name == "compiled" else value
+    if option.name == "strategy" and value == "counting":
+        raise UnsupportedError(
+            "counting cannot maintain a recursion: the rows of a cycle keep each other's counts "
+            "above zero after the last row from outside that supported them has gone",
+            span=option.value_span,
+            hint=f"strategies are {', '.join(VALUES['strategy'])}",
+            code="bad_option",
+        )
+    if value in VALUES[option.name]:
+        return value
+    if option.name == "ship":
+        return _interval(option)
+    close = nearest(value, VALUES[option.name])
+    known = f"{option.name} is one of {', '.join(VALUES[option.name])}"
+    raise BindingError(
+        f"there is no {option.name} {option.value!r:.40}",
+        span=option.value_span,
+        hint=f"did you mean {close!r}? {known}" if close else known,
+        code="bad_option",
+    )
+
+
+def _number(option: Option) -> int:
+    text = option.value.strip()
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    if text.lower() == "auto":
+        return 0
+    if not 1 <= number <= MAX_NUMBER:
+        raise BindingError(
+            f"a {option.name} is a whole number from 1 to {MAX_NUMBER}, not {option.value!r:.40}",
+            span=option.value_span,
+            hint=_NUMBERS[option.name],
+            code="bad_option",
+        )
+    return number
+
+
+def _interval(option: Option) -> str:
+    """Return an interval in microseconds, as `RecursionChoice` has it: digits."""
+    try:
+        micros = parse_duration(option.value)
+    except ValueError:
+        micros = 0
+    if micros <= 0:
+        known = ", ".join(VALUES["ship"])
+        raise BindingError(
+            f"there is no ship {option.value!r:.40}",
+            span=option.value_span,
+            hint=f"ship is one of {known}, or an interval such as '250 ms'",
+            code="bad_option",
+        )
+    return str(micros)

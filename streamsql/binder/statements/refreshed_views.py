@@ -1,0 +1,162 @@
+"""Views that are refreshed at times of day: whose rows the static engine can compute alone."""
+
+from streamsql.algebra.explain import describe
+from streamsql.algebra.operators import (
+    Fixpoint,
+    Plan,
+    RecursiveReference,
+    Scan,
+    SourceKind,
+    Window,
+    walk_plan,
+)
+from streamsql.binder.names.environment import BoundQuery
+from streamsql.binder.statements.bind import bind_query
+from streamsql.catalog.catalog import Catalog, kind_of
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.refreshes import RefreshSchedule
+from streamsql.catalog.system import system_source
+from streamsql.data.schema import Schema
+from streamsql.errors import BindingError, InternalError, Span, UnsupportedError
+from streamsql.syntax.parse import parse_statement
+from streamsql.syntax.statements import CreateView, Name, Query, Refresh, RefreshTimes
+
+_LIVE = "leave REFRESH AT out: the view is then kept up to date with every change"
+
+
+def define_refreshed(
+    statement: CreateView, refresh: RefreshTimes, catalog: Catalog
+) -> SourceDefinition:
+    """Return a view as the table that its last refresh leaves.
+
+    Raises:
+        UnsupportedError: It reads more than stored tables, or is recursive.
+        BindingError: Its query is wrong, or its columns have no names of their own.
+    """
+    span = statement.name.span
+    if statement.recursive:
+        raise UnsupportedError(
+            "a recursive view is not refreshed at times of day: Spark computes no recursion",
+            span=span,
+            hint=_LIVE,
+            code="not_refreshable",
+        )
+    bound = bind_query(statement.query, catalog)
+    _check(bound, statement.query.span)
+    return SourceDefinition(
+        name=statement.name.text,
+        kind=SourceKind.TABLE,
+        schema=_schema(statement, bound.schema),
+        text=statement.text,
+        refresh=RefreshSchedule(statement.query.text, refresh.times, refresh.weights),
+    )
+
+
+def bind_refresh(definition: SourceDefinition, catalog: Catalog) -> Plan:
+    """Return the plan of what a refresh computes; its columns stand in the view's order.
+
+    Raises:
+        QueryError: What it reads has changed, so that it does not bind any more.
+    """
+    if definition.refresh is None:
+        raise InternalError(f"{definition.name} is not refreshed")
+    query = parse_statement(definition.refresh.query)
+    if not isinstance(query, Query):
+        raise InternalError(f"view {definition.name} has no query")
+    bound = bind_query(query, catalog)
+    _check(bound, query.span)
+    if bound.schema.dtypes != definition.schema.dtypes:
+        raise BindingError(
+            f"view {definition.name} was made with the columns {definition.schema}, and its query "
+            f"now gives {bound.schema}",
+            span=query.span,
+            hint=f"DROP VIEW {definition.name} and create it again",
+            code="not_refreshable",
+        )
+    return bound.plan
+
+
+def refreshed_view(statement: Refresh, catalog: Catalog) -> SourceDefinition:
+    """Return the view that a REFRESH names.
+
+    Raises:
+        BindingError: There is none, or it is not refreshed at times of day.
+    """
+    name: Name = statement.name
+    definition = catalog.find(name.text)
+    if isinstance(definition, SourceDefinition) and definition.refresh is not None:
+        return definition
+    if definition is None:
+        message = f"there is no view {name.text!r}"
+    else:
+        message = f"{kind_of(definition)} {name.text!r} is no view of REFRESH AT"
+    raise BindingError(
+        message,
+        span=name.span,
+        hint="SHOW VIEWS lists them",
+        code="unknown_relation" if definition is None else "not_refreshable",
+    )
+
+
+def _check(bound: BoundQuery, span: Span) -> None:
+    """Check that stored tables are all that a query needs.
+
+    Raises:
+        UnsupportedError: They are not.
+    """
+    if bound.emit != "relation":
+        raise UnsupportedError(
+            "a view of REFRESH AT has rows, and this query gives a stream",
+            span=span,
+            hint="leave ISTREAM, DSTREAM or RSTREAM out",
+            code="not_refreshable",
+        )
+    for node in walk_plan(bound.plan):
+        reason = _reason(node)
+        if reason:
+            raise UnsupportedError(
+                f"a view of REFRESH AT reads stored tables only, and {reason}",
+                span=span,
+                hint=_LIVE,
+                code="not_refreshable",
+            )
+
+
+def _reason(node: Plan) -> str:
+    match node:
+        case Scan() if system_source(node.source) is not None:
+            return f"{node.source} is what the system measures now"
+        case Scan() if node.kind != SourceKind.TABLE:
+            return f"{node.source} is a stream"
+        case Fixpoint() | RecursiveReference():
+            return "this query is recursive"
+        case Window():
+            return f"{describe(node)} is a window"
+        case _:
+            return ""
+
+
+def _schema(statement: CreateView, schema: Schema) -> Schema:
+    """Return the columns under the names that CREATE VIEW gives them.
+
+    Raises:
+        BindingError: There are more or fewer names, or one twice.
+    """
+    given = statement.columns
+    if given and len(given) != len(schema):
+        raise BindingError(
+            f"view {statement.name.text!r} has {len(given)} column names for {len(schema)} columns",
+            span=given[0].span,
+            hint=f"the query gives {schema}",
+            code="column_count",
+        )
+    names = [name.text for name in given] or list(schema.names)
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise BindingError(
+                f"view {statement.name.text!r} has two columns {name!r}",
+                span=given[position].span if given else statement.query.span,
+                hint="name them apart with AS, or in CREATE MATERIALIZED VIEW name (columns)",
+                code="duplicate_name",
+            )
+    return Schema.of(*zip(names, schema.dtypes, strict=True))

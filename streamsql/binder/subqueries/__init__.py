@@ -1,0 +1,1 @@
+"""Subqueries to joins: correlation, quantifiers, single values."""

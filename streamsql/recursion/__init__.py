@@ -1,0 +1,1 @@
+"""Analysis of recursive plans: growth, termination, aggregate selections that can be pushed."""
