@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gateway.site.system_reports import SystemReports
+from host.clocks import wall_clock
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
@@ -46,11 +47,6 @@ WAYS: dict[str, float | None] = {
 }
 BATCH = 100
 ROOMS = 500
-
-
-def wall() -> int:
-    """The site's clock."""
-    return time.time_ns() // 1000
 
 
 def bundles(with_reader: bool) -> list[FragmentBundle]:
@@ -76,16 +72,16 @@ def events_per_second(seconds: float | None, events: list[tuple[int, int]], size
         size: Events of a step.
     """
     site = RecordedSite("base", 1, stopwatch=time.perf_counter_ns)
-    reports = SystemReports(site, wall)
+    reports = SystemReports(site, wall_clock)
     if seconds is not None:
         reports.seconds = seconds
     for bundle in bundles(with_reader=seconds is not None):
         site.install(bundle)
-    site.step(wall())
+    site.step(wall_clock())
     gc.collect()
     began = time.perf_counter()
     for start in range(0, len(events), size):
-        now = wall()
+        now = wall_clock()
         part = events[start : start + size]
         site.ingest("heat", [SourceEvent((room, degrees, now), now) for room, degrees in part])
         reports.publish(time.monotonic())

@@ -40,6 +40,7 @@ from gateway.broker.testing import BrokerProcess
 from gateway.settings import GatewaySettings, WrapperSettings
 from gateway.wrappers import registry
 from gateway.wrappers.wrapper import Reading, WrapperContext
+from host.clocks import wall_clock
 from host.mqtt import Message, open_client
 from streamsql.algebra.operators import RemoteSource, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
@@ -131,7 +132,7 @@ class Reader:
 
     def take(self, burst: list[Message]) -> None:
         """Take messages in."""
-        now = time.time_ns() // 1_000
+        now = wall_clock()
         for message in burst:
             match TOPICS.parts(message.topic):
                 case ["q", "q1", "out", _]:

@@ -35,7 +35,7 @@ from benchmarks._soak.truth import Truth
 from benchmarks._soak.watch import Tally, Watch
 from gateway.broker.launch import Preference
 from gateway.broker.mosquitto import find_mosquitto
-from gateway.clock import wall_clock
+from host.clocks import wall_clock
 
 LEAD_SECONDS = 25
 """From the start of the gateways to their first reading; all queries must run by then."""

@@ -20,6 +20,7 @@ import psutil
 from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
 from federated_optimizer.coordinator.model import QueryInfo
 from gateway.settings import GatewaySettings, WrapperSettings
+from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_client
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
@@ -107,7 +108,7 @@ class Fleet:
         settings = CoordinatorSettings(
             site=SITE, database=f"sqlite:///{folder}/catalog.db", **changes
         )
-        self.coordinator = Coordinator(settings, self._client, lambda: time.time_ns() // 1_000)
+        self.coordinator = Coordinator(settings, self._client, wall_clock)
 
     def _client(self, will: Will) -> MessageClient:
         return open_client(self.broker, "coordinator", will=will, keepalive=5)

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from gateway.buffer.disk_buffer import DiskBuffer
-from gateway.clock import clock_from, elapsed, wall_clock
 from gateway.intake.devices import MEMORY, Devices
 from gateway.intake.last_values import LastValues
 from gateway.intake.links import LinkPublisher, clear_unknown
@@ -34,6 +33,8 @@ from gateway.site.process_numbers import measured_process, measured_wrappers
 from gateway.site.state_keeper import StateKeeper
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
+from gateway.site_clock import clock_from
+from host.clocks import wall_clock
 from host.files.site_directory import SiteDirectory
 from host.mqtt import MessageClient, QueueFull, SubscribeRefused, Will, open_client
 from stream_engine.introspection.measured import Measured
@@ -92,7 +93,7 @@ class Gateway:
         me = settings.gateway
         will = Will(self.topics.state(me), encode_json(ended_state(settings, self.session, "lost")))
         self.client = (make_client or self._open_client)(will)
-        self.clock = ClockExchange(me, self.client, self.topics, settings.clock, elapsed=elapsed)
+        self.clock = ClockExchange(me, self.client, self.topics, settings.clock)
         clock = clock_from(settings.clock, self.clock.corrected)
         self.engine = RecordedSite(
             me, epoch, stopwatch=time.perf_counter_ns, budget=budget, refusal=stopped.refusal

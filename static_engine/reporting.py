@@ -4,8 +4,8 @@ import logging
 import secrets
 import time
 
+from host.clocks import wall_clock
 from host.mqtt import MessageClient, QueueFull
-from static_engine.clock import wall_clock
 from streamsql.errors import FederationError
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.messages import FlowReport, QueryProblem, RefreshState, SiteState

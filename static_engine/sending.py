@@ -5,8 +5,8 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
+from host.clocks import wall_clock
 from host.mqtt import ClientClosed, MessageClient, PublishTicket, QueueFull
-from static_engine.clock import wall_clock
 from static_engine.installed import RESULT, InstalledQuery
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.topics import Topics

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from host.clocks import wall_clock
 from host.mqtt import Message, MessageClient, QueueFull
 from host.mqtt.dead_letters import DeadLetters
 from static_engine.changing.requests import ChangeRequests
-from static_engine.clock import wall_clock
 from static_engine.evaluations import Evaluations
 from static_engine.executor import EngineLostError, StaticExecutor
 from static_engine.installed import RESULT, InstalledQuery, tables_of

@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from federated_optimizer.coordinator.beside import InProcesses
 from federated_optimizer.coordinator.explanations import RowExplainer
 from federated_optimizer.coordinator.service import Coordinator
 from federated_optimizer.coordinator.settings import CoordinatorSettings
+from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_client
 from host.service_log import log_to_stderr
 from streamsql.algebra.user_functions import INSTALLED, modules_of
@@ -33,10 +33,6 @@ CLIENT_ID = "coordinator"
 KEEPALIVE = 5
 VANISHED_MILLISECONDS = 60_000
 """For which what was sent to a client may stay unacknowledged."""
-
-
-def _clock() -> int:
-    return time.time_ns() // 1000
 
 
 def _coordinator(settings: ConsoleSettings, explainer: RowExplainer | None) -> Coordinator:
@@ -69,7 +65,7 @@ def _coordinator(settings: ConsoleSettings, explainer: RowExplainer | None) -> C
         folders=settings.folders,
     )
     beside = InProcesses(settings.statement_seconds)
-    return Coordinator(options, client, _clock, explainer, beside)
+    return Coordinator(options, client, wall_clock, explainer, beside)
 
 
 def _script(path: Path) -> str:

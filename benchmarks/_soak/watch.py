@@ -15,7 +15,7 @@ from benchmarks._soak.federation import FAKED, Federation
 from benchmarks._soak.feed import GATEWAYS, SECOND, WINDOW, Feed
 from benchmarks._soak.raised import Raised
 from benchmarks._soak.truth import Gap, Row, Rows, Truth
-from gateway.clock import wall_clock
+from host.clocks import wall_clock
 from streamsql.data.types import DataType, coerce
 
 STALE_SECONDS = 20.0

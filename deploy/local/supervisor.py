@@ -24,6 +24,7 @@ from deploy.site.atomic_files import PRIVATE, write_atomically
 from gateway.broker.launch import Preference, broker_command
 from gateway.broker.ports import HOST, free_port
 from gateway.settings import ClockSettings
+from host.clocks import wall_clock
 from streamsql.errors import DeploymentError, FederationError, InternalError
 from ui.cli.federations import LocalFederation, entry_of
 
@@ -163,7 +164,7 @@ class Federation:
     def _clock(self, recording: Recording | None) -> ClockSettings:
         if recording is None:
             return ClockSettings()
-        return ClockSettings(self.options.speed, time.time_ns() // 1000, recording.begins)
+        return ClockSettings(self.options.speed, wall_clock(), recording.begins)
 
     async def _until_console_answers(self) -> None:
         async with self._http() as client:

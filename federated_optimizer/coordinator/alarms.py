@@ -15,15 +15,15 @@ the true one: new rows wait until the query has settled, for `REFILL_MICROSECOND
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.catalog_store import CatalogStore
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import AlarmInfo, alarm_info
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.running import RunningQuery
+from host.clocks import Clock, monotonic_clock
 from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.delta import Delta
 from streamsql.errors import FederationError
@@ -43,7 +43,7 @@ class _Followed:
         query: RunningQuery,
         book: AlarmBook,
         membership: Membership,
-        clock: Callable[[], int],
+        clock: Clock,
     ) -> None:
         self.query = query
         self.book = book
@@ -90,7 +90,7 @@ class _Followed:
 
     def _look_at_sites(self) -> frozenset[str]:
         """Return the sites that are away; note whether one that is back fills the answer again."""
-        away, moment = self.away, elapsed()
+        away, moment = self.away, monotonic_clock()
         if self._last_away - away:
             self._refilled_since = moment
         self._last_away = away
@@ -125,7 +125,7 @@ class Alarms:
         queries: Queries,
         membership: Membership,
         store: CatalogStore,
-        clock: Callable[[], int],
+        clock: Clock,
     ) -> None:
         self._queries = queries
         self._membership = membership

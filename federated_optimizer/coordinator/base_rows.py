@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.explanations import Leaf
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryStatus
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
+from host.clocks import monotonic_clock
 from streamsql.algebra.operators import Plan, Scan, SourceKind, Window, WindowKind
 from streamsql.data.delta import expand
 from streamsql.data.types import Row
@@ -90,7 +90,7 @@ class BaseRowReader:
 
     async def _settle(self, helpers: list[RunningQuery]) -> list[str]:
         """Wait until all helpers stand still at once; return a note when they never did."""
-        deadline = elapsed() + int(self._seconds * 1_000_000)
+        deadline = monotonic_clock() + int(self._seconds * 1_000_000)
         quiet = 0
         last: object = None
         while quiet < QUIET_POLLS:
@@ -105,7 +105,7 @@ class BaseRowReader:
             changes = [helper.result.changes for helper in helpers]
             quiet = quiet + 1 if settled and changes == last else 0
             last = changes
-            if elapsed() > deadline:
+            if monotonic_clock() > deadline:
                 return self._late(helpers)
             await asyncio.sleep(POLL_SECONDS)
         return []

@@ -61,7 +61,7 @@ class HostReports:
 
         Args:
             queries: All that run.
-            moment: As `elapsed` tells.
+            moment: By `monotonic_clock`.
         """
         running = tuple(queries)
         before, self._reads = self._reads, {}

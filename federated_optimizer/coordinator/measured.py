@@ -21,7 +21,7 @@ def recursion_facts(queries: Iterable[RunningQuery], now: int) -> dict[str, Recu
 
     Args:
         queries: All that run.
-        now: As `elapsed` tells it.
+        now: By `monotonic_clock`.
     """
     found: dict[str, RecursionFacts] = {}
     for query in queries:

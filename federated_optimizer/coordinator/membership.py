@@ -30,7 +30,7 @@ class _Site:
 
     Attributes:
         unconfirmed_since: Since when what is known rests on what the broker has retained, or on
-            what was heard before the broker was away, as `elapsed` tells; None once heard live.
+            what was heard before the broker was away, by `monotonic_clock`; None once heard live.
         out_of_touch: Not heard live since the broker was away.
         figures: The last state of the site itself: a will has no figures.
         figures_at: When it was heard.
@@ -71,7 +71,7 @@ class Membership:
             site: Its id.
             state: What it, or the broker in its place, says.
             now: Wall-clock microseconds.
-            retained_at: The moment, as `elapsed` tells, if the broker has only retained it.
+            retained_at: The moment, by `monotonic_clock`, if the broker has only retained it.
         """
         known = self._known(site, state.role)
         if known is None or state.epoch < known.epoch:
@@ -99,7 +99,7 @@ class Membership:
         """Doubt everybody: the broker was away, and who fell meanwhile has left no will.
 
         Args:
-            moment: Now, as `elapsed` tells.
+            moment: Now, by `monotonic_clock`.
         """
         for site in self._sites.values():
             site.unconfirmed_since, site.out_of_touch = moment, True
@@ -108,7 +108,7 @@ class Membership:
         """Count as offline, and return, the sites that were not heard live for too long.
 
         Args:
-            moment: Now, as `elapsed` tells.
+            moment: Now, by `monotonic_clock`.
             now: Wall-clock microseconds.
         """
         given_up = []

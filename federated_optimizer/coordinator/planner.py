@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.measured import recursion_facts, source_facts
 from federated_optimizer.coordinator.membership import Membership
@@ -18,6 +17,7 @@ from federated_optimizer.placement import (
     ungathered,
 )
 from federated_optimizer.planning import normalize, plan
+from host.clocks import Clock, monotonic_clock
 from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query, bind_refresh
 from streamsql.catalog.catalog import Catalog
@@ -68,7 +68,7 @@ class Planner:
         static: str,
         host: str,
         links: LinkTable,
-        clock: Callable[[], int],
+        clock: Clock,
         patience: float,
         foresee: Foresee | None = None,
     ) -> None:
@@ -127,7 +127,7 @@ class Planner:
         """
         return Statistics(
             sources=source_facts(self._catalog, self._membership),
-            recursions=recursion_facts(self._running(), elapsed()),
+            recursions=recursion_facts(self._running(), monotonic_clock()),
             placed={} if current is None else _placed(current),
             homes=self._links.homes(),
         )

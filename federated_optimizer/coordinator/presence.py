@@ -5,9 +5,9 @@ down for good.
 """
 
 import logging
-from collections.abc import Callable
 
 from federated_optimizer.coordinator.settings import CoordinatorSettings
+from host.clocks import Clock
 from host.mqtt import Will
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import encode_json
@@ -33,7 +33,7 @@ class Presence:
         closing: Whether we are about to leave.
     """
 
-    def __init__(self, settings: CoordinatorSettings, clock: Callable[[], int]) -> None:
+    def __init__(self, settings: CoordinatorSettings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
         self.epoch = 0

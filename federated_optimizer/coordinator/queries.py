@@ -1,13 +1,12 @@
 """All running queries: start, stop, redeploy, and what the sites say about them."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from federated_optimizer.coordinator.catalog_store import StoredQuery
 from federated_optimizer.coordinator.deployment import Deployment
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.flows import sites_of
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
@@ -18,6 +17,7 @@ from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
 from federated_optimizer.coordinator.unread import UnreadQueries
+from host.clocks import Clock, monotonic_clock
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, FederationError, RecursionRoundsError, WireError
 from streamsql.wire.channels import Reception
@@ -57,7 +57,7 @@ class Queries:
         deployment: Deployment,
         planner: Planner,
         membership: Membership,
-        clock: Callable[[], int],
+        clock: Clock,
     ) -> None:
         self._settings = settings
         self.unread = UnreadQueries(settings)
@@ -146,7 +146,7 @@ class Queries:
             result=result,
             warnings=planned.warnings,
             order=planned.order,
-            unread_since=elapsed() if origin == "session" else None,
+            unread_since=monotonic_clock() if origin == "session" else None,
             presentation=presentation_of_text(bundle.text, bundle.schema),
             gathered=gathered,
         )
@@ -171,7 +171,7 @@ class Queries:
         query.order = planned.order
         query.result.redeploy(planned.bundle)
         query.flows.clear()
-        query.deployed = elapsed()
+        query.deployed = monotonic_clock()
         for site in query.problems:
             self._deployment.clear_problem(query.id, site)
         query.problems.clear()
@@ -355,12 +355,12 @@ class Queries:
     def _may_release(self, query: RunningQuery) -> bool:
         if not query.result.is_synchronised:
             return False
-        waited = elapsed() - query.result.held_since >= self._settings.switch * 1_000_000
+        waited = monotonic_clock() - query.result.held_since >= self._settings.switch * 1_000_000
         return waited or query.has_arrived(self._membership)
 
     def _may_ask(self, query_id: str, site: str) -> bool:
         """Whether a request may be sent now; pauses double until the site has answered."""
-        now = elapsed()
+        now = monotonic_clock()
         asked = self._asked.get((query_id, site), _Asked(0, 0))
         if asked.times and now - asked.at < asked.pause:
             return False

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.links import LinkTable
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.table_changes import TableChanges
+from host.clocks import Clock, monotonic_clock
 from host.mqtt import Message, MessageClient
 from host.mqtt.dead_letters import DeadLetters
 from streamsql.errors import WireError
@@ -40,7 +40,7 @@ class Receiver:
         client: MessageClient,
         topics: Topics,
         host: str,
-        clock: Callable[[], int],
+        clock: Clock,
         *,
         membership: Membership,
         links: LinkTable,
@@ -143,7 +143,7 @@ class Receiver:
             self._on_own_state(state)
             return
         before = self._membership.epoch(site)
-        at = elapsed() if retained else None
+        at = monotonic_clock() if retained else None
         if self._membership.hear_state(site, state, self._clock(), retained_at=at):
             if -1 < before < state.epoch:
                 self._queries.site_restarted(site, state.started)

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from federated_optimizer.coordinator.beside import Beside
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.planner import Planned, Planner
 from federated_optimizer.coordinator.queries import Queries
 from federated_optimizer.coordinator.running import RunningQuery
+from host.clocks import monotonic_clock
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import FederationError
 
@@ -67,7 +67,7 @@ class Replanning:
     def soon(self, seconds: float | None = None) -> None:
         """Plan again whatever has changed."""
         wait = self._seconds if seconds is None else seconds
-        self.due = elapsed() + int(wait * 1_000_000)
+        self.due = monotonic_clock() + int(wait * 1_000_000)
 
     async def work(self) -> None:
         """Plan again if it is time to.
@@ -75,7 +75,7 @@ class Replanning:
         Raises:
             FederationError: A plan cannot be stored or deployed; it is tried again later.
         """
-        if self.due is None or elapsed() < self.due:
+        if self.due is None or monotonic_clock() < self.due:
             return
         self.soon(RETRY_SECONDS)  # if it fails half way
         retry = self.due

@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Callable
 
 from federated_optimizer.answer_clock import AnswerClock
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.model import Change, ChangeBatch, QueryStatus
 from federated_optimizer.coordinator.subscriptions import ResultSubscription
+from host.clocks import Clock, monotonic_clock
 from streamsql.algebra.streams import ordered_time
 from streamsql.data.delta import Delta, accumulate, difference, sort_key
 from streamsql.data.types import Row
@@ -47,7 +47,7 @@ class QueryResult:
         self,
         bundle: FragmentBundle,
         *,
-        clock: Callable[[], int],
+        clock: Clock,
         max_behind: int,
         recovered: bool = False,
     ) -> None:
@@ -180,12 +180,12 @@ class QueryResult:
     @property
     def wants_progress(self) -> bool:
         """Whether some reader is to be told by now up to when the answer is complete."""
-        waited = elapsed() - self._told_progress >= PROGRESS_MICROSECONDS
+        waited = monotonic_clock() - self._told_progress >= PROGRESS_MICROSECONDS
         return waited and any(reader.progress for reader in self.readers)
 
     def tell_progress(self) -> None:
         """Tell those readers that it is complete as it stands."""
-        self._told_progress = elapsed()
+        self._told_progress = monotonic_clock()
         batch = ChangeBatch(self._bundle.query, (), progress=self._clock())
         for reader in tuple(self.readers):
             if reader.progress:
@@ -221,7 +221,7 @@ class QueryResult:
         return self._bundle.emit != "relation"
 
     def _hold(self) -> None:
-        self.held, self.held_since = True, elapsed()
+        self.held, self.held_since = True, monotonic_clock()
 
     def _show(self, delta: Delta, reading_ts: int | None) -> None:
         if not delta:

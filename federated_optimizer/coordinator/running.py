@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.membership import Membership
 from federated_optimizer.coordinator.model import QueryInfo, QueryStatus
 from federated_optimizer.coordinator.presentation import Presentation
 from federated_optimizer.coordinator.results import QueryResult
 from federated_optimizer.placement import direct_scans
+from host.clocks import monotonic_clock
 from streamsql.algebra.explain import duration_text
 from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
 from streamsql.catalog.system import is_site_source
@@ -42,10 +42,10 @@ class RunningQuery:
         order: How the result is shown.
         started: Whether this version has once had all its inputs.
         problems: What sites say keeps them from answering, by site.
-        unread_since: When a session query lost its last reader, or was made, as `elapsed` tells;
+        unread_since: When a session query lost its last reader, or was made, by `monotonic_clock`;
             None while read.
         status: As last announced to readers.
-        deployed: When this version was, as `elapsed` tells.
+        deployed: When this version was, by `monotonic_clock`.
         presentation: How its answer is given to readers.
         gathered: Whether its result comes from one place, not from every gateway.
         differing: Gateways whose definition of a source it reads differs from the catalog's, and
@@ -68,7 +68,7 @@ class RunningQuery:
     unread_since: int | None = None
     ever_read: bool = False
     status: QueryStatus = QueryStatus.STARTING
-    deployed: int = field(default_factory=elapsed)
+    deployed: int = field(default_factory=monotonic_clock)
     presentation: Presentation = field(default_factory=Presentation)
     gathered: bool = True
     differing: dict[str, str] = field(default_factory=dict)

@@ -18,7 +18,6 @@ from federated_optimizer.coordinator.base_rows import BaseRowReader
 from federated_optimizer.coordinator.beside import Beside, OnTheLoop
 from federated_optimizer.coordinator.catalog_store import open_catalog
 from federated_optimizer.coordinator.deployment import Deployment
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.explaining import explain_running
 from federated_optimizer.coordinator.explaining_rows import Question, RowExplanations
 from federated_optimizer.coordinator.explanations import RowExplainer
@@ -55,6 +54,7 @@ from federated_optimizer.coordinator.system_rows import rows_of_tables
 from federated_optimizer.coordinator.system_tables import SystemTables
 from federated_optimizer.coordinator.table_changes import Changing, TableChanges
 from federated_optimizer.coordinator.validation import select_all, validate
+from host.clocks import Clock, monotonic_clock
 from host.mqtt import MessageClient, MessagingError, Will
 from streamsql.algebra.row_order import in_order
 from streamsql.catalog.definitions import Definition
@@ -94,7 +94,7 @@ class Coordinator:
         self,
         settings: CoordinatorSettings,
         client: MessageClient | ClientFactory,
-        clock: Callable[[], int],
+        clock: Clock,
         explainer: RowExplainer | None = None,
         beside: Beside | None = None,
     ) -> None:
@@ -417,7 +417,7 @@ class Coordinator:
         return query
 
     def _on_connection(self, connected: bool) -> None:
-        self._membership.lost_touch(elapsed())
+        self._membership.lost_touch(monotonic_clock())
         self._queries.lost_touch()
         if not connected or self._presence.taken_over:
             return
@@ -463,10 +463,10 @@ class Coordinator:
         self._queries.refresh_all()
         self._replanning.look()  # a gateway may have been away for too long by now
         if self._client.connected:
-            for site in self._membership.give_up(elapsed(), self._clock()):
+            for site in self._membership.give_up(monotonic_clock(), self._clock()):
                 log.warning("site %s was not heard from since the broker was away", site)
                 self._sites_changed()
             self._announcer.go_on()
-            self._reports.look(self._queries.all(), elapsed())
+            self._reports.look(self._queries.all(), monotonic_clock())
             self._queries.request_missing()
-            self._repairs.look(self._queries.all(), elapsed())
+            self._repairs.look(self._queries.all(), monotonic_clock())

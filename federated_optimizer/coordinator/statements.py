@@ -21,6 +21,7 @@ from federated_optimizer.coordinator.refresh_text import refreshes_of
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.site_settings import SettingsBook, alter_site
 from federated_optimizer.coordinator.table_places import check_place
+from host.clocks import Clock
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import Creating, define, refreshed_view
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
@@ -98,7 +99,7 @@ class StatementRunner:
         store: CatalogStore,
         queries: Queries,
         planner: Planner,
-        clock: Callable[[], int],
+        clock: Clock,
         *,
         library: dict[str, ViewDefinition],
         publish_tables: Callable[[], None],

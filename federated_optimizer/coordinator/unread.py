@@ -4,9 +4,9 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from federated_optimizer.coordinator.background import HOUSEKEEPING_SECONDS
-from federated_optimizer.coordinator.elapsed import elapsed
 from federated_optimizer.coordinator.running import RunningQuery
 from federated_optimizer.coordinator.settings import CoordinatorSettings
+from host.clocks import monotonic_clock
 
 _REMEMBERED = 1_000
 _LATE = int(4 * HOUSEKEEPING_SECONDS * 1_000_000)
@@ -18,7 +18,7 @@ class UnreadQueries:
 
     def __init__(self, settings: CoordinatorSettings) -> None:
         self._settings = settings
-        self._looked = elapsed()
+        self._looked = monotonic_clock()
         self._ended: OrderedDict[str, str] = OrderedDict()
 
     def read(self, query: RunningQuery) -> None:
@@ -28,19 +28,19 @@ class UnreadQueries:
     def left(self, query: RunningQuery) -> None:
         """Note that the last reader has gone."""
         if query.origin == "session":
-            query.unread_since = elapsed()
+            query.unread_since = monotonic_clock()
 
     def keep(self, query: RunningQuery) -> None:
         """Wait for a reader as long as if the query had just been started."""
         if query.unread_since is not None:
-            query.unread_since, query.ever_read = elapsed(), False
+            query.unread_since, query.ever_read = monotonic_clock(), False
 
     def abandoned(self, queries: Iterable[RunningQuery]) -> list[RunningQuery]:
         """Return those that nobody has read for too long; they are to be stopped.
 
         Time in which this process was held up does not count: it could not have heard a reader.
         """
-        now = elapsed()
+        now = monotonic_clock()
         held_up = now - self._looked
         self._looked = now
         found = []

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from gateway.clock import Clock
 from gateway.intake.feeds import Feeds
 from gateway.intake.last_values import LastValues
 from gateway.intake.observations import ObservationLane
@@ -14,6 +13,7 @@ from gateway.intake.validation import event_of
 from gateway.settings import WrapperSettings
 from gateway.wrappers.registry import make_wrapper
 from gateway.wrappers.wrapper import Memory, Reading, Simulation, Wrapper, WrapperContext
+from host.clocks import Clock
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent

@@ -1,12 +1,12 @@
 """Asks the coordinator for the time, again and again, and says what is to be done about it."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeGuard
 
-from gateway.clock import Clock, wall_clock
 from gateway.session.clock_offset import ClockOffset, sample_of
 from gateway.settings import ClockSettings
+from host.clocks import Clock, monotonic_clock, wall_clock
 from host.mqtt import MessageClient, QueueFull
 from stream_engine.introspection.measured import Measured
 from streamsql.data.types import LATEST
@@ -30,7 +30,7 @@ class ClockExchange:
         site: This gateway.
         settings: Whether the clock is corrected, and from which offset on something is said.
         wall: The machine's time, as it is.
-        elapsed: Microseconds of a clock that nobody sets.
+        elapsed: As `monotonic_clock`.
 
     Attributes:
         offset: What has been found.
@@ -45,7 +45,7 @@ class ClockExchange:
         settings: ClockSettings,
         *,
         wall: Clock = wall_clock,
-        elapsed: Callable[[], int],
+        elapsed: Clock = monotonic_clock,
     ) -> None:
         self.offset = ClockOffset()
         self.correction = 0

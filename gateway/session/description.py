@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from gateway.clock import wall_clock
 from gateway.session.identity import Session
 from gateway.settings import GatewaySettings
+from host.clocks import wall_clock
 from streamsql.data.types import Row
 from streamsql.wire.messages import (
     Birth,

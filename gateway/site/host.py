@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
-from gateway.clock import Clock
 from gateway.site.flow_reports import FlowReports
 from gateway.site.forget_messages import forget_command
 from gateway.site.inbox import SiteInbox
@@ -23,6 +22,7 @@ from gateway.site.resync_requests import ResyncRequests
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic
+from host.clocks import Clock, wall_clock
 from host.mqtt import Message, MessageClient, QueueFull
 from host.mqtt.dead_letters import DeadLetters
 from stream_engine.snapshot.recorded_site import RecordedSite
@@ -187,9 +187,7 @@ class SiteHost:
         log.warning("query %s stopped here: %s", query, failure.message)
         self.say(
             query,
-            QueryProblem(
-                failure.code, failure.message, failure.hint, time.time_ns() // 1000, self.site
-            ),
+            QueryProblem(failure.code, failure.message, failure.hint, wall_clock(), self.site),
         )
 
     def dropped(self, query: str) -> None:

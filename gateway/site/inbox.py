@@ -11,7 +11,6 @@ from typing import Protocol
 
 from msgspec.structs import asdict
 
-from gateway.clock import Clock
 from gateway.site.flow_reports import FlowReports
 from gateway.site.forget_messages import forget_from
 from gateway.site.left_fragments import LeftFragments
@@ -20,6 +19,7 @@ from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.observation_reader import ObservationReader, Seen
 from gateway.site.system_lane import SystemLane
 from gateway.site.traffic import Traffic
+from host.clocks import Clock, monotonic_clock
 from host.mqtt import Message
 from host.mqtt.dead_letters import DeadLetters
 from stream_engine.snapshot.recorded_site import RecordedSite
@@ -178,7 +178,7 @@ class SiteInbox:
             self._host.lanes.want(streams)
 
     def _state(self, site: str, message: Message) -> None:
-        host, now = self._host, int(time.monotonic() * 1_000_000)
+        host, now = self._host, monotonic_clock()
         if not message.payload:
             host.membership.removed(site, now)
             return

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.clock import Clock
 from gateway.settings import SnapshotSettings
 from gateway.site.membership import CONFIRM_MICROSECONDS
 from gateway.site.state_files import Loaded, StateFiles
 from gateway.site.state_losses import Loss, SavedLosses, StateLosses, decode_losses
+from host.clocks import Clock
 from stream_engine.snapshot.recorded_site import RecordedSite, Restored
 from stream_engine.step_result import Forget
 from streamsql.errors import FederationError

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from gateway.clock import Clock
+from host.clocks import Clock
 from streamsql.data.types import Value
 
 

@@ -1,9 +1,9 @@
 """Messages that cannot be used: counted, logged once, kept on the broker."""
 
 import logging
-import time
 from collections.abc import Callable
 
+from host.clocks import wall_clock
 from host.mqtt.message_client import Message, MessageClient, MessagingError
 from streamsql.errors import FederationError, InternalError
 from streamsql.wire.codec import encode_json
@@ -65,7 +65,7 @@ class DeadLetters:
         else:
             log.error("a defect met a message on %s", topic, exc_info=cause)
         text = message.payload[:MAX_KEPT].decode("utf-8", "replace")
-        letter = DeadLetter(topic, why, time.time_ns() // 1000, text)
+        letter = DeadLetter(topic, why, wall_clock(), text)
         try:
             self._client.publish(self._topic, encode_json(letter))
         except MessagingError as refusal:

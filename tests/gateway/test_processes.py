@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gateway.broker.testing import BrokerProcess
-from gateway.clock import wall_clock
 from gateway.settings import ClockSettings, WrapperSettings
 from gateway.testing import fill_disk
+from host.clocks import wall_clock
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command, SiteState
 from tests.gateway.processes import (

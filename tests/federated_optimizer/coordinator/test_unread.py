@@ -56,7 +56,7 @@ class House:
 @pytest.fixture
 def house(monkeypatch: pytest.MonkeyPatch) -> House:
     clock = Clock()
-    monkeypatch.setattr(unread, "elapsed", clock)
+    monkeypatch.setattr(unread, "monotonic_clock", clock)
     return House(clock)
 
 

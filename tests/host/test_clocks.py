@@ -1,4 +1,4 @@
-"""The clocks of a site: they follow the wall and never go backwards."""
+"""The clocks of services: an engine's follows the wall and never goes backwards."""
 
 import time
 from itertools import pairwise
@@ -6,15 +6,13 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.clock import SteadyClock, clock_from, wall_clock
-from gateway.settings import ClockSettings
+from host.clocks import SteadyClock, wall_clock
 
 MINUTE = 60_000_000
 
 
 def test_the_wall_clock_is_in_microseconds() -> None:
     assert abs(wall_clock() - time.time() * 1e6) < MINUTE
-    assert abs(clock_from(ClockSettings())() - time.time() * 1e6) < MINUTE
 
 
 class Time:
@@ -56,16 +54,3 @@ def test_it_never_goes_backwards_nor_falls_behind(steps: list[tuple[int, int]]) 
         seen.append(now.clock())
         assert seen[-1] >= now.wall
     assert all(earlier <= later for earlier, later in pairwise(seen))
-
-
-@given(st.integers(0, 4 * 10**15), st.sampled_from([0.5, 1.0, 60.0, 600.0]), st.integers(0, 10**10))
-def test_a_recordings_time_begins_at_its_origin_and_passes_faster(
-    origin: int, speed: float, passed: int
-) -> None:
-    start = 10**15
-    now = [start]
-    settings = ClockSettings(speed, origin_wall=start, origin=origin)
-    clock = clock_from(settings, lambda: now[0])
-    now[0] += passed
-    # The machine's own clock may run ahead of a wall that stands still by what this test takes.
-    assert -1 <= clock() - (origin + passed * speed) <= MINUTE * speed
