@@ -13,7 +13,7 @@ from deploy.local.layout import Layout
 from deploy.local.options import UpOptions
 from deploy.local.recordings import Recording
 from deploy.local.schema import SCHEMAS, streams_of
-from deploy.site.atomic_files import PRIVATE, write_atomically
+from deploy.site.atomic_files import write_atomically
 from deploy.site.k7_trace import read_k7
 from deploy.site.model import Site
 from deploy.site.osm_indoor import read_osm_indoor
@@ -21,6 +21,7 @@ from deploy.site.provision import Processor, provision
 from deploy.site.sample_building import sample_building
 from gateway.broker.ports import HOST
 from gateway.settings import ClockSettings, GatewaySettings, WrapperSettings
+from host.files.atomic_file import PRIVATE
 from static_engine.settings import StaticSettings
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import DeploymentError

@@ -20,11 +20,12 @@ from deploy.local.probes import accepts, console_answers, require_reachable, sit
 from deploy.local.recordings import Recording, inspect
 from deploy.local.service import ServiceSpec
 from deploy.local.services import BROKER, Death, Services
-from deploy.site.atomic_files import PRIVATE, write_atomically
+from deploy.site.atomic_files import write_atomically
 from gateway.broker.launch import Preference, broker_command
 from gateway.broker.ports import HOST, free_port
 from gateway.settings import ClockSettings
 from host.clocks import wall_clock
+from host.files.atomic_file import PRIVATE
 from streamsql.errors import DeploymentError, FederationError, InternalError
 from ui.cli.federations import LocalFederation, entry_of
 

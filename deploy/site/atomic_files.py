@@ -1,13 +1,9 @@
-"""Write files so that a reader sees the old content or the new, never a part."""
+"""Write the files of a site, each as a whole and only if it differs."""
 
-import os
-import tempfile
 from pathlib import Path
 
 from deploy.site.errors import SiteError
-
-PUBLIC = 0o644
-PRIVATE = 0o600
+from host.files.atomic_file import PUBLIC, replace_file
 
 
 def write_atomically(path: Path, content: bytes, mode: int = PUBLIC) -> None:
@@ -28,24 +24,9 @@ def write_atomically(path: Path, content: bytes, mode: int = PUBLIC) -> None:
             path.chmod(mode)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content, mode)
+        replace_file(path, content, mode=mode)
     except OSError as error:
         raise SiteError(
             f"cannot write {path}: {error.strerror or error}",
             hint="check the folder's permissions and the free space, or choose another --data",
         ) from error
-
-
-def _replace(path: Path, content: bytes, mode: int) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(mode)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

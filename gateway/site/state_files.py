@@ -9,13 +9,14 @@ lost so far.
 
 import hashlib
 import logging
-import os
 import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
+
+from host.files.atomic_file import replace_file
 
 log = logging.getLogger(__name__)
 
@@ -234,20 +235,11 @@ class StateFiles:
         """Put a file in place of another, as a whole.
 
         Raises:
-            OSError: It is as it was.
+            OSError: It is as it was, or a power cut may bring back what it was.
         """
-        temporary = self.folder / f"{name}.new"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.folder / name)
-            _sync_folder(self.folder)
-        except OSError:
-            _remove(temporary)
-            raise
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not replace_file(self.folder / name, content):
+            raise OSError(5, "its folder cannot be synced")
 
     def set_aside(self) -> None:
         """Move a snapshot that cannot be used out of the way, for whoever wants to look at it."""
@@ -341,15 +333,6 @@ def _write(file: IO[bytes], content: bytes) -> None:
     """
     if file.write(content) != len(content):
         raise OSError(28, "the disk is full")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Let a rename in a folder outlive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove(file: Path) -> None:

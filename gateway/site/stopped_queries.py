@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from host.files.site_directory import replace_file
+from host.files.atomic_file import replace_file
 from streamsql.errors import FederationError, StepBudgetError
 from streamsql.wire.fragments import FragmentBundle
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from host.files.atomic_file import replace_file
 from streamsql.errors import DeploymentError
 from streamsql.wire.bounds import MAX_EPOCH
 
@@ -139,7 +140,6 @@ def _clock_epoch(seconds: float) -> int:
 
 
 def _remember(file: Path, epoch: int) -> None:
-    """Write the epoch so that a reader finds the old one or the new, never a part."""
     content = b"%d\n" % epoch
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -151,20 +151,6 @@ def _remember(file: Path, epoch: int) -> None:
             _overwrite(file, content.rjust(_MAX_BYTES))
         except OSError as full:
             log.warning("cannot remember epoch %d in %s: %s", epoch, file, full.strerror)
-
-
-def replace_file(file: Path, content: bytes) -> None:
-    """Write a file so that it has the old content or the new, also after a crash.
-
-    Raises:
-        OSError: It cannot be written; the old content stays.
-    """
-    temporary = file.with_name(file.name + ".new")
-    with temporary.open("wb") as output:
-        output.write(content)
-        output.flush()
-        os.fsync(output.fileno())
-    temporary.replace(file)
 
 
 def _overwrite(file: Path, content: bytes) -> None:

@@ -1,16 +1,14 @@
-"""Write a file as a whole: after a crash it is the old one or the new one."""
+"""Change a file of a table: it is replaced as a whole and keeps owner and permissions."""
 
 import errno
-import logging
 import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from host.files.atomic_file import PRIVATE, replace_file
 from static_engine.changing.refusals import failed
-
-log = logging.getLogger(__name__)
 
 MAX_BYTES = 16_000_000
 """A file that is changed is held in memory."""
@@ -109,30 +107,28 @@ def _write(
     check: Callable[[Path], None],
     where: str,
 ) -> None:
+    def write_alike(new: BinaryIO) -> None:
+        write(new)
+        _liken(new.fileno(), like)
+
+    # Named after the old file: that name is used again after a crash, those of new files never.
     temporary = like.with_name(f".{like.name}.new")
     try:
-        status = like.stat()
-        temporary.unlink(missing_ok=True)  # what a killed process has left
-        number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(number, "wb") as new:
-            write(new)
-            own = os.fstat(number)
-            if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
-                os.fchown(number, status.st_uid, status.st_gid)
-            os.fchmod(number, stat.S_IMODE(status.st_mode))
-            _copy_attributes(like, number)
-            new.flush()
-            os.fsync(number)
-        check(temporary)
-        temporary.replace(file)
+        replace_file(file, write_alike, mode=PRIVATE, check=check, temporary=temporary)
     except OSError as error:
         raise failed(
             f"{where} cannot be written: {error.strerror or error}; it is as it was",
             "check the free space, and that the static engine may write in its folder",
         ) from error
-    finally:
-        _remove(temporary)
-    _sync_folder(file.parent)
+
+
+def _liken(number: int, like: Path) -> None:
+    """Give an open file the owner, permissions and attributes of another one."""
+    own, status = os.fstat(number), like.stat()
+    if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
+        os.fchown(number, status.st_uid, status.st_gid)
+    os.fchmod(number, stat.S_IMODE(status.st_mode))
+    _copy_attributes(like, number)
 
 
 def _copy_attributes(like: Path, number: int) -> None:
@@ -151,21 +147,3 @@ def _copy_attributes(like: Path, number: int) -> None:
     for name in names:
         if name == "system.posix_acl_access" or name.startswith("user."):
             os.setxattr(number, name, os.getxattr(like, name))
-
-
-def _remove(file: Path) -> None:
-    try:
-        file.unlink(missing_ok=True)
-    except OSError:
-        return  # a folder that may not be written: then there is none, or it is overwritten later
-
-
-def _sync_folder(folder: Path) -> None:
-    try:
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
-    except OSError as error:  # the new file counts already
-        log.warning("folder %s may forget a new file if power fails now: %s", folder, error)

@@ -1,7 +1,6 @@
 """The rows of a view's last refresh on disk: one Parquet file that is replaced as a whole."""
 
 import hashlib
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from host.files.atomic_file import replace_file
 from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.errors import TableError
 from static_engine.tables import row_group_size
@@ -64,21 +64,17 @@ class RowsFolder:
             TableError: It cannot be written, or a value does not fit its column.
         """
         name, path = header.definition.name, self.path_of(header.definition.name)
-        temporary = path.with_name(path.name + ".new")
         try:
             data = _table(header.definition, rows)
             written = data.replace_schema_metadata({_HEADER: encode_json(header)})
             self._folder.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                pq.write_table(written, file, row_group_size=row_group_size(written))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            replace_file(
+                path,
+                lambda file: pq.write_table(written, file, row_group_size=row_group_size(written)),
+            )
         except (pa.ArrowException, OverflowError, UnicodeError) as error:
-            temporary.unlink(missing_ok=True)
             raise TableError(f"view {name}: its rows cannot be kept: {error}") from error
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise TableError(
                 f"view {name}: its rows cannot be kept in {path}: {error.strerror or error}",
                 hint="check the free space and the permissions of the static engine's data folder",

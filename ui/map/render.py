@@ -15,6 +15,7 @@ import folium  # noqa: E402
 from branca.element import Figure, MacroElement  # noqa: E402
 from folium.template import Template  # noqa: E402
 
+from host.files.atomic_file import replace_file  # noqa: E402
 from streamsql.errors import FederationError, InternalError  # noqa: E402
 from ui.map.openings import openings  # noqa: E402
 from ui.map.site_map import read_site  # noqa: E402
@@ -128,9 +129,7 @@ def main(arguments: list[str]) -> int:
     site, out = map(Path, arguments)
     try:
         script = plan_script(read_site(site))
-        part = out.with_suffix(".part")
-        part.write_text(script, encoding="utf-8")
-        part.replace(out)
+        replace_file(out, script.encode())
     except (FederationError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -10,6 +10,8 @@ from types import TracebackType
 
 import psutil
 
+from host.files.atomic_file import replace_file
+
 
 class Presence:
     """While entered, `DIR/broker.json` tells process id and address; without a DIR does nothing.
@@ -28,9 +30,7 @@ class Presence:
             return
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            partial = self._file.with_suffix(".partial")
-            partial.write_text(json.dumps(self._content) + "\n")
-            partial.replace(self._file)
+            replace_file(self._file, (json.dumps(self._content) + "\n").encode())
         except OSError as error:
             message = f"cannot write {self._file}: {error.strerror}; choose another --data folder"
             raise ValueError(message) from error

@@ -71,7 +71,7 @@ def test_between_a_snapshot_and_its_writing_nothing_is_lost(tmp_path: Path) -> N
     made.append(b"two")  # the process dies before `save`
     assert generation is not None
     assert found(tmp_path) == Loaded(b"old", [b"one", b"two"])
-    (tmp_path / "state" / "snapshot.new").write_bytes(b"half")
+    (tmp_path / "state" / ".snapshot.new").write_bytes(b"half")
     assert found(tmp_path).snapshot == b"old"
 
 

@@ -91,7 +91,7 @@ def test_a_path_that_is_no_directory_is_explained(tmp_path: Path) -> None:
 
 def test_an_epoch_that_cannot_be_remembered_is_explained(tmp_path: Path) -> None:
     with SiteDirectory(tmp_path) as directory:
-        (tmp_path / "epoch.new").mkdir()
+        (tmp_path / ".epoch.new").mkdir()
         with pytest.raises(DeploymentError, match="cannot remember the epoch"):
             directory.next_epoch()
 
