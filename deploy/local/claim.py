@@ -1,36 +1,30 @@
 """The right to run on a data directory, and what a federation that was killed left there."""
 
 import contextlib
-import fcntl
 import json
-import os
-import time
 from pathlib import Path
-from typing import IO
 
 import psutil
 
+from host.files.file_lock import FileLock, owner_of
 from streamsql.errors import DeploymentError
-
-_ATTEMPTS = 10
-_PAUSE_SECONDS = 0.02
 
 
 class Claim:
-    """A lock on a data directory; the kernel gives it up with the process, however that ends.
+    """A lock on a data directory.
 
     The file holds the process id of who has it, and is there only while somebody does.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: IO[str] | None = None
+        self._lock = FileLock(path)
         self._made_folder = False
 
     @property
     def held(self) -> bool:
         """Whether we have it."""
-        return self._file is not None
+        return self._lock.held
 
     def take(self) -> None:
         """Take the lock.
@@ -42,52 +36,28 @@ class Claim:
         try:
             self._made_folder = not folder.exists()
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = self._locked()
+            is_ours = self._lock.take(sign=True)
         except OSError as error:
             raise DeploymentError(
                 f"cannot use data directory {folder}: {error.strerror}",
                 hint="choose another one with --data",
             ) from error
-        if self._file is None:
+        if not is_ours:
+            owner = owner_of(self.path)
+            named = "" if owner is None else f" (pid {owner})"
             raise DeploymentError(
-                f"another federation{_owner(self.path)} runs on data directory {folder}",
+                f"another federation{named} runs on data directory {folder}",
                 hint="stop it, or choose another directory with --data",
             )
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
 
     def release(self) -> None:
         """Give the lock back; an empty directory that we made goes too."""
-        if self._file is None:
+        if not self._lock.held:
             return
-        self.path.unlink(missing_ok=True)
-        self._file.close()
-        self._file = None
+        self._lock.release(remove=True)
         if self._made_folder:
             with contextlib.suppress(OSError):  # it is not empty
                 self.path.parent.rmdir()
-
-    def _locked(self) -> IO[str] | None:
-        """Return the locked file, or None when somebody else has it.
-
-        Who had it before removes the file when done; a lock on a removed file is worth nothing.
-        Who only asks whether somebody has it (`is_claimed` in `ui.cli.federations`) holds it for a
-        moment.
-        """
-        for _ in range(_ATTEMPTS):
-            file = self.path.open("a+", encoding="ascii")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.close()
-                time.sleep(_PAUSE_SECONDS)
-                continue
-            with contextlib.suppress(FileNotFoundError):
-                if self.path.stat().st_ino == os.fstat(file.fileno()).st_ino:
-                    return file
-            file.close()
-        return None
 
 
 def leftovers(processes: Path) -> list[psutil.Process]:
@@ -121,9 +91,3 @@ def end_leftovers(processes: list[psutil.Process], seconds: float) -> None:
         with contextlib.suppress(psutil.Error):
             process.kill()
     psutil.wait_procs(alive, timeout=seconds)
-
-
-def _owner(path: Path) -> str:
-    with contextlib.suppress(OSError, ValueError):
-        return f" (pid {int(path.read_text(encoding='ascii'))})"
-    return ""

@@ -4,8 +4,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.files.file_lock import is_locked
 from streamsql.errors import DeploymentError
-from ui.cli.federations import is_claimed, lock_of
+from ui.cli.federations import lock_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Layout:
 
     def _running(self) -> list[str]:
         """Return the names of the services that run here; none after a crash."""
-        if not is_claimed(self.lock):
+        if not is_locked(self.lock):
             return []
         try:
             return list(json.loads(self.processes.read_text(encoding="utf-8")))

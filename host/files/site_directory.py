@@ -6,16 +6,15 @@ derived from the clock, above all that counting could have reached.
 """
 
 import errno
-import fcntl
 import logging
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO
 
 from host.files.atomic_file import replace_file
+from host.files.file_lock import FileLock
 from streamsql.errors import DeploymentError
 from streamsql.wire.bounds import MAX_EPOCH
 
@@ -30,8 +29,6 @@ _PER_SECOND = 4096
 class SiteDirectory:
     """The data directory of one service, locked while the process lives.
 
-    The lock is the operating system's, so it is gone with the process, however that ends.
-
     Raises:
         DeploymentError: Another process uses the directory, or it cannot be written.
     """
@@ -40,20 +37,18 @@ class SiteDirectory:
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self._lock: IO[str] = (path / "lock").open("a+", encoding="ascii")
+            self._lock = FileLock(path / "lock")
+            is_ours = self._lock.take()
         except OSError as error:
             raise DeploymentError(
                 f"cannot use data directory {path}: {error.strerror}",
                 hint="check that it exists, is writable, and that the disk is not full",
             ) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
+        if not is_ours:
             raise DeploymentError(
                 f"data directory {path} is in use by another process of the same site",
                 hint="stop that process, or give this site a data directory of its own",
-            ) from None
+            )
 
     def next_epoch(self, above: int = 0) -> int:
         """Return a new epoch, kept in the directory; see `next_epoch`."""
@@ -61,7 +56,7 @@ class SiteDirectory:
 
     def close(self) -> None:
         """Unlock the directory."""
-        self._lock.close()
+        self._lock.release()
 
     def __enter__(self) -> "SiteDirectory":
         """Return itself."""

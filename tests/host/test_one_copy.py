@@ -45,6 +45,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("name", "files"),
     [
+        ("flock", ["host/files/file_lock.py"]),
         ("fsync", ["host/files/atomic_file.py", "host/files/site_directory.py"]),
         ("time_ns", ["host/clocks.py"]),
         ("monotonic_ns", ["host/clocks.py"]),

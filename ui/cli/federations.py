@@ -6,7 +6,6 @@ this folder, or the only one that runs. It never chooses between several.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import ipaddress
 import json
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from host.files.file_lock import is_locked
 from streamsql.errors import DeploymentError
 
 HERE = Path("pando-data")
@@ -48,18 +48,6 @@ def entry_of(data: Path) -> Path:
 def lock_of(data: Path) -> Path:
     """Return the file that is locked while a federation runs on a data directory."""
     return data / "lock"
-
-
-def is_claimed(path: Path) -> bool:
-    """Whether a federation runs that has this lock."""
-    try:
-        with path.open("r", encoding="ascii") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False
 
 
 def running() -> list[LocalFederation]:
@@ -149,7 +137,7 @@ def _read(path: Path) -> LocalFederation | None:
         federation = LocalFederation(str(facts["console"]), Path(facts["data"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return federation if is_claimed(lock_of(federation.data)) else None
+    return federation if is_locked(lock_of(federation.data)) else None
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -11,8 +11,8 @@ import pytest
 
 from deploy.local.claim import Claim, end_leftovers, leftovers
 from deploy.local.layout import Layout
+from host.files.file_lock import is_locked
 from streamsql.errors import DeploymentError
-from ui.cli.federations import is_claimed
 
 HOLDER = """
 import sys, time
@@ -35,13 +35,13 @@ def test_a_claim_is_taken_once_and_given_back(tmp_path: Path) -> None:
     claim = Claim(path)
     claim.take()
     assert claim.held
-    assert is_claimed(path)
+    assert is_locked(path)
     assert path.read_text() == str(os.getpid())
     with pytest.raises(DeploymentError, match=rf"\(pid {os.getpid()}\) runs on data directory"):
         Claim(path).take()
     claim.release()
     claim.release()
-    assert not is_claimed(path)
+    assert not is_locked(path)
     assert not path.parent.exists(), "an empty directory of ours goes too"
     again = Claim(path)
     again.take()
@@ -57,7 +57,7 @@ def test_who_only_asks_takes_a_claim_from_nobody(
     path.touch()
     asking = path.open("r", encoding="ascii")
     fcntl.flock(asking, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    monkeypatch.setattr("deploy.local.claim.time.sleep", lambda _: asking.close())
+    monkeypatch.setattr("host.files.file_lock.time.sleep", lambda _: asking.close())
     claim = Claim(path)
     claim.take()
     assert claim.held
@@ -76,7 +76,7 @@ def test_a_claim_ends_with_its_process_however_that_ends(tmp_path: Path) -> None
         finally:
             other.kill()
     assert path.exists()
-    assert not is_claimed(path)
+    assert not is_locked(path)
     claim = Claim(path)
     claim.take()
     claim.release()
