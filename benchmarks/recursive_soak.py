@@ -30,9 +30,8 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import track
 
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.testing import LINK, Ensemble, reachable
 from stream_engine.simulation.bundles import everywhere
 from stream_engine.site import SiteEngine

@@ -12,8 +12,7 @@ from typing import Any
 
 from benchmarks._recursive.targets import Outcome
 from benchmarks._recursive.workloads import LinkTrace, closure, w1
-from stream_engine.recursion.absorption import Shipping
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.testing import Ensemble, reachable
 from streamsql.data.types import Row
 

@@ -14,32 +14,16 @@ Only what was sent is restricted at once when tokens die, by an index from token
 kill costs what it touches. Buffers may mention dead tokens until they are needed or swept.
 """
 
-import enum
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from stream_engine.provenance.annotation import AnnotationEncoding, AnnotationTooWideError
+from stream_engine.recursion.options import Shipping
 from stream_engine.recursion.probing import Annotated
 from stream_engine.recursion.tables import Item
 from streamsql.data.types import Row
 
 _REBUILD_SLACK = 20_000
-
-
-class Shipping(enum.StrEnum):
-    """When alternative derivations of a row are sent on.
-
-    WITNESS: one conjunction when the last one has died, kept or derived again. LAZY: buffered, and
-    one witness sent when the last one has died; with an interval or a capacity all of them from
-    time to time. EAGER: as soon as they are not absorbed by what was sent (the papers: every
-    second).
-    SHIP_ALL: as EAGER, and between sites even what is absorbed (a baseline).
-    """
-
-    WITNESS = "witness"
-    LAZY = "lazy"
-    EAGER = "eager"
-    SHIP_ALL = "ship-all"
 
 
 _PATIENT = (Shipping.WITNESS, Shipping.LAZY)

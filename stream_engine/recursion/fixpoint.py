@@ -10,12 +10,11 @@ from typing import Any
 from stream_engine.provenance.annotation import AnnotationEncoding
 from stream_engine.provenance.encodings import encoding_named
 from stream_engine.provenance.tokens import MAX_SITES, TokenSource
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.deaths import DEAD_PORT, Deaths
 from stream_engine.recursion.flushing import Flushing
 from stream_engine.recursion.leaves import LeafStore
 from stream_engine.recursion.mail import Ports, decoded
-from stream_engine.recursion.options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.options import FixpointCounters, RecursionOptions, Shipping
 from stream_engine.recursion.outbox import RecursiveOutgoing
 from stream_engine.recursion.partition import Partition
 from stream_engine.recursion.placement import Placement, Router, placement_of

@@ -1,16 +1,33 @@
 """How a fixpoint is maintained, and what it counts."""
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stream_engine.operators.round_trace import RoundTrace
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.placement import OwnerFunction
 from stream_engine.recursion.program import never
 from streamsql.algebra.operators import RecursionChoice
 from streamsql.errors import UnsupportedError
 from streamsql.wire.partitioning import site_of
+
+
+class Shipping(enum.StrEnum):
+    """When alternative derivations of a row are sent on.
+
+    WITNESS: one conjunction when the last one has died, kept or derived again. LAZY: buffered, and
+    one witness sent when the last one has died; with an interval or a capacity all of them from
+    time to time. EAGER: as soon as they are not absorbed by what was sent (the papers: every
+    second).
+    SHIP_ALL: as EAGER, and between sites even what is absorbed (a baseline).
+    """
+
+    WITNESS = "witness"
+    LAZY = "lazy"
+    EAGER = "eager"
+    SHIP_ALL = "ship-all"
+
 
 STRATEGIES = (
     "auto",

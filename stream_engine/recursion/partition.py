@@ -5,10 +5,10 @@ from typing import Any
 
 from stream_engine.provenance.annotation import AnnotationEncoding
 from stream_engine.provenance.encodings import derivation_hook
-from stream_engine.recursion.absorption import AbsorptionTable, Shipping
+from stream_engine.recursion.absorption import AbsorptionTable
 from stream_engine.recursion.leaves import LeafStore
 from stream_engine.recursion.mail import Ports
-from stream_engine.recursion.options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.options import FixpointCounters, RecursionOptions, Shipping
 from stream_engine.recursion.outbox import Outbox, PackedParcels, RecursiveOutgoing
 from stream_engine.recursion.placement import Router
 from stream_engine.recursion.probing import Annotated, ProbePlan, run_all

@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from stream_engine.operators.operator import RecursiveOperator
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.dred.local import DredEngine
 from stream_engine.recursion.dred.operator import DredOperator
 from stream_engine.recursion.fixpoint import FixpointOperator
 from stream_engine.recursion.kernels.choice import automatic_engine, kernel_engine
 from stream_engine.recursion.local_engine import LocalEngine
-from stream_engine.recursion.options import RecursionOptions, options_of
+from stream_engine.recursion.options import RecursionOptions, Shipping, options_of
 from stream_engine.recursion.program import Program, program_of
 from stream_engine.recursion.ranked.engine import ranked_engine
 from stream_engine.recursion.recompute import RecomputeEngine

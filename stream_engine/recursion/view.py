@@ -3,7 +3,8 @@
 from typing import Any
 
 from stream_engine.provenance.annotation import AnnotationEncoding
-from stream_engine.recursion.absorption import AbsorptionTable, Entry, Shipping
+from stream_engine.recursion.absorption import AbsorptionTable, Entry
+from stream_engine.recursion.options import Shipping
 from stream_engine.recursion.tables import ItemTable
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta, add

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from stream_engine.provenance.annotation import AnnotationTooWideError, Support, least_supports
 from stream_engine.provenance.relative import Derivations, RelativeEncoding, row_node
 from stream_engine.provenance.tokens import TokenSource
-from stream_engine.recursion.absorption import Shipping
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.schedules import (
     FAMILY,
     LINKS,

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.placement import LeafRoute, placement_of
 from stream_engine.recursion.program import program_of
 from stream_engine.recursion.rules import RECURSIVE

@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.recursion.testing import Ensemble, cheapest_path, reachable
 from streamsql.algebra.operators import Fixpoint, walk_plan

@@ -7,9 +7,8 @@ import random
 
 import pytest
 
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.testing import region
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.data.types import Row

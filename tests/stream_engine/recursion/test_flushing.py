@@ -3,10 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
 from stream_engine.recursion.flushing import Flushing
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.testing import Ensemble, reachable
 from stream_engine.simulation.bundles import everywhere
 from stream_engine.simulation.network import Network

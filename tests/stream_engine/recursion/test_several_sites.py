@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from stream_engine.provenance.tokens import TokenSource
 from stream_engine.provenance.tombstones import Tombstones
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.testing import (
     Ensemble,
     cheapest_path,

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.testing import cheapest_path, reachable, region, two_ways
 from streamsql.algebra.operators import Fixpoint, Plan, Scan
 from streamsql.data.delta import Delta, accumulate, difference

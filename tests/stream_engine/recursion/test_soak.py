@@ -8,9 +8,8 @@ from collections import deque
 
 import pytest
 
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.testing import Ensemble, doubling, reachable
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta

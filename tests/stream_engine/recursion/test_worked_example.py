@@ -6,9 +6,8 @@ synchronous rounds.
 
 import pytest
 
-from stream_engine.recursion.absorption import Shipping
 from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.options import RecursionOptions, Shipping
 from stream_engine.recursion.testing import Ensemble, reachable
 from streamsql.data.types import Row
 
