@@ -31,7 +31,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 from streamsql.binder import bind_query, define

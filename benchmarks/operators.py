@@ -35,7 +35,7 @@ from benchmarks._operators.groups_orders_windows import against_duckdb
 from benchmarks._operators.joins import joins_against_duckdb
 from federated_optimizer.rules.push_filters import push_filters
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.operators.rows.operator import RecursiveOperator
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (

@@ -35,7 +35,7 @@ from benchmarks._figures import print_tables
 from federated_optimizer import Topology, normalize
 from federated_optimizer.placement import place
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.operators.rows.operator import RecursiveOperator
 from streamsql.algebra.like_patterns import like
 from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan, SourceKind, transform_up
 from streamsql.binder import bind_query

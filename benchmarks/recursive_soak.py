@@ -30,11 +30,11 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import track
 
-from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions, Shipping
-from stream_engine.recursion.testing import LINK, Ensemble, reachable
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
 from stream_engine.simulation.bundles import everywhere
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
+from stream_engine.testing.recursion_ensembles import LINK, Ensemble, reachable
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row

@@ -35,7 +35,7 @@ from rich.table import Table
 
 from benchmarks._schedulers import worked_examples
 from benchmarks._schedulers.loads import LOADS, SECOND, Burst, arrivals, site_with
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.wire.channels import ReceivingChannel

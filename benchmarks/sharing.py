@@ -28,7 +28,7 @@ import tracemalloc
 from statistics import median
 
 from gateway.__main__ import COLLECTIONS
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,

@@ -37,9 +37,9 @@ from gateway.site_clock import clock_from
 from host.clocks import wall_clock
 from host.files.site_directory import SiteDirectory
 from host.mqtt import MessageClient, QueueFull, SubscribeRefused, Will, open_client
-from stream_engine.introspection.measured import Measured
+from stream_engine.site.measured_values import Measured
+from stream_engine.site.step_budget import StepBudget
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.step_budget import StepBudget
 from streamsql.algebra.operators import SourceKind
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.data.types import Value

@@ -25,7 +25,7 @@ from benchmarks._operators.against_duckdb import (
     without_old_garbage,
 )
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.operators.rows.operator import RecursiveOperator
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (

@@ -15,7 +15,7 @@ from statistics import median
 from time import perf_counter
 
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.operators.rows.operator import RecursiveOperator
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,

@@ -16,7 +16,7 @@ from typing import Any
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.operators.rows.operator import RecursiveOperator
 from streamsql.algebra.leaves import EVENT_COLUMNS, PROGRESS_COLUMNS
 from streamsql.algebra.operators import (
     Aggregate,

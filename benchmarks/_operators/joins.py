@@ -26,7 +26,7 @@ from benchmarks._operators.against_duckdb import (
     without_old_garbage,
 )
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.operators.rows.operator import RecursiveOperator
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import AsOfJoin, Fixpoint, Join, JoinKind, Plan, RemoteSource
 from streamsql.data.delta import Delta

@@ -10,8 +10,8 @@ from benchmarks._recursive.measuring import product, quantile, same_updates, ses
 from benchmarks._recursive.spaces import region_changes, region_product
 from benchmarks._recursive.targets import Outcome
 from benchmarks._recursive.workloads import LinkTrace, w1, w2
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.testing import Ensemble
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.testing.recursion_ensembles import Ensemble
 from streamsql.algebra.operators import Best, Fixpoint
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog

@@ -5,7 +5,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from federated_optimizer import Topology, plan
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta, accumulate

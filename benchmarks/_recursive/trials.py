@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from benchmarks._recursive.virtual_network import Costs, VirtualNetwork
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.simulation.topologies import TransitStub, transit_stub
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.types import Row

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from stream_engine.operators.operator import RecursiveMessage
+from stream_engine.operators.rows.operator import RecursiveMessage
 from stream_engine.provenance import bdd
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta

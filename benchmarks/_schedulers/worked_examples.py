@@ -3,7 +3,7 @@
 Batches of n rows arrive in seven units of time, and a run of an operator takes one unit.
 """
 
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import Filter, Plan, Scan, SourceKind
 from streamsql.data.events import SourceEvent

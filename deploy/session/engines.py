@@ -10,7 +10,7 @@ from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
 from static_engine.executor import StaticExecutor
 from stream_engine.recursion.foreseen import foreseen
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.algebra.operators import (
     Plan,
     SourceKind,

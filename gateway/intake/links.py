@@ -3,7 +3,7 @@
 import logging
 
 from host.mqtt import MessageClient, QueueFull
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value, display, text_of
 from streamsql.errors import WireError

@@ -8,7 +8,7 @@ from gateway.session.clock_offset import ClockOffset, sample_of
 from gateway.settings import ClockSettings
 from host.clocks import Clock, monotonic_clock, wall_clock
 from host.mqtt import MessageClient, QueueFull
-from stream_engine.introspection.measured import Measured
+from stream_engine.site.measured_values import Measured
 from streamsql.data.types import LATEST
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import ClockState, Command

@@ -6,7 +6,7 @@ import msgspec
 
 from gateway.site.traffic import Traffic
 from host.mqtt import MessageClient, QueueFull
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.messages import FlowReport
 from streamsql.wire.topics import Topics

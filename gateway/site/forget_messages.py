@@ -1,6 +1,6 @@
 """The command by which a receiver tells a sender what it need not remember."""
 
-from stream_engine.step_result import Forget
+from stream_engine.site.step_result import Forget
 from streamsql.errors import WireError
 from streamsql.wire.messages import Command
 

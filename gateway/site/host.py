@@ -25,8 +25,8 @@ from gateway.site.traffic import Traffic
 from host.clocks import Clock, wall_clock
 from host.mqtt import Message, MessageClient, QueueFull
 from host.mqtt.dead_letters import DeadLetters
+from stream_engine.site.step_result import Forget, Outgoing
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.step_result import Forget, Outgoing
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.messages import Command, QueryProblem, SiteState

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from gateway.site.traffic import ChannelCounts, Traffic
 from host.mqtt.dead_letters import DeadLetters
-from stream_engine.introspection.measured import Measured
-from stream_engine.introspection.site_report import channel_to
+from stream_engine.site.measured_values import Measured
+from stream_engine.site.site_report import channel_to
 from streamsql.wire.messages import BufferState, WrapperState
 
 _PAGES = Path("/proc/self/statm")

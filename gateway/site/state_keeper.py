@@ -17,8 +17,8 @@ from gateway.site.membership import CONFIRM_MICROSECONDS
 from gateway.site.state_files import Loaded, StateFiles
 from gateway.site.state_losses import Loss, SavedLosses, StateLosses, decode_losses
 from host.clocks import Clock
+from stream_engine.site.step_result import Forget
 from stream_engine.snapshot.recorded_site import RecordedSite, Restored
-from stream_engine.step_result import Forget
 from streamsql.errors import FederationError
 from streamsql.wire.messages import QueryProblem
 

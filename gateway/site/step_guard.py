@@ -23,7 +23,7 @@ from types import FrameType
 
 from gateway.settings import StepSettings
 from gateway.site.stopped_queries import DEATHS, StoppedQueries
-from stream_engine.step_budget import StepBudgetExceeded
+from stream_engine.site.step_budget import StepBudgetExceeded
 from streamsql.errors import FederationError, StepBudgetError
 from streamsql.wire.fragments import FragmentBundle
 
@@ -45,7 +45,7 @@ _KILOBYTES = 1 if sys.platform == "darwin" else 1_024
 
 
 class StepGuard:
-    """Counts what queries spend; see `stream_engine.step_budget.StepBudget`.
+    """Counts what queries spend; see `stream_engine.site.step_budget.StepBudget`.
 
     Only the main thread of a process may start one, and only one.
 

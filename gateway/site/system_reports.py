@@ -7,7 +7,7 @@ that the next report tells of, so a query over `sys_stream` sees itself and noth
 from collections.abc import Callable, Iterable
 
 from host.clocks import Clock
-from stream_engine.introspection.measured import Measured
+from stream_engine.site.measured_values import Measured
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.system import SITE_SOURCES, SYS_OPERATORS, SYS_STREAM
 from streamsql.data.events import SourceEvent

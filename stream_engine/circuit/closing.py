@@ -4,8 +4,8 @@ from typing import Protocol
 
 from stream_engine.circuit.nodes import StepInput
 from stream_engine.circuit.port_order import PortOrderNode
-from stream_engine.operators.hold import Hold
-from stream_engine.operators.operator import Operator
+from stream_engine.operators.rows.operator import Operator
+from stream_engine.operators.windows.hold import Hold
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate
 

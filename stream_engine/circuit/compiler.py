@@ -11,25 +11,30 @@ from stream_engine.circuit.multiway import MultiwayWiring, multiway, shared_plan
 from stream_engine.circuit.nodes import FixpointNode, Node, OperatorNode, RemoteNode, SourceNode
 from stream_engine.circuit.session_groups import session_groups, wiring_of
 from stream_engine.circuit.stream_nodes import ChangesNode, InstantsNode, StreamWindowNode
-from stream_engine.operators.aggregate import AggregateOperator
-from stream_engine.operators.distinct import DistinctOperator
-from stream_engine.operators.filter import FilterOperator
-from stream_engine.operators.hop_window import HopWindowOperator
-from stream_engine.operators.multi_join import MultiJoinOperator
-from stream_engine.operators.on_close import OnCloseOperator
-from stream_engine.operators.operator import Operator, RecursiveOperator, TimedOperator
-from stream_engine.operators.over_window import OverWindowOperator
-from stream_engine.operators.project import ProjectOperator
-from stream_engine.operators.rows_window import RowsWindow
-from stream_engine.operators.scan import ScanOperator
-from stream_engine.operators.session_groups import SessionGroupsOperator
-from stream_engine.operators.session_window import SessionWindowOperator
-from stream_engine.operators.set_operation import SetOperationOperator
-from stream_engine.operators.stream_window import StreamWindowOperator
-from stream_engine.operators.top_n import TopNOperator
-from stream_engine.operators.union_all import UnionAllOperator
-from stream_engine.operators.values import ValuesOperator
-from stream_engine.operators.window import RangeWindow, SteppedWindow, current_second, sliding
+from stream_engine.operators.aggregates.aggregate import AggregateOperator
+from stream_engine.operators.joins.multi_join import MultiJoinOperator
+from stream_engine.operators.rows.constant_values import ValuesOperator
+from stream_engine.operators.rows.distinct import DistinctOperator
+from stream_engine.operators.rows.filter import FilterOperator
+from stream_engine.operators.rows.operator import Operator, RecursiveOperator, TimedOperator
+from stream_engine.operators.rows.project import ProjectOperator
+from stream_engine.operators.rows.scan import ScanOperator
+from stream_engine.operators.rows.set_operation import SetOperationOperator
+from stream_engine.operators.rows.top_n import TopNOperator
+from stream_engine.operators.rows.union_all import UnionAllOperator
+from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
+from stream_engine.operators.sessions.session_window import SessionWindowOperator
+from stream_engine.operators.windows.on_close import OnCloseOperator
+from stream_engine.operators.windows.over_window import OverWindowOperator
+from stream_engine.operators.windows.rows_window import RowsWindow
+from stream_engine.operators.windows.stream_window import StreamWindowOperator
+from stream_engine.operators.windows.time_window import (
+    RangeWindow,
+    SteppedWindow,
+    current_second,
+    sliding,
+)
+from stream_engine.operators.windows.tumble_hop_window import HopWindowOperator
 from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import (
     Aggregate,

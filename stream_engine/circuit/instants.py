@@ -4,8 +4,8 @@ from heapq import heappop, heappush
 from typing import Any
 
 from stream_engine.circuit.circuit import Circuit
-from stream_engine.operators.hold import Hold
-from stream_engine.operators.reached import reached_by
+from stream_engine.operators.windows.hold import Hold
+from stream_engine.operators.windows.reached_progress import reached_by
 from stream_engine.state.source_relation import SourceRelation, TimedDelta
 from streamsql.algebra.operators import SourceKind, StreamKind, ToStream
 from streamsql.data.delta import Delta, accumulate, sort_key

@@ -1,13 +1,13 @@
 """Which operator runs a join."""
 
-from stream_engine.operators.as_of_join import AsOfJoinOperator
-from stream_engine.operators.band_bounds import find_band
-from stream_engine.operators.band_join import BandJoinOperator
-from stream_engine.operators.full_join import FullJoinOperator
-from stream_engine.operators.join import JoinOperator
-from stream_engine.operators.left_join import LeftJoinOperator
-from stream_engine.operators.operator import Operator
-from stream_engine.operators.semi_join import CountedSemiJoinOperator, SemiJoinOperator
+from stream_engine.operators.joins.as_of_join import AsOfJoinOperator
+from stream_engine.operators.joins.band_bounds import find_band
+from stream_engine.operators.joins.band_join import BandJoinOperator
+from stream_engine.operators.joins.full_join import FullJoinOperator
+from stream_engine.operators.joins.join import JoinOperator
+from stream_engine.operators.joins.left_join import LeftJoinOperator
+from stream_engine.operators.joins.semi_join import CountedSemiJoinOperator, SemiJoinOperator
+from stream_engine.operators.rows.operator import Operator
 from streamsql.algebra.operators import AsOfJoin, Join, JoinKind
 
 

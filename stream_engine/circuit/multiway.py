@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stream_engine.circuit.nodes import Wiring
-from stream_engine.operators.band_bounds import find_band
-from stream_engine.operators.multi_join import MOST_INPUTS, MultiJoin
+from stream_engine.operators.joins.band_bounds import find_band
+from stream_engine.operators.joins.multi_join import MOST_INPUTS, MultiJoin
 from streamsql.algebra.expressions import Column, Expression, conjuncts, map_columns
 from streamsql.algebra.operators import Filter, Join, JoinKind, Plan, Project
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from stream_engine.operators.operator import (
+from stream_engine.operators.rows.operator import (
     Operator,
     RecursiveOperator,
     TimedOperator,
     TimedRecursion,
     WorkCounters,
 )
-from stream_engine.operators.scan import ScanOperator
+from stream_engine.operators.rows.scan import ScanOperator
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from stream_engine.circuit.nodes import Wiring
-from stream_engine.operators.session_cells import SessionGroups
+from stream_engine.operators.sessions.session_cells import SessionGroups
 from streamsql.algebra.explain import describe
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
 from streamsql.algebra.operators import Aggregate, Filter, Plan, Project, SessionWindow

@@ -3,7 +3,7 @@
 from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.instants import ChangesOperator, InstantsOperator
 from stream_engine.circuit.nodes import OperatorNode, StepInput, combined
-from stream_engine.operators.stream_window import StreamWindowOperator
+from stream_engine.operators.windows.stream_window import StreamWindowOperator
 from streamsql.algebra.operators import Plan, ToStream
 from streamsql.data.delta import Delta
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from stream_engine.exchange.inbox import Inbox
-from stream_engine.exchange.outbox import Outbox
-from stream_engine.operators.on_close import OnCloseOperator
-from stream_engine.operators.session_groups import SessionGroupsOperator
-from stream_engine.operators.session_window import SessionWindowOperator
+from stream_engine.exchange.channel_inbox import Inbox
+from stream_engine.exchange.channel_outbox import Outbox
+from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
+from stream_engine.operators.sessions.session_window import SessionWindowOperator
+from stream_engine.operators.windows.on_close import OnCloseOperator
 from streamsql.wire.channels import Forgotten
 from streamsql.wire.closing_rules import closing_rules
 from streamsql.wire.fragments import FragmentBundle

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from stream_engine.exchange.inbox import Inbox
-from stream_engine.operators.hold import Hold
+from stream_engine.exchange.channel_inbox import Inbox
+from stream_engine.operators.windows.hold import Hold
 
 
 class Hearing:

@@ -7,7 +7,7 @@ that rests on dead tokens is dropped. So a lost message is repaired by sending e
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from stream_engine.operators.operator import (
+from stream_engine.operators.rows.operator import (
     RecursiveMessage,
     RecursiveOperator,
     ReplayableRecursion,

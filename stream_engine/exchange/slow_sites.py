@@ -1,6 +1,6 @@
 """Which sites hold back what a query gives only when it is final, and for how long."""
 
-from stream_engine.exchange.inbox import Inbox
+from stream_engine.exchange.channel_inbox import Inbox
 from streamsql.algebra.operators import Scan, ScanPart, walk_plan
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.fragments import FragmentBundle

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 
-from stream_engine.explanation.derivations import DerivationGraph, Kind
+from stream_engine.explanation.derivation_trees import DerivationGraph, Kind
 
 Children = Mapping[int, Sequence[int]]
 """The nodes of a part of a graph with their children in it."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from stream_engine.explanation.budget import Budget, ExplanationLimitError
 from stream_engine.explanation.cheapest import Part, costs, derivation
-from stream_engine.explanation.derivations import DerivationGraph, Kind
-from stream_engine.explanation.supports import Supports
+from stream_engine.explanation.derivation_trees import DerivationGraph, Kind
+from stream_engine.explanation.support_sets import Supports
 from stream_engine.provenance.annotation import AnnotationTooWideError
 from stream_engine.provenance.encodings import encoding_named
 from streamsql.errors import RecursionLimitError

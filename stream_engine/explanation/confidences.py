@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from stream_engine.explanation.base_rows import Contents, Tokens
 from stream_engine.explanation.budget import DEFAULT_WORK, Budget
 from stream_engine.explanation.confidence import Confidence, confidence
-from stream_engine.explanation.derivations import DerivationGraph
-from stream_engine.explanation.evaluation import Evaluation
+from stream_engine.explanation.derivation_tracing import Tracer
+from stream_engine.explanation.derivation_trees import DerivationGraph
+from stream_engine.explanation.explained_base_rows import Contents, Tokens
 from stream_engine.explanation.faithfulness import faithfulness_of
-from stream_engine.explanation.supports import Supports, minimal_supports
-from stream_engine.explanation.tracing import Tracer
+from stream_engine.explanation.plan_evaluation import Evaluation
+from stream_engine.explanation.support_sets import Supports, minimal_supports
 from stream_engine.explanation.why import (
     DISTURBED,
     Chance,

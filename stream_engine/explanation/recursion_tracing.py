@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from stream_engine.explanation.budget import Budget, ExplanationLimitError
-from stream_engine.explanation.derivations import DerivationGraph
-from stream_engine.explanation.evaluation import Relation
-from stream_engine.recursion.probing import ProbePlan
-from stream_engine.recursion.rule_plans import RulePlans
-from stream_engine.recursion.rules import RECURSIVE, LeafUse
-from stream_engine.recursion.tables import Item, ItemTable
+from stream_engine.explanation.derivation_trees import DerivationGraph
+from stream_engine.explanation.plan_evaluation import Relation
+from stream_engine.recursion.program.item_tables import Item, ItemTable
+from stream_engine.recursion.program.probing import ProbePlan
+from stream_engine.recursion.program.rule_plans import RulePlans
+from stream_engine.recursion.program.rules import RECURSIVE, LeafUse
 from streamsql.algebra.expressions import conjunction
 from streamsql.algebra.scalar import compile_predicate, key_of
 from streamsql.data.types import Row

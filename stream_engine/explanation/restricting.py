@@ -9,7 +9,7 @@ then computed.
 
 import msgspec
 
-from stream_engine.recursion.rules import RECURSIVE, Rule, rules_of
+from stream_engine.recursion.program.rules import RECURSIVE, Rule, rules_of
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, conjunction
 from streamsql.algebra.operators import (
     Aggregate,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from stream_engine.explanation.budget import Budget
 from stream_engine.explanation.cheapest import Part, costs
-from stream_engine.explanation.derivations import Kind
+from stream_engine.explanation.derivation_trees import Kind
 from stream_engine.explanation.masks import Mask, by_size, is_absorbed, least
 
 

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from stream_engine.explanation.base_rows import (
+from stream_engine.explanation.budget import DEFAULT_WORK, Budget
+from stream_engine.explanation.explained_base_rows import (
     BaseRow,
     Contents,
     Leaf,
     leaves_of,
     scan_of,
 )
-from stream_engine.explanation.budget import DEFAULT_WORK, Budget
-from stream_engine.explanation.evaluation import Evaluation
+from stream_engine.explanation.plan_evaluation import Evaluation
 from streamsql.algebra.operators import Plan, Window, WindowKind
 from streamsql.data.delta import Delta, sort_key
 from streamsql.data.types import Row

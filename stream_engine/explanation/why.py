@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stream_engine.explanation.base_rows import BaseRow, Contents, Tokens
 from stream_engine.explanation.budget import DEFAULT_WORK, Budget
 from stream_engine.explanation.cheapest import Part, in_order
 from stream_engine.explanation.confidence import Confidence, confidence
-from stream_engine.explanation.derivations import DerivationGraph
-from stream_engine.explanation.evaluation import Evaluation
+from stream_engine.explanation.derivation_tracing import Tracer
+from stream_engine.explanation.derivation_trees import DerivationGraph
+from stream_engine.explanation.explained_base_rows import BaseRow, Contents, Tokens
 from stream_engine.explanation.faithfulness import Faithfulness, faithfulness_of
+from stream_engine.explanation.plan_evaluation import Evaluation
 from stream_engine.explanation.restricting import restricted
-from stream_engine.explanation.supports import Supports, minimal_supports
-from stream_engine.explanation.tracing import Tracer
+from stream_engine.explanation.support_sets import Supports, minimal_supports
 from streamsql.algebra.operators import Plan
 from streamsql.data.types import Row
 

@@ -1,1 +1,1 @@
-"""Incremental operators, one a file: changes of the inputs in, change of the output out."""
+"""Incremental operators, one a file, in rooms: rows, joins, aggregates, sessions, windows."""

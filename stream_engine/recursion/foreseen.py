@@ -6,7 +6,7 @@ from stream_engine.recursion.kernels.choice import recognised
 from stream_engine.recursion.kernels.compiled import is_compilable
 from stream_engine.recursion.kernels.problem import Kind
 from stream_engine.recursion.kernels.recognition import recognise
-from stream_engine.recursion.program import program_of
+from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.strategies import recursive_operator
 from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import Fixpoint

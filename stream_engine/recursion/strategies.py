@@ -8,18 +8,18 @@ provenance does.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from stream_engine.operators.operator import RecursiveOperator
-from stream_engine.recursion.dred.local import DredEngine
-from stream_engine.recursion.dred.operator import DredOperator
-from stream_engine.recursion.fixpoint import FixpointOperator
+from stream_engine.operators.rows.operator import RecursiveOperator
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.absorption.replicated import ReplicatedFixpoint
+from stream_engine.recursion.baselines.dred.dred_engine import DredEngine
+from stream_engine.recursion.baselines.dred.dred_operator import DredOperator
+from stream_engine.recursion.baselines.recompute import RecomputeEngine
+from stream_engine.recursion.baselines.set_execution import SetEngine, SetOperator
 from stream_engine.recursion.kernels.choice import automatic_engine, kernel_engine
-from stream_engine.recursion.local_engine import LocalEngine
-from stream_engine.recursion.options import RecursionOptions, Shipping, options_of
-from stream_engine.recursion.program import Program, program_of
-from stream_engine.recursion.ranked.engine import ranked_engine
-from stream_engine.recursion.recompute import RecomputeEngine
-from stream_engine.recursion.replicated import ReplicatedFixpoint
-from stream_engine.recursion.set_execution import SetEngine, SetOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping, options_of
+from stream_engine.recursion.program.local_engine import LocalEngine
+from stream_engine.recursion.program.program import Program, program_of
+from stream_engine.recursion.ranked.ranked_engine import ranked_engine
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.errors import UnsupportedError
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode, StepInput
-from stream_engine.exchange.inbox import Arrivals
-from stream_engine.exchange.outbox import RESULT, Outbox
+from stream_engine.exchange.channel_inbox import Arrivals
+from stream_engine.exchange.channel_outbox import RESULT, Outbox
 from stream_engine.exchange.routing import route
 from stream_engine.scheduling.tasks import Element, PortMeasures, Task
 from stream_engine.state.source_relation import TimedDelta

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import TypeVar
 
-from stream_engine.operators.rows_window import RowsWindow, WindowEntry
+from stream_engine.operators.windows.rows_window import RowsWindow, WindowEntry
 from stream_engine.state.columns import picker
 from stream_engine.state.row_order import comparable
 from stream_engine.state.sorted_list import SortedList

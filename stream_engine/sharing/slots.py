@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, SourceNode
-from stream_engine.operators.rows_window import RowsWindow
-from stream_engine.operators.window import RangeWindow, SteppedWindow
+from stream_engine.operators.windows.rows_window import RowsWindow
+from stream_engine.operators.windows.time_window import RangeWindow, SteppedWindow
 from stream_engine.sharing.index_store import IndexStore, IndexStub
 from stream_engine.sharing.rows_store import RowsStore, RowsStub
 from stream_engine.sharing.time_store import Stretch, TimeStore, TimeStub, stretch_of

@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from stream_engine.operators.window import RangeWindow, SteppedWindow, current_second, sliding
+from stream_engine.operators.windows.time_window import (
+    RangeWindow,
+    SteppedWindow,
+    current_second,
+    sliding,
+)
 from stream_engine.sharing.versions import Change, Changes, Item, SharedStore, Stub
 from stream_engine.state.sorted_list import SortedList
 from stream_engine.state.source_relation import TimedDelta, TimedRow

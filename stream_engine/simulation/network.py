@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stream_engine.exchange.outbox import RESULT
-from stream_engine.site import SiteEngine
+from stream_engine.exchange.channel_outbox import RESULT
+from stream_engine.site.site_engine import SiteEngine
+from stream_engine.site.step_result import Forget, StepResult
 from stream_engine.state.watermark import HERE
-from stream_engine.step_result import Forget, StepResult
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.events import SourceEvent

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stream_engine.simulation.network import Faults, Network
+from stream_engine.site.step_result import Forget
 from stream_engine.snapshot.recorded_site import RecordedSite, Restored
-from stream_engine.step_result import Forget
 
 
 @dataclass(slots=True)

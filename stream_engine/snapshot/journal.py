@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.data.events import SourceEvent
 from streamsql.errors import FederationError
 from streamsql.wire.fragments import FragmentBundle

@@ -10,9 +10,9 @@ from typing import Any
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
-from stream_engine.installed_query import InstalledQuery
 from stream_engine.scheduling.site_work import SiteWork
 from stream_engine.sharing.slots import as_private
+from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.snapshot.columns import UnsavableError
 from stream_engine.snapshot.places import Place, fill, names, places_of, read
 from streamsql.algebra.operators import (

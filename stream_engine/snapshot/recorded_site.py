@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stream_engine.scheduling.site_work import Stopwatch
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
+from stream_engine.site.step_budget import Refusal, StepBudget
+from stream_engine.site.step_result import Forget, StepResult
 from stream_engine.snapshot.columns import UnsavableError, pack, unpack
 from stream_engine.snapshot.journal import (
     Installed,
@@ -36,8 +38,6 @@ from stream_engine.snapshot.source_state import (
     scans_of,
 )
 from stream_engine.state.watermark import HERE
-from stream_engine.step_budget import Refusal, StepBudget
-from stream_engine.step_result import Forget, StepResult
 from streamsql.data.events import SourceEvent
 from streamsql.errors import FederationError, InternalError
 from streamsql.wire.fragments import FragmentBundle

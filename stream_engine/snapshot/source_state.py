@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from stream_engine.site_sources import SiteSources
+from stream_engine.site.site_sources import SiteSources
 from stream_engine.snapshot.places import fill, names, places_of, read
 from stream_engine.snapshot.saved_site import SnapshotError
 from stream_engine.state.event_log import source_relation

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.operators.rows.operator import RecursiveOperator
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.state.source_relation import SourceRelation
 from streamsql.algebra.operators import (

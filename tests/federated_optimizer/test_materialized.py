@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from federated_optimizer import Topology, plan
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.operators.operator import RecursiveOperator
+from stream_engine.operators.rows.operator import RecursiveOperator
 from stream_engine.simulation.network import Faults, Network
 from streamsql.algebra.operators import (
     Fixpoint,

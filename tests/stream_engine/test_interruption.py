@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.installed_query import InstalledQuery
-from stream_engine.query_exchange import SourceChanges
 from stream_engine.simulation.network import Faults, Network
-from stream_engine.site import SiteEngine
+from stream_engine.site.installed_query import InstalledQuery
+from stream_engine.site.query_exchange import SourceChanges
+from stream_engine.site.site_engine import SiteEngine
 from stream_engine.testing import SECOND, SOURCES, Moment, bundles, histories, plans
 from streamsql.algebra.operators import Plan, Scan, SourceKind, Window, WindowKind
 from streamsql.data.events import SourceEvent

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stream_engine.site import SiteEngine
-from stream_engine.step_result import StepResult
+from stream_engine.site.site_engine import SiteEngine
+from stream_engine.site.step_result import StepResult
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,

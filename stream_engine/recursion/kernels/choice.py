@@ -1,11 +1,11 @@
 """When a recursion is given to a kernel."""
 
-from stream_engine.recursion.kernels.engine import KernelEngine
+from stream_engine.recursion.kernels.kernel_engine import KernelEngine
 from stream_engine.recursion.kernels.recognition import NotAGraphProblemError, recognise
-from stream_engine.recursion.local_engine import LocalEngine
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.program import Program, program_of
-from stream_engine.recursion.ranked.engine import ranked_engine
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.program.local_engine import LocalEngine
+from stream_engine.recursion.program.program import Program, program_of
+from stream_engine.recursion.ranked.ranked_engine import ranked_engine
 from streamsql.algebra.operators import Fixpoint
 from streamsql.errors import UnsupportedError
 

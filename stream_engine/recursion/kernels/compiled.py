@@ -11,7 +11,7 @@ from stream_engine.recursion.kernels.problem import GraphProblem, Kind
 from streamsql.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from stream_engine.recursion.kernels.input import GraphInput
+    from stream_engine.recursion.kernels.kernel_input import GraphInput
     from stream_engine.recursion.kernels.rows_view import KernelView
 
 

@@ -12,8 +12,8 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any
 
-from stream_engine.recursion.kernels.graph import Change, Graph
-from stream_engine.recursion.kernels.search import At, Keys, Old, most_repaired
+from stream_engine.recursion.kernels.kernel_graph import Change, Graph
+from stream_engine.recursion.kernels.kernel_search import At, Keys, Old, most_repaired
 
 
 class Costs:

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from stream_engine.recursion.kernels.input import GraphInput, InputChange
+from stream_engine.recursion.kernels.kernel_input import GraphInput, InputChange
+from stream_engine.recursion.kernels.kernel_search import Keys, Old
+from stream_engine.recursion.kernels.kernel_shapes import RowShape
 from stream_engine.recursion.kernels.problem import GraphProblem, Kind
 from stream_engine.recursion.kernels.rows_view import search_of
-from stream_engine.recursion.kernels.search import Keys, Old
-from stream_engine.recursion.kernels.shapes import RowShape
 from stream_engine.recursion.kernels.transfer import Transfer
-from stream_engine.recursion.program import Program
+from stream_engine.recursion.program.program import Program
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from stream_engine.recursion.kernels.graph import Change, Graph
-from stream_engine.recursion.kernels.search import At, Keys, Old, most_repaired
+from stream_engine.recursion.kernels.kernel_graph import Change, Graph
+from stream_engine.recursion.kernels.kernel_search import At, Keys, Old, most_repaired
 
 
 def _raised(level: Any, weight: Any) -> Any:

@@ -3,7 +3,7 @@
 import enum
 from dataclasses import dataclass
 
-from stream_engine.recursion.rules import Rule
+from stream_engine.recursion.program.rules import Rule
 from streamsql.algebra.expressions import Expression
 
 

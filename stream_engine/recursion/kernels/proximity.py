@@ -10,8 +10,8 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
-from stream_engine.recursion.rules import Rule
-from stream_engine.recursion.tables import Item
+from stream_engine.recursion.program.item_tables import Item
+from stream_engine.recursion.program.rules import Rule
 from streamsql.algebra.expressions import (
     Call,
     Column,

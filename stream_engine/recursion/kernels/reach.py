@@ -8,8 +8,8 @@ changes nothing, and a node that loses an edge stays when *any* predecessor of l
 from collections.abc import Mapping
 from typing import Any
 
-from stream_engine.recursion.kernels.graph import Change, Graph
-from stream_engine.recursion.kernels.search import At, Keys, Old, most_repaired
+from stream_engine.recursion.kernels.kernel_graph import Change, Graph
+from stream_engine.recursion.kernels.kernel_search import At, Keys, Old, most_repaired
 
 _SEVERAL = -1
 """In place of the beginning of the edge that a node has lost, when it has lost several."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from operator import add
 from typing import Any
 
-from stream_engine.recursion.kernels.input import InputChange
+from stream_engine.recursion.kernels.kernel_input import InputChange
+from stream_engine.recursion.kernels.kernel_shapes import RowShape
 from stream_engine.recursion.kernels.problem import GraphProblem, Kind
-from stream_engine.recursion.kernels.shapes import RowShape
 from streamsql.algebra.scalar import compile_row
 from streamsql.data.types import Row
 

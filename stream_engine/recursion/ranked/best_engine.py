@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from stream_engine.recursion.options import FixpointCounters, RecursionOptions
-from stream_engine.recursion.program import Program
-from stream_engine.recursion.ranked.derivations import Compiler, Growth, Proof, nests_of
-from stream_engine.recursion.ranked.entries import DEAD, Entry
-from stream_engine.recursion.ranked.groups import Candidate, Groups, priority_of, selector_of
+from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.ranked.proofs import CHECK_EVERY, Proofs, is_shown, most_deaths
+from stream_engine.recursion.ranked.ranked_derivations import Compiler, Growth, Proof, nests_of
+from stream_engine.recursion.ranked.ranked_entries import DEAD, Entry
+from stream_engine.recursion.ranked.ranked_groups import Candidate, Groups, priority_of, selector_of
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row

@@ -7,7 +7,7 @@ an index bucket where equalities or given columns fix some of its columns, else 
 
 from dataclasses import dataclass, field
 
-from stream_engine.recursion.rules import Rule
+from stream_engine.recursion.program.rules import Rule
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stream_engine.recursion.ranked.entries import DEAD, GHOST, EntryTable, Part
+from stream_engine.recursion.program.rules import RECURSIVE
 from stream_engine.recursion.ranked.join_order import Key, Loop, Nest
-from stream_engine.recursion.rules import RECURSIVE
+from stream_engine.recursion.ranked.ranked_entries import DEAD, GHOST, EntryTable, Part
 from streamsql.algebra.expression_source import tuple_source
 from streamsql.algebra.expressions import Column, Expression, columns_of
 from streamsql.algebra.scalar import expression_source

@@ -9,10 +9,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from stream_engine.recursion.program import Program
-from stream_engine.recursion.ranked.derivations import Proof, Support
-from stream_engine.recursion.ranked.entries import DEAD, LEAF_RANK, Entry, EntryTable, release
-from stream_engine.recursion.rules import RECURSIVE
+from stream_engine.recursion.program.program import Program
+from stream_engine.recursion.program.rules import RECURSIVE
+from stream_engine.recursion.ranked.ranked_derivations import Proof, Support
+from stream_engine.recursion.ranked.ranked_entries import (
+    DEAD,
+    LEAF_RANK,
+    Entry,
+    EntryTable,
+    release,
+)
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 from streamsql.errors import InternalError

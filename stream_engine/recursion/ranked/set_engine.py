@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from stream_engine.recursion.options import FixpointCounters, RecursionOptions
-from stream_engine.recursion.program import Program
-from stream_engine.recursion.ranked.derivations import Compiler, Growth, Proof, nests_of
-from stream_engine.recursion.ranked.entries import DEAD, Entry
+from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.ranked.proofs import CHECK_EVERY, Proofs, most_deaths
+from stream_engine.recursion.ranked.ranked_derivations import Compiler, Growth, Proof, nests_of
+from stream_engine.recursion.ranked.ranked_entries import DEAD, Entry
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 

@@ -10,7 +10,7 @@ import pytest
 from federated_optimizer.coordinator.model import QueryStatus
 from federated_optimizer.coordinator.repairs import Repairs
 from host.mqtt.in_memory import Faults
-from stream_engine.step_result import StepResult
+from stream_engine.site.step_result import StepResult
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.messages import BufferState, FlowReport, SiteState
 

@@ -13,7 +13,7 @@ from gateway.intake.links import LinkPublisher
 from gateway.testing import LINKS, SECOND
 from host.mqtt.in_memory import InMemoryBroker
 from host.mqtt.topic_filters import check_topic
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent

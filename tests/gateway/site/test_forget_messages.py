@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.site.forget_messages import forget_command, forget_from
-from stream_engine.step_result import Forget
+from stream_engine.site.step_result import Forget
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import Command

@@ -11,8 +11,8 @@ import pytest
 from gateway.settings import SnapshotSettings
 from gateway.site.state_keeper import StateKeeper
 from gateway.site.state_losses import MAX_GAPS, Loss, merged, sentence
+from stream_engine.site.step_result import Forget
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.step_result import Forget
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,

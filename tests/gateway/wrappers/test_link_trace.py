@@ -13,7 +13,7 @@ from gateway.intake.validation import event_of
 from gateway.testing import SECOND, until
 from gateway.wrappers.recordings.wrapper import ReplayWrapper
 from gateway.wrappers.wrapper import WrapperContext
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema

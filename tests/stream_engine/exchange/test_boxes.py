@@ -2,8 +2,8 @@
 
 import pytest
 
-from stream_engine.exchange.inbox import Inbox, oldest, split_port
-from stream_engine.exchange.outbox import RESULT, Outbox
+from stream_engine.exchange.channel_inbox import Inbox, oldest, split_port
+from stream_engine.exchange.channel_outbox import RESULT, Outbox
 from stream_engine.exchange.routing import route
 from streamsql.data.delta import Delta
 from streamsql.errors import WireError

@@ -2,10 +2,10 @@
 
 from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
+from stream_engine.exchange.channel_inbox import Inbox
+from stream_engine.exchange.channel_outbox import Outbox
 from stream_engine.exchange.forgetting import Forgetting
-from stream_engine.exchange.inbox import Inbox
-from stream_engine.exchange.outbox import Outbox
-from stream_engine.operators.on_close import OnCloseOperator
+from stream_engine.operators.windows.on_close import OnCloseOperator
 from stream_engine.testing import alone
 from streamsql.algebra.leaves import PROGRESS_COLUMNS
 from streamsql.algebra.operators import (

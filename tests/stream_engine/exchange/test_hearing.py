@@ -1,8 +1,8 @@
 """Final rows wait for all senders."""
 
+from stream_engine.exchange.channel_inbox import Inbox
 from stream_engine.exchange.hearing import Hearing
-from stream_engine.exchange.inbox import Inbox
-from stream_engine.operators.hold import Hold
+from stream_engine.operators.windows.hold import Hold
 from streamsql.wire.messages import DeltaBatch
 
 

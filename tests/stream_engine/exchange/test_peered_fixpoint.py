@@ -7,8 +7,8 @@ import pytest
 
 from stream_engine.exchange import peered_fixpoint
 from stream_engine.exchange.peered_fixpoint import LIVES, PeeredFixpoint, address
-from stream_engine.recursion.options import FixpointCounters
-from stream_engine.recursion.outbox import Parcels
+from stream_engine.recursion.absorption.recursion_outbox import Parcels
+from stream_engine.recursion.program.fixpoint_options import FixpointCounters
 from streamsql.algebra.operators import Plan, RemoteSource
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema

@@ -4,12 +4,19 @@ import random
 
 import pytest
 
-from stream_engine.explanation.base_rows import BaseRow, Contents, leaves_of
 from stream_engine.explanation.budget import ExplanationLimitError
+from stream_engine.explanation.explained_base_rows import BaseRow, Contents, leaves_of
 from stream_engine.explanation.restricting import invariant_columns, restricted
 from stream_engine.explanation.what_if import what_if_deleted
 from stream_engine.explanation.why import DISTURBED, LOOSE, Why, why
-from stream_engine.recursion.testing import INTEGER, LINK, TEXT, cheapest_path, equals, reachable
+from stream_engine.testing.recursion_ensembles import (
+    INTEGER,
+    LINK,
+    TEXT,
+    cheapest_path,
+    equals,
+    reachable,
+)
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,

@@ -7,11 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.explanation.base_rows import BaseRow, Contents, Leaf, leaves_of, scan_of
+from stream_engine.explanation.explained_base_rows import (
+    BaseRow,
+    Contents,
+    Leaf,
+    leaves_of,
+    scan_of,
+)
 from stream_engine.explanation.faithfulness import faithfulness_of
 from stream_engine.explanation.what_if import what_if_deleted
 from stream_engine.explanation.why import Why, why
-from stream_engine.recursion.testing import (
+from stream_engine.testing import plans, rows
+from stream_engine.testing.recursion_ensembles import (
     LINK,
     SEED,
     SENSOR,
@@ -21,7 +28,6 @@ from stream_engine.recursion.testing import (
     region,
     two_ways,
 )
-from stream_engine.testing import plans, rows
 from streamsql.algebra.operators import Plan, RemoteSource, transform_up
 from streamsql.data.delta import Delta, difference, expand, sort_key
 from streamsql.data.types import Row

@@ -1,6 +1,6 @@
 """What a site tells of its parts is what its parts have done."""
 
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent

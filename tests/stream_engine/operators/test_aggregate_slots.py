@@ -1,7 +1,7 @@
 """Aggregates that are found from the same state keep it once."""
 
-from stream_engine.operators.aggregate import AggregateOperator
-from stream_engine.operators.aggregate_slots import slots_of
+from stream_engine.operators.aggregates.aggregate import AggregateOperator
+from stream_engine.operators.aggregates.aggregate_slots import slots_of
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.operators import AggregateFunction as F

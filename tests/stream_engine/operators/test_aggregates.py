@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.operators import array_aggregate
-from stream_engine.operators.aggregate import AggregateOperator
-from stream_engine.operators.array_aggregate import ArrayAggregate
+from stream_engine.operators.aggregates import array_aggregate
+from stream_engine.operators.aggregates.aggregate import AggregateOperator
+from stream_engine.operators.aggregates.array_aggregate import ArrayAggregate
 from stream_engine.testing import accumulated, evaluated_over
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Aggregate, AggregateCall, RemoteSource

@@ -1,12 +1,12 @@
 """Operators by example, one change at a time, as their docstrings draw it."""
 
-from stream_engine.operators.aggregate import AggregateOperator
-from stream_engine.operators.distinct import DistinctOperator
-from stream_engine.operators.filter import FilterOperator
-from stream_engine.operators.join import JoinOperator
-from stream_engine.operators.left_join import LeftJoinOperator
-from stream_engine.operators.project import ProjectOperator
-from stream_engine.operators.values import ValuesOperator
+from stream_engine.operators.aggregates.aggregate import AggregateOperator
+from stream_engine.operators.joins.join import JoinOperator
+from stream_engine.operators.joins.left_join import LeftJoinOperator
+from stream_engine.operators.rows.constant_values import ValuesOperator
+from stream_engine.operators.rows.distinct import DistinctOperator
+from stream_engine.operators.rows.filter import FilterOperator
+from stream_engine.operators.rows.project import ProjectOperator
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.data.types import DataType

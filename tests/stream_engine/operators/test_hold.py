@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.operators.hold import Hold
+from stream_engine.operators.windows.hold import Hold
 
 TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=20).map(sorted)
 

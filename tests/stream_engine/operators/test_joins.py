@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.joins import join_operator
-from stream_engine.operators import join_state
-from stream_engine.operators.band_bounds import find_band
-from stream_engine.operators.band_join import BandJoinOperator
+from stream_engine.operators.joins import join_state
+from stream_engine.operators.joins.band_bounds import find_band
+from stream_engine.operators.joins.band_join import BandJoinOperator
 from stream_engine.testing import alone, delta_sequences, evaluated_over
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, conjunction, shifted
 from streamsql.algebra.operators import AsOfJoin, Join, JoinKind, RemoteSource

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.multiway import multiway, shared_plans
-from stream_engine.operators.multi_join import MOST_INPUTS
+from stream_engine.operators.joins.multi_join import MOST_INPUTS
 from stream_engine.testing import alone, delta_sequences, evaluated_over, predicates
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.operators.on_close import OnCloseOperator
-from stream_engine.site import SiteEngine
+from stream_engine.operators.windows.on_close import OnCloseOperator
+from stream_engine.site.site_engine import SiteEngine
 from stream_engine.testing import alone
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.leaves import PROGRESS_COLUMNS

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.operators import session_window
-from stream_engine.operators.hop_window import HopWindowOperator
-from stream_engine.operators.session_window import SessionWindowOperator
-from stream_engine.operators.set_operation import SetOperationOperator
-from stream_engine.operators.top_n import TopNOperator
+from stream_engine.operators.rows.set_operation import SetOperationOperator
+from stream_engine.operators.rows.top_n import TopNOperator
+from stream_engine.operators.sessions import session_window
+from stream_engine.operators.sessions.session_window import SessionWindowOperator
+from stream_engine.operators.windows.tumble_hop_window import HopWindowOperator
 from stream_engine.testing import RemoteRun, accumulated, evaluated_over
 from streamsql.algebra.operators import (
     Distinct,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.operators.over_window import OverWindowOperator
-from stream_engine.operators.over_window_values import Stretch
+from stream_engine.operators.windows.over_window import OverWindowOperator
+from stream_engine.operators.windows.over_window_values import Stretch
 from stream_engine.state import ranked_blocks
 from stream_engine.testing import evaluated_over
 from streamsql.algebra.expressions import Column, Expression, Literal

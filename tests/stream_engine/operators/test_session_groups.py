@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.circuit.session_groups import session_groups
-from stream_engine.operators.accumulator import Changes
-from stream_engine.operators.accumulators import Sum
-from stream_engine.operators.session_groups import SessionGroupsOperator
+from stream_engine.operators.aggregates.accumulator import Changes
+from stream_engine.operators.aggregates.accumulators import Sum
+from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
 from stream_engine.state import sorted_list
 from stream_engine.testing import RemoteRun, evaluated_over
 from stream_engine.testing.aggregates import aggregate_calls

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.operators.aggregate import AggregateOperator
+from stream_engine.operators.aggregates.aggregate import AggregateOperator
 from stream_engine.testing import evaluated_over
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (

@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.operators.rows_window import RowsWindow
-from stream_engine.operators.window import RangeWindow, SteppedWindow, current_second, sliding
+from stream_engine.operators.windows.rows_window import RowsWindow
+from stream_engine.operators.windows.time_window import (
+    RangeWindow,
+    SteppedWindow,
+    current_second,
+    sliding,
+)
 from stream_engine.state.source_relation import TimedDelta
 from streamsql.data.delta import Delta, accumulate
 

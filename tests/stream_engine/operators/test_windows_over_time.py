@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.operators.rows_window import RowsWindow
+from stream_engine.operators.windows.rows_window import RowsWindow
 from stream_engine.testing import SECOND, SOURCES, LocalRun, Moment, histories
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (

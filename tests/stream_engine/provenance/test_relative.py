@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from stream_engine.provenance.annotation import AnnotationTooWideError, Support, least_supports
 from stream_engine.provenance.relative import Derivations, RelativeEncoding, row_node
 from stream_engine.provenance.tokens import TokenSource
-from stream_engine.recursion.options import RecursionOptions, Shipping
-from stream_engine.recursion.schedules import (
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.testing.recursion_ensembles import (
+    Ensemble,
+    cheapest_path,
+    reachable,
+    region,
+    two_ways,
+)
+from stream_engine.testing.recursion_schedules import (
     FAMILY,
     LINKS,
     SENSORS,
@@ -20,7 +27,6 @@ from stream_engine.recursion.schedules import (
     run_schedule,
     same_generation,
 )
-from stream_engine.recursion.testing import Ensemble, cheapest_path, reachable, region, two_ways
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.types import Row
 from streamsql.errors import InternalError, WireError

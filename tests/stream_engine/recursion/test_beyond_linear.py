@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions, Shipping
-from stream_engine.recursion.placement import LeafRoute, placement_of
-from stream_engine.recursion.program import program_of
-from stream_engine.recursion.rules import RECURSIVE
-from stream_engine.recursion.testing import (
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.placement import LeafRoute, placement_of
+from stream_engine.recursion.program.program import program_of
+from stream_engine.recursion.program.rules import RECURSIVE
+from stream_engine.testing.recursion_ensembles import (
     Ensemble,
     bridged,
     doubling,

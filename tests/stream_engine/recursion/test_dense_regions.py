@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions, Shipping
-from stream_engine.recursion.testing import region
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.testing.recursion_ensembles import region
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.data.types import Row
 

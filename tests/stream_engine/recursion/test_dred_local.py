@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.recursion.dred.local import DredEngine
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.program import program_of
-from stream_engine.recursion.replicated import ReplicatedFixpoint
-from stream_engine.recursion.schedules import (
+from stream_engine.recursion.absorption.replicated import ReplicatedFixpoint
+from stream_engine.recursion.baselines.dred.dred_engine import DredEngine
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.program.program import program_of
+from stream_engine.testing.recursion_ensembles import (
+    cheapest_path,
+    reachable,
+)
+from stream_engine.testing.recursion_schedules import (
     EXAMPLES,
     BaseRow,
     database,
-)
-from stream_engine.recursion.testing import (
-    cheapest_path,
-    reachable,
 )
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta, accumulate, difference

@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.recursion.dred.items import PORT, Item, Kind, pack
-from stream_engine.recursion.dred.operator import DredOperator
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.program import program_of
-from stream_engine.recursion.schedules import (
+from stream_engine.recursion.baselines.dred.dred_items import PORT, Item, Kind, pack
+from stream_engine.recursion.baselines.dred.dred_operator import DredOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.program.program import program_of
+from stream_engine.testing.recursion_ensembles import (
+    Ensemble,
+    cheapest_path,
+    doubling,
+    reachable,
+)
+from stream_engine.testing.recursion_schedules import (
     EXAMPLES,
     LINKS,
     BaseRow,
     Schedule,
     run_schedule,
-)
-from stream_engine.recursion.testing import (
-    Ensemble,
-    cheapest_path,
-    doubling,
-    reachable,
 )
 from streamsql.algebra.operators import AggregateSelection, Best, Fixpoint
 from streamsql.data.types import Row

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.recursion.dred.base_rows import BaseRows
-from stream_engine.recursion.dred.candidates import Candidates
-from stream_engine.recursion.dred.counters import DredCounters
-from stream_engine.recursion.dred.items import Item, Kind, pack, unpack
-from stream_engine.recursion.dred.membership import Membership
-from stream_engine.recursion.dred.streams import Generation, Stamp, Streams
-from stream_engine.recursion.dred.termination import ChannelCounts
-from stream_engine.recursion.rules import LeafUse
-from stream_engine.recursion.selection import best_rows
+from stream_engine.recursion.baselines.dred.candidates import Candidates
+from stream_engine.recursion.baselines.dred.dred_base_rows import BaseRows
+from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
+from stream_engine.recursion.baselines.dred.dred_items import Item, Kind, pack, unpack
+from stream_engine.recursion.baselines.dred.dred_membership import Membership
+from stream_engine.recursion.baselines.dred.dred_streams import Generation, Stamp, Streams
+from stream_engine.recursion.baselines.dred.dred_termination import ChannelCounts
+from stream_engine.recursion.program.rules import LeafUse
+from stream_engine.recursion.program.selection_of_groups import best_rows
 from streamsql.algebra.operators import AggregateSelection, Best
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.types import Row

@@ -7,9 +7,9 @@ and relative provenance both send nothing but the dead token, and cost the same.
 
 from collections.abc import Sequence
 
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.testing import Ensemble, reachable
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.simulation.topologies import transit_stub
+from stream_engine.testing.recursion_ensembles import Ensemble, reachable
 from streamsql.data.types import Row
 
 SITES = ("g0", "g1", "g2", "g3")

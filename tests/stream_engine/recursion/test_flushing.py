@@ -3,12 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.flushing import Flushing
-from stream_engine.recursion.options import RecursionOptions, Shipping
-from stream_engine.recursion.testing import Ensemble, reachable
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.flushing import Flushing
 from stream_engine.simulation.bundles import everywhere
 from stream_engine.simulation.network import Network
+from stream_engine.testing.recursion_ensembles import Ensemble, reachable
 from streamsql.algebra.operators import RecursionChoice, Scan, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stream_engine.provenance.dnf import DnfEncoding
 from stream_engine.provenance.parts import MAX_ROWS
 from stream_engine.provenance.tokens import TokenSource
-from stream_engine.recursion.packing import pack_encoded, pack_supports, unpack
+from stream_engine.recursion.program.packing import pack_encoded, pack_supports, unpack
 from streamsql.data.types import Row
 from streamsql.errors import WireError
 

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.program import program_of
-from stream_engine.recursion.ranked.engine import ranked_engine
-from stream_engine.recursion.ranked.entries import DEAD, Entry
-from stream_engine.recursion.ranked.testing import (
+from stream_engine.recursion.absorption.replicated import ReplicatedFixpoint
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.program.program import program_of
+from stream_engine.recursion.ranked.ranked_engine import ranked_engine
+from stream_engine.recursion.ranked.ranked_entries import DEAD, Entry
+from stream_engine.recursion.strategies import recursive_operator
+from stream_engine.testing.ranked_checks import (
     cheapest_and_shortest,
     extreme_label,
     odd_and_even,
@@ -18,9 +20,7 @@ from stream_engine.recursion.ranked.testing import (
     same_generation,
     widest_path,
 )
-from stream_engine.recursion.replicated import ReplicatedFixpoint
-from stream_engine.recursion.strategies import recursive_operator
-from stream_engine.recursion.testing import cheapest_path, reachable, region, two_ways
+from stream_engine.testing.recursion_ensembles import cheapest_path, reachable, region, two_ways
 from streamsql.algebra.operators import Fixpoint, Plan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.events import SourceEvent

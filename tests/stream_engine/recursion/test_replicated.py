@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.testing import Ensemble, cheapest_path, reachable
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.testing.recursion_ensembles import Ensemble, cheapest_path, reachable
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent

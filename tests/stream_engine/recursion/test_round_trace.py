@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from stream_engine.operators.round_trace import MAX_ROUNDS, RoundTrace
-from stream_engine.recursion.options import RecursionOptions
+from stream_engine.operators.rows.round_trace import MAX_ROUNDS, RoundTrace
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
-from stream_engine.recursion.testing import cheapest_path, reachable
+from stream_engine.testing.recursion_ensembles import cheapest_path, reachable
 from stream_engine.testing.running import LocalRun
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.events import SourceEvent

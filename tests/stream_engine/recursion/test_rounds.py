@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from deploy.session import LocalSession
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.schedules import Schedule, run_schedule
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.testing.recursion_schedules import Schedule, run_schedule
 from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_plan
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog

@@ -2,10 +2,10 @@
 
 import pytest
 
-from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.placement import LeafRoute, Router, placement_of
-from stream_engine.recursion.rules import RECURSIVE, narrowed, rules_of
-from stream_engine.recursion.testing import (
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.program.placement import LeafRoute, Router, placement_of
+from stream_engine.recursion.program.rules import RECURSIVE, narrowed, rules_of
+from stream_engine.testing.recursion_ensembles import (
     LINK,
     Ensemble,
     cheapest_path,

@@ -9,9 +9,9 @@ from collections import Counter, deque
 
 import pytest
 
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.schedules import database
-from stream_engine.recursion.testing import Ensemble, reachable
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.testing.recursion_ensembles import Ensemble, reachable
+from stream_engine.testing.recursion_schedules import database
 from streamsql.data.types import Row
 from streamsql.errors import UnsupportedError
 from streamsql.reference import evaluate

@@ -7,25 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.program import program_of
-from stream_engine.recursion.schedules import (
-    EXAMPLES,
-    LINKS,
-    BaseRow,
-    Schedule,
-    run_schedule,
-)
-from stream_engine.recursion.set_execution import SetOperator
-from stream_engine.recursion.testing import (
+from stream_engine.recursion.baselines.set_execution import SetOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.program.program import program_of
+from stream_engine.simulation.bundles import everywhere
+from stream_engine.simulation.network import Faults, Network
+from stream_engine.testing.recursion_ensembles import (
     LINK,
     Ensemble,
     cheapest_path,
     doubling,
     reachable,
 )
-from stream_engine.simulation.bundles import everywhere
-from stream_engine.simulation.network import Faults, Network
+from stream_engine.testing.recursion_schedules import (
+    EXAMPLES,
+    LINKS,
+    BaseRow,
+    Schedule,
+    run_schedule,
+)
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from stream_engine.provenance.tokens import TokenSource
 from stream_engine.provenance.tombstones import Tombstones
-from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions, Shipping
-from stream_engine.recursion.testing import (
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.testing.recursion_ensembles import (
     Ensemble,
     cheapest_path,
     reachable,
@@ -107,7 +107,7 @@ def test_tombstones_are_needed(monkeypatch: pytest.MonkeyPatch, shipping: Shippi
         return sum(ensemble.rows() != expected for ensemble, expected in results)
 
     assert wrong() == 0
-    monkeypatch.setattr("stream_engine.recursion.deaths.Tombstones", Forgetful)
+    monkeypatch.setattr("stream_engine.recursion.absorption.deaths.Tombstones", Forgetful)
     assert wrong() > runs // 12
 
 

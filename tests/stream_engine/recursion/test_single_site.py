@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions, Shipping
-from stream_engine.recursion.testing import cheapest_path, reachable, region, two_ways
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.testing.recursion_ensembles import cheapest_path, reachable, region, two_ways
 from streamsql.algebra.operators import Fixpoint, Plan, Scan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.events import SourceEvent

@@ -8,9 +8,9 @@ from collections import deque
 
 import pytest
 
-from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions, Shipping
-from stream_engine.recursion.testing import Ensemble, doubling, reachable
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.testing.recursion_ensembles import Ensemble, doubling, reachable
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row

@@ -2,8 +2,8 @@
 
 import random
 
-from stream_engine.recursion import tables
-from stream_engine.recursion.tables import NO_ITEMS, Item, ItemTable, values_at
+from stream_engine.recursion.program import item_tables as tables
+from stream_engine.recursion.program.item_tables import NO_ITEMS, Item, ItemTable, values_at
 from streamsql.data.types import Row
 
 

@@ -6,9 +6,9 @@ synchronous rounds.
 
 import pytest
 
-from stream_engine.recursion.fixpoint import FixpointOperator
-from stream_engine.recursion.options import RecursionOptions, Shipping
-from stream_engine.recursion.testing import Ensemble, reachable
+from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.testing.recursion_ensembles import Ensemble, reachable
 from streamsql.data.types import Row
 
 SITES = ("A", "B", "C")

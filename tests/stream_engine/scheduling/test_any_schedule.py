@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.simulation.network import Faults, Network
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from stream_engine.testing import (
     SECOND,
     SOURCES,

@@ -11,7 +11,7 @@ from stream_engine.scheduling import patience
 from stream_engine.scheduling.patience import LONGEST_WAIT, Patience
 from stream_engine.scheduling.query_work import OperatorTask
 from stream_engine.scheduling.tasks import Task
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import Filter, Plan
 from streamsql.data.events import SourceEvent

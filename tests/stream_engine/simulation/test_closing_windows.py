@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.simulation.network import Faults, Network
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
+from stream_engine.site.step_result import StepResult
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.step_result import StepResult
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from stream_engine.simulation.bundles import everywhere
 from stream_engine.simulation.network import Faults, _Will
 from stream_engine.simulation.recorded_network import RecordedNetwork
-from stream_engine.step_result import StepResult
+from stream_engine.site.step_result import StepResult
 from stream_engine.testing import (
     COLUMNS,
     SECOND,

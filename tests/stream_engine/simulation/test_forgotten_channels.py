@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from stream_engine.site.step_result import Forget
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.step_result import Forget
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,

@@ -12,7 +12,7 @@ from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.stream_nodes import InstantsNode
 from stream_engine.simulation.network import Faults, Network
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from stream_engine.testing import COLUMNS, SECOND, alone, plans, rows
 from streamsql.algebra.operators import (
     Aggregate,

@@ -129,7 +129,11 @@ def test_damaged_bytes_are_refused_or_read_as_something(place: int, byte: int) -
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("os", "system"), ("stream_engine.site", "replace"), ("stream_engine.nothing", "X")],
+    [
+        ("os", "system"),
+        ("stream_engine.site.site_engine", "replace"),
+        ("stream_engine.nothing", "X"),
+    ],
 )
 def test_nothing_but_classes_of_the_engine_is_made(module: str, name: str) -> None:
     column = [7, module, name, 1, [], []]

@@ -1,7 +1,7 @@
 """What is saved of the ends of a query's channels, field by field."""
 
-from stream_engine.installed_query import InstalledQuery
 from stream_engine.scheduling.site_work import SiteWork
+from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.snapshot.query_state import QueryLayout
 from stream_engine.testing import SOURCES
 from streamsql.algebra.operators import Distinct, RemoteSource

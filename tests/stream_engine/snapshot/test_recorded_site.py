@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from stream_engine.snapshot.recorded_site import RecordedSite
 from stream_engine.snapshot.saved_site import SnapshotError
 from stream_engine.testing import COLUMNS, SECOND, SOURCES, Moment, histories, plans

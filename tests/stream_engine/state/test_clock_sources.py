@@ -1,6 +1,6 @@
 """Clocks of sources without a watermark move with the sources that are read beside them."""
 
-from stream_engine.site import SiteEngine
+from stream_engine.site.site_engine import SiteEngine
 from stream_engine.state.clock_sources import ClockSources
 from stream_engine.testing import SECOND
 from streamsql.algebra.operators import Plan, Scan

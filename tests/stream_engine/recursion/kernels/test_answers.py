@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.recursion.kernels.choice import kernel_engine
-from stream_engine.recursion.leaves import LeafInput
-from stream_engine.recursion.local_engine import LocalEngine
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.program import Program, program_of
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.program.leaves import LeafInput
+from stream_engine.recursion.program.local_engine import LocalEngine
+from stream_engine.recursion.program.program import Program, program_of
 from streamsql.algebra.operators import Fixpoint, Plan, Scan
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog

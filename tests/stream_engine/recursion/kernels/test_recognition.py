@@ -5,8 +5,8 @@ import pytest
 from stream_engine.recursion.kernels.choice import recognised
 from stream_engine.recursion.kernels.problem import Kind
 from stream_engine.recursion.kernels.recognition import NotAGraphProblemError, recognise
-from stream_engine.recursion.options import RecursionOptions
-from stream_engine.recursion.program import program_of
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.strategies import recursive_operator
 from streamsql.algebra.operators import Fixpoint, Plan
 from streamsql.binder import bind_query, define

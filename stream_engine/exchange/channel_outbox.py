@@ -1,0 +1,135 @@
+"""The sending ends of a query's channels at one site."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from stream_engine.exchange.channel_inbox import Arrivals
+from stream_engine.exchange.peered_fixpoint import PeeredFixpoint, PeerMessage, address
+from streamsql.data.delta import Delta
+from streamsql.wire.channels import SendingChannel
+from streamsql.wire.messages import DeltaBatch
+
+RESULT = ""
+"""The destination of the query's result."""
+
+
+class Outbox:
+    """One sending channel per destination; per step at most one change a channel and port.
+
+    State: what has been sent, integrated, as large as what the receivers hold.
+
+    Attributes:
+        channels: By destination.
+        repeated: Destinations to which the last `flush` has sent a snapshot.
+    """
+
+    def __init__(  # noqa: PLR0913  (what every channel is told)
+        self,
+        *,
+        version: int,
+        epoch: int,
+        first: int,
+        ports: Mapping[str, Iterable[str]],
+        recursions: Mapping[str, PeeredFixpoint],
+        streams: Collection[str] = (),
+    ) -> None:
+        """Open the channels; each begins with a snapshot.
+
+        Args:
+            version: Of the fragment bundle.
+            epoch: Of this site.
+            first: The first sequence number; above those of any channel closed in this epoch, or
+                receivers would take the new batches for duplicates.
+            ports: Fragments and recursions that send, by destination.
+            recursions: By port; asked for replays.
+            streams: The ports that give streams.
+        """
+        self._recursions = recursions
+        self._messages: dict[str, list[tuple[str, PeerMessage]]] = {}
+        self.channels: dict[str, SendingChannel] = {}
+        for destination, names in ports.items():
+            channel = SendingChannel(version=version, epoch=epoch, ports=names, streams=streams)
+            channel.sequence = first
+            self.channels[destination] = channel
+        self._snapshots = dict.fromkeys(ports)
+        self.repeated: frozenset[str] = frozenset()
+        self._pending: dict[str, dict[str, Arrivals]] = {}
+
+    def collect(self, destination: str, port: str, delta: Delta, ts: int | None) -> None:
+        """Add a change to the next batch of a channel and port."""
+        changes = self._pending.setdefault(destination, {})
+        change = changes.get(port)
+        if change is None:
+            changes[port] = Arrivals(delta, ts)
+        else:
+            change.add(delta, ts)
+
+    def collect_recursive(self, port: str, message: PeerMessage) -> None:
+        """Add a message of a recursion."""
+        self._messages.setdefault(message.site, []).append((port, message))
+
+    def request_snapshot(self, destination: str) -> bool:
+        """Send everything again in the next step; return whether there is such a channel."""
+        if destination not in self.channels:
+            return False
+        self._snapshots[destination] = None
+        return True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the next `flush` would send nothing."""
+        return not (self._pending or self._snapshots or self._messages)
+
+    def flush(self, now: int) -> list[tuple[str, DeltaBatch]]:
+        """Return what has to be sent; a snapshot takes the place of the change it includes."""
+        if self.repeated:
+            self.repeated = frozenset()
+        if not (self._pending or self._snapshots or self._messages):
+            return []
+        return list(self._taken(now))
+
+    def _taken(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:
+        pending, self._pending = self._pending, {}
+        snapshots, self._snapshots = self._snapshots, {}
+        if snapshots:
+            self.repeated = frozenset(snapshots)
+        messages, self._messages = self._messages, {}
+        for destination, channel in self.channels.items():
+            changes = pending.get(destination, {})
+            if destination in snapshots:
+                for port, change in changes.items():
+                    channel.note(port, change.delta)
+                for batch in channel.snapshot(now=now):
+                    yield (destination, batch)
+                for number, message in self._replays(destination):
+                    yield (destination, _recursive(channel, number, message, now))
+                continue
+            for port, change in changes.items():
+                for batch in channel.push(port, change.delta, now=now, ts=change.ts):
+                    yield (destination, batch)
+            for number, message in messages.get(destination, ()):
+                yield (destination, _recursive(channel, number, message, now))
+
+    def _replays(self, destination: str) -> Iterator[tuple[str, PeerMessage]]:
+        for port, recursion in self._recursions.items():
+            if destination in recursion.peers:
+                for message in recursion.replay(destination):
+                    yield (port, message)
+
+    def last_sequence(self) -> int:
+        """Return a sequence number that no channel has used."""
+        return max((channel.sequence for channel in self.channels.values()), default=0)
+
+
+def _recursive(channel: SendingChannel, port: str, message: PeerMessage, now: int) -> DeltaBatch:
+    """Return a recursion's message as the next batch of a channel."""
+    batch = DeltaBatch(
+        version=channel.version,
+        epoch=channel.epoch,
+        seq=channel.sequence,
+        port=f"{port}/{address(message)}",
+        annotated=message.annotated,
+        kills=message.kills,
+        now=now,
+    )
+    channel.sequence += 1
+    return batch

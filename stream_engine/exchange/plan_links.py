@@ -1,0 +1,98 @@
+"""What a plan says of a site: fragments in their order, channels to other sites, idle times."""
+
+from collections.abc import Iterable
+
+from stream_engine.exchange.channel_outbox import RESULT
+from streamsql.algebra.operators import RemoteSource, Scan, ScanPart, walk_plan
+from streamsql.errors import InternalError
+from streamsql.wire.fragments import Fragment, FragmentBundle
+
+
+def producers_first(bundle: FragmentBundle, site: str) -> list[Fragment]:
+    """Return the fragments of a site, each after those that feed it.
+
+    Raises:
+        InternalError: Fragments feed each other in a circle, or read one that does not exist.
+    """
+    by_id = {fragment.id: fragment for fragment in bundle.fragments}
+    done: dict[str, Fragment] = {}
+    open_ids: list[str] = []
+
+    def visit(fragment: Fragment) -> None:
+        if fragment.id in done:
+            return
+        if fragment.id in open_ids:
+            raise InternalError(f"fragments feed each other: {' -> '.join(open_ids)}")
+        open_ids.append(fragment.id)
+        for name in _remote_inputs(fragment):
+            producer = by_id.get(name)
+            if producer is None or producer.consumer != fragment.id:
+                raise InternalError(f"fragment {fragment.id} reads {name}, which does not feed it")
+            visit(producer)
+        open_ids.pop()
+        done[fragment.id] = fragment
+
+    for fragment in bundle.fragments:
+        visit(fragment)
+    return [fragment for fragment in done.values() if site in fragment.sites]
+
+
+def _remote_inputs(fragment: Fragment) -> list[str]:
+    nodes = walk_plan(fragment.plan)
+    return list(dict.fromkeys(n.fragment for n in nodes if isinstance(n, RemoteSource)))
+
+
+class Links:
+    """The channels of one site in a plan.
+
+    Both ends of a channel derive its ports from the same bundle in the same order.
+
+    Attributes:
+        incoming: Number of columns by (sending site, port); 0 for a recursion.
+        outgoing: Ports by destination.
+    """
+
+    def __init__(self, bundle: FragmentBundle, site: str, recursions: Iterable[str]) -> None:
+        self.incoming: dict[tuple[str, str], int] = {}
+        self.outgoing: dict[str, list[str]] = {}
+        self._site = site
+        self._recursions = tuple(recursions)
+        for fragment in bundle.fragments:
+            self._add(fragment)
+
+    def _add(self, fragment: Fragment) -> None:
+        destinations = fragment.destinations if fragment.consumer else (RESULT,)
+        if not destinations:
+            raise InternalError(f"fragment {fragment.id} feeds {fragment.consumer} at no site")
+        here = self._site in fragment.sites
+        if here:
+            self._send(fragment.id, destinations)
+        if self._site in destinations:
+            self._take(fragment.id, fragment.sites, len(fragment.plan.schema))
+        if here:
+            for port in self._recursions:
+                if port.partition("/")[0] == fragment.id:
+                    self._send(port, fragment.sites)
+                    self._take(port, fragment.sites, 0)
+
+    def _send(self, port: str, destinations: Iterable[str]) -> None:
+        for destination in destinations:
+            if destination != self._site:
+                self.outgoing.setdefault(destination, []).append(port)
+
+    def _take(self, port: str, senders: Iterable[str], width: int) -> None:
+        for sender in senders:
+            if sender != self._site:
+                self.incoming[(sender, port)] = width
+
+
+def longest_idle(bundle: FragmentBundle) -> int | None:
+    """Return for how long any site may be idle, in microseconds; None without end."""
+    times = [
+        node.ttl
+        for fragment in bundle.fragments
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan) and node.part == ScanPart.PROGRESS
+    ]
+    bounds = [time for time in times if time is not None]
+    return max(bounds) if bounds and len(bounds) == len(times) else None

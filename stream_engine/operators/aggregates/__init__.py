@@ -1,0 +1,1 @@
+"""GROUP BY: groups, their accumulators, aggregates by name."""

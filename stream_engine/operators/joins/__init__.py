@@ -1,0 +1,1 @@
+"""Joins: inner, outer, semi, band, as-of, of several inputs."""

@@ -1,0 +1,29 @@
+"""Left outer joins."""
+
+from stream_engine.operators.joins.join_state import Keys
+from stream_engine.operators.joins.outer_join import OuterJoinOperator
+from streamsql.algebra.expressions import Expression
+
+
+class LeftJoinOperator(OuterJoinOperator):
+    """An inner join that also keeps every left row without partner, padded with NULLs.
+
+    l leftjoin r = (l * r) + pad(rows of l without partner in r): beside the bilinear part the
+    padded row of a left row comes and goes as its partners vanish and appear. Without residual that
+    is known from its key; with one, each left row counts its partners. A left row with a NULL key
+    is padded for good and not remembered.
+
+    State: both sides by key (in the order of a band, if there is one), with a residual a count for
+    each left row that has partners. Work: O(1) a changed row (O(log n) with a band) plus one step
+    per pair that agrees on the keys (lies in the band).
+
+        left    {(1, a): 1}               {}                  {}
+        right   {}                        {(1, x): 1}         {(1, x): -1}
+        output  {(1, a, -, -): 1}         {(1, a, -, -): -1,  {(1, a, 1, x): -1,
+                                           (1, a, 1, x): 1}    (1, a, -, -): 1}
+    """
+
+    def __init__(
+        self, keys: Keys, residual: Expression | None, left_width: int, right_width: int
+    ) -> None:
+        super().__init__(keys, residual, left_width, ((None,) * right_width, None))

@@ -1,0 +1,1 @@
+"""Operators on rows: selection, projection, sets, the first of an order; what every operator is."""

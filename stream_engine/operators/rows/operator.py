@@ -1,0 +1,155 @@
+"""What every operator is to its circuit.
+
+An operator never sees the clock, never mutates a delta it is given, and may return a delta it
+keeps no reference to. Deltas on one edge always add up to a relation (no negative weights), except
+below a log whose producer withdrew rows it never sent.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
+
+from stream_engine.operators.rows.round_trace import RoundTrace
+from stream_engine.state.source_relation import TimedDelta
+from streamsql.algebra.operators import Plan
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+from streamsql.wire.messages import AnnotatedRow
+
+
+class Operator(Protocol):
+    """An incremental operator over plain rows, called by the circuit at most once a step and port.
+
+    `initial` is called once, before anything else.
+    """
+
+    def initial(self) -> Delta:
+        """Return the output over empty inputs."""
+
+    def apply(self, port: int, delta: Delta) -> Delta:
+        """Take the change of one input (`port` counts from 0); return the change of the output."""
+
+    def state_rows(self) -> int:
+        """Return how many rows it remembers."""
+
+
+class TimedOperator(Protocol):
+    """An operator that reads a source with its event times.
+
+    In a step the circuit calls `advance` first, then `apply_timed` if the source changed.
+    """
+
+    def advance(self, now: int) -> Delta:
+        """Move the time; return what that changes. `now` never goes back."""
+
+    def apply_timed(self, delta: TimedDelta) -> Delta:
+        """Take the change of the source; return the change of the output."""
+
+    def next_wakeup(self) -> int | None:
+        """Return when `advance` will next change something, or None."""
+
+    def state_rows(self) -> int:
+        """Return how many rows it remembers."""
+
+
+class RecursiveMessage(Protocol):
+    """What a fixpoint sends to the same fixpoint at another site."""
+
+    @property
+    def site(self) -> str:
+        """The receiver."""
+
+    @property
+    def port(self) -> str:
+        """The fixpoint's port there."""
+
+    @property
+    def annotated(self) -> tuple[AnnotatedRow, ...]:
+        """Rows with their provenance; they count before the kills."""
+
+    @property
+    def kills(self) -> tuple[int, ...]:
+        """Tokens of dead base rows."""
+
+
+class WorkCounters(Protocol):
+    """What a fixpoint counts; see `FixpointCounters` of `fixpoint_options`."""
+
+    settles: int
+    rounds: int
+    derivations: int
+    rederived: int
+    received_rows: int
+    sent_rows: int
+    sent_kills: int
+    recomputed: int
+    trace: RoundTrace
+
+
+class RecursiveOperator(Protocol):
+    """A fixpoint: inputs are buffered, then run to quiescence at this site."""
+
+    @property
+    def counters(self) -> WorkCounters:
+        """Work done since it began."""
+
+    @property
+    def description(self) -> str:
+        """How it is maintained, for EXPLAIN ANALYZE: "absorption (dnf, lazy)"."""
+
+    @property
+    def leaves(self) -> tuple[Plan, ...]:
+        """The distinct non-recursive subplans it reads; port i of `apply` is leaf i."""
+
+    def apply(self, port: int, delta: Delta) -> None:
+        """Buffer the change of a leaf."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing left to do with what other sites have sent."""
+
+    def settle(self, rounds: int | None = None) -> Delta:
+        """Run until nothing changes locally; return the set-level change of the view.
+
+        Args:
+            rounds: Stop after that many rounds and keep the rest for the next call; for tests that
+                count messages per round.
+
+        Raises:
+            RecursionLimitError: The view grew past its limit.
+        """
+
+    def receive(
+        self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
+    ) -> None:
+        """Buffer what another site sent."""
+
+    def drain(self) -> Sequence[RecursiveMessage]:
+        """Return and forget what has to be sent to other sites."""
+
+    def kill_site(self, site: str, epoch: int) -> None:
+        """Declare dead what rests on a site's base rows of this epoch and earlier ones."""
+
+    def state_rows(self) -> Iterable[Row]:
+        """Return the rows of the view at this site."""
+
+
+@runtime_checkable
+class TimedRecursion(Protocol):
+    """A fixpoint that sends some of what it has derived later, to send less of it.
+
+    In a step the circuit calls `advance` before `settle`. The view never depends on the time.
+    """
+
+    def advance(self, now: int) -> None:
+        """Tell the time in microseconds since 1970 UTC; it never goes back."""
+
+    def next_wakeup(self) -> int | None:
+        """Return when `settle` would send something although nothing came in, or None."""
+
+
+@runtime_checkable
+class ReplayableRecursion(Protocol):
+    """A fixpoint that can tell another site from its state all it has to know."""
+
+    def replay(self, site: str) -> Sequence[RecursiveMessage]:
+        """Return messages that take the place of all that were sent to a site so far."""

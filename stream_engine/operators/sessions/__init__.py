@@ -1,0 +1,1 @@
+"""Sessions: rows of a key that follow one another within a gap."""

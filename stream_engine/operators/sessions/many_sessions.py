@@ -1,0 +1,208 @@
+"""The sessions of a partition of many times: kept, so that a change looks at few of them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from stream_engine.operators.sessions.few_sessions import Rows, sessions_of
+from stream_engine.state.indexed_relation import IndexedRelation, rows_in
+from stream_engine.state.sorted_list import SortedList
+from streamsql.data.delta import Delta, add
+from streamsql.data.types import Row
+
+_Bounds = tuple[int, int]
+"""First and last time of a session."""
+
+
+class ManySessions:
+    """The times of a partition, their rows, and the sessions they form.
+
+    Attributes:
+        times: Distinct times in order.
+        rows: The rows by time.
+        starts: First times of the sessions, in order.
+        lasts: Last time of a session by its first.
+    """
+
+    __slots__ = ("_gap", "lasts", "rows", "starts", "times")
+
+    def __init__(self, rows: Rows, time: int, gap: int) -> None:
+        """Take over a partition that was kept by its rows alone.
+
+        Args:
+            rows: By time; not used by anybody else any more.
+            time: Position of the time.
+            gap: Times that are less apart are of one session.
+        """
+        self._gap = gap
+        self.times: SortedList[int] = SortedList()
+        self.rows = IndexedRelation((time,))
+        self.rows.buckets = rows
+        self.starts: SortedList[int] = SortedList()
+        self.lasts: dict[int, int] = {}
+        for known, (start, end) in sessions_of(rows, gap).items():
+            self.times.add(known)
+            if known == start:
+                self.starts.add(start)
+                self.lasts[start] = end - gap
+
+    def change(self, changes: Iterable[tuple[Row, int]], position: int, result: Delta) -> None:
+        """Take changed rows in.
+
+        Args:
+            changes: Rows with a time, and their weights.
+            position: Of the time.
+            result: Gets the changes of the output.
+        """
+        by_time: dict[int, Delta] = {}
+        for row, weight in changes:
+            time: Any = row[position]
+            by_time.setdefault(time, {})[row] = weight
+        change = _Change(self, self._gap)
+        put, buckets = self.rows.add, self.rows.buckets
+        for time, changed in by_time.items():
+            known = time in buckets
+            for row, weight in changed.items():
+                put(time, row, weight)
+            if not known:
+                change.appear(time)
+            elif time not in buckets:
+                change.vanish(time)
+        for row, weight in change.shown(by_time):
+            add(result, row, weight)
+
+    def oldest(self) -> int:
+        """Return where the first session starts."""
+        return self.starts.first()
+
+    def end_of(self, time: int) -> int:
+        """Return the end of the session that holds a time."""
+        return self.session_of(time)[1] + self._gap
+
+    def drop(self, time: int) -> None:
+        """Forget the session that holds a time."""
+        start, last = self.session_of(time)
+        for gone in list(self.times.between(start, last)):
+            self.times.discard(gone)
+            del self.rows.buckets[gone]
+        self.forget(start)
+
+    def session_of(self, time: int) -> _Bounds:
+        """Return the bounds of the session that holds one of the times."""
+        start = self.starts.below(time + 1)
+        if start is None:
+            raise AssertionError(f"no session holds {time}")
+        return (start, self.lasts[start])
+
+    def rename(self, start: int, new: int) -> None:
+        """Let a session begin at another time."""
+        self.starts.discard(start)
+        self.starts.add(new)
+        self.lasts[new] = self.lasts.pop(start)
+
+    def forget(self, start: int) -> None:
+        """Drop a session."""
+        self.starts.discard(start)
+        del self.lasts[start]
+
+
+class _Change:
+    """One change of a partition: first the times that came and went, then what rows show.
+
+    Attributes:
+        before: Bounds at the beginning, by time, of all that may have changed.
+        touched: First times of the sessions whose times are all in `before` (or are new), so
+            that a session that changes often in one batch is recorded once.
+    """
+
+    __slots__ = ("before", "gap", "partition", "touched")
+
+    def __init__(self, partition: ManySessions, gap: int) -> None:
+        self.partition = partition
+        self.gap = gap
+        self.before: dict[int, _Bounds] = {}
+        self.touched: set[int] = set()
+
+    def touch(self, bounds: _Bounds) -> None:
+        """Record the times of a session whose bounds are about to change."""
+        start, last = bounds
+        if start in self.touched:
+            return
+        self.touched.add(start)
+        record = self.before.setdefault
+        for time in self.partition.times.between(start, last):
+            record(time, bounds)
+
+    def appear(self, time: int) -> None:
+        """Take in a time that no row had."""
+        partition, gap = self.partition, self.gap
+        below, above = partition.times.below(time), partition.times.above(time)
+        left = below is not None and time - below < gap
+        right = above is not None and above - time < gap
+        if below is not None and left:
+            bounds = partition.session_of(below)
+            if time < bounds[1]:
+                partition.times.add(time)  # inside: no bounds change
+                return
+            self.touch(bounds)
+            partition.lasts[bounds[0]] = time
+            if above is not None and right:
+                following = partition.session_of(above)
+                self.touch(following)
+                partition.lasts[bounds[0]] = following[1]
+                partition.forget(following[0])
+        elif above is not None and right:
+            bounds = partition.session_of(above)
+            self.touch(bounds)
+            partition.rename(bounds[0], time)
+            self.touched.add(time)
+        else:
+            partition.starts.add(time)
+            partition.lasts[time] = time
+            self.touched.add(time)
+        partition.times.add(time)
+
+    def vanish(self, time: int) -> None:
+        """Drop a time that no row has any more."""
+        partition = self.partition
+        start, last = bounds = partition.session_of(time)
+        self.before.setdefault(time, bounds)
+        below, above = partition.times.below(time), partition.times.above(time)
+        if start == last:
+            partition.forget(start)
+            self.touched.discard(start)
+        elif time == start and above is not None:
+            self.touch(bounds)
+            partition.rename(start, above)
+            self.touched.add(above)
+        elif time == last and below is not None:
+            self.touch(bounds)
+            partition.lasts[start] = below
+        elif below is not None and above is not None and above - below >= self.gap:
+            self.touch(bounds)
+            partition.lasts[start] = below
+            partition.starts.add(above)
+            partition.lasts[above] = last
+            self.touched.add(above)
+        partition.times.discard(time)
+
+    def shown(self, changes: dict[int, Delta]) -> Iterator[tuple[Row, int]]:
+        """Yield what changes in the output, given what changed of the rows by time."""
+        rows, gap, nothing = self.partition.rows.buckets, self.gap, Delta()
+        for time, (start, last) in self.before.items():
+            now = self.partition.session_of(time) if time in rows else None
+            if now == (start, last):
+                continue  # touched, but as before: only its own changes show, below
+            changed = changes.pop(time, nothing)
+            old = dict(rows_in(rows.get(time)))
+            for row, weight in changed.items():
+                add(old, row, -weight)
+            for row, weight in old.items():
+                yield (*row, start, last + gap), -weight
+            if now is not None:
+                for row, weight in rows_in(rows[time]):
+                    yield (*row, now[0], now[1] + gap), weight
+        for time, changed in changes.items():
+            if time in rows:
+                start, last = self.partition.session_of(time)
+                for row, weight in changed.items():
+                    yield (*row, start, last + gap), weight

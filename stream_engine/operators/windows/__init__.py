@@ -1,0 +1,1 @@
+"""Windows: TUMBLE and HOP, ROWS, OVER, and windows that close with the watermark."""

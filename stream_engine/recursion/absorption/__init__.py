@@ -1,0 +1,1 @@
+"""Recursive views with annotated rows: one or several sites, deletions without recomputing."""

@@ -1,0 +1,175 @@
+"""Derived rows that belong to other sites, and the messages made of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from stream_engine.operators.rows.operator import RecursiveMessage
+from stream_engine.provenance.annotation import AnnotationEncoding
+from stream_engine.provenance.dnf import DnfEncoding
+from stream_engine.provenance.parts import MAX_BYTES, MAX_ROWS, parts_of
+from stream_engine.recursion.absorption.absorption_table import AbsorptionTable, Entry
+from stream_engine.recursion.program.packing import (
+    MAX_TOKENS,
+    PACKED,
+    pack_encoded,
+    pack_supports,
+)
+from streamsql.data.types import Row
+from streamsql.wire.channels import row_bytes
+from streamsql.wire.messages import AnnotatedRow
+
+
+@dataclass(frozen=True, slots=True)
+class RecursiveOutgoing:
+    """A message to the same recursion at another site.
+
+    Attributes:
+        site: Receiver.
+        port: "rows", "leaf:" and the leaf's number, or "copy:" and the copy's; with PACKED behind
+            it the rows are packed into one blob.
+        annotated: Rows with encoded annotations; they count before the kills.
+        kills: Tokens that died.
+        rows: How many rows it carries.
+    """
+
+    site: str
+    port: str
+    annotated: tuple[AnnotatedRow, ...] = ()
+    kills: tuple[int, ...] = ()
+    rows: int = 0
+
+
+def row_count(message: RecursiveMessage) -> int:
+    """Return how many rows a message carries."""
+    if isinstance(message, RecursiveOutgoing):
+        return message.rows
+    return len(message.annotated)
+
+
+class Outbox(AbsorptionTable):
+    """What was derived here for the partitions of other sites (MinShip at the sender)."""
+
+    def absorbed_again(self, entry: Entry, annotation: Any) -> None:
+        """Ship it all the same: only ship-all asks."""
+        self.released.append((entry, annotation))
+
+    def take(self) -> list[tuple[Row, Any]]:
+        """Return the rows to ship now."""
+        released, self.released = self.released, []
+        return [(entry.row, annotation) for entry, annotation in released]
+
+
+class Parcels:
+    """Collects rows per receiver and port and packs them into bounded messages."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], list[AnnotatedRow]] = {}
+        self._kills: dict[str, list[int]] = {}
+
+    def add(self, site: str, port: str, row: Row, annotation: bytes) -> None:
+        """Add a row."""
+        self._rows.setdefault((site, port), []).append(AnnotatedRow(row, annotation))
+
+    def add_kills(self, site: str, kills: list[int]) -> None:
+        """Add dead tokens; they travel behind the rows of the same site."""
+        self._kills.setdefault(site, []).extend(kills)
+
+    def drain(self) -> list[RecursiveOutgoing]:
+        """Return all messages and forget them."""
+        messages = [
+            RecursiveOutgoing(site, port, chunk, rows=len(chunk))
+            for (site, port), rows in self._rows.items()
+            for chunk in parts_of(rows)
+        ]
+        for site, kills in self._kills.items():
+            for start in range(0, len(kills), MAX_ROWS):
+                part = tuple(kills[start : start + MAX_ROWS])
+                messages.append(RecursiveOutgoing(site, "rows", kills=part))
+        self._rows, self._kills = {}, {}
+        return messages
+
+
+_Group = tuple[str, tuple[AnnotatedRow, ...], int]
+"""Port, what travels, and how many rows that is."""
+
+
+class PackedParcels:
+    """Collects rows per receiver and port and packs them into bounded blobs; see `packing`.
+
+    Args:
+        encoding: Of the annotations.
+        packed: Whether to pack; without, rows travel as they are.
+    """
+
+    def __init__(self, encoding: AnnotationEncoding[Any], *, packed: bool = True) -> None:
+        self._encoding = encoding
+        self._packs = packed
+        self._lists_supports = isinstance(encoding, DnfEncoding)
+        self._rows: dict[str, dict[str, list[tuple[Row, Any]]]] = {}
+        self._kills: dict[str, list[int]] = {}
+
+    def add(self, site: str, port: str, row: Row, annotation: Any) -> None:
+        """Add a row."""
+        self._rows.setdefault(site, {}).setdefault(port, []).append((row, annotation))
+
+    def add_kills(self, site: str, kills: list[int]) -> None:
+        """Add dead tokens; they travel with the last rows to the same site, or behind them."""
+        self._kills.setdefault(site, []).extend(kills)
+
+    def drain(self) -> list[RecursiveOutgoing]:
+        """Return all messages and forget them."""
+        messages: list[RecursiveOutgoing] = []
+        for site in dict.fromkeys([*self._rows, *self._kills]):
+            groups = [
+                group
+                for port, rows in self._rows.get(site, {}).items()
+                for group in (self._packed(port, rows) if self._packs else self._plain(port, rows))
+            ]
+            killed = self._kills.get(site, [])
+            kills = [
+                tuple(killed[start : start + MAX_ROWS]) for start in range(0, len(killed), MAX_ROWS)
+            ]
+            for number, (port, rows, count) in enumerate(groups, start=1):
+                last = kills.pop(0) if kills and number == len(groups) else ()
+                messages.append(RecursiveOutgoing(site, port, rows, last, count))
+            messages.extend([RecursiveOutgoing(site, "rows", kills=part) for part in kills])
+        self._rows, self._kills = {}, {}
+        return messages
+
+    def _packed(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
+        """Yield groups of bounded size, each packed into one blob."""
+        encoding = self._encoding
+        if self._lists_supports:
+            sizes = [encoding.size(part) for _, part in rows]
+            for chunk in _bounded(rows, [4 * size for size in sizes], sizes):
+                yield port + PACKED, (AnnotatedRow((), pack_supports(chunk)),), len(chunk)
+        else:
+            encoded = [(row, encoding.encode(part)) for row, part in rows]
+            sizes = [len(part) for _, part in encoded]
+            for chunk in _bounded(encoded, sizes, [0] * len(sizes)):
+                yield port + PACKED, (AnnotatedRow((), pack_encoded(chunk)),), len(chunk)
+
+    def _plain(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
+        encode = self._encoding.encode
+        for chunk in parts_of([AnnotatedRow(row, encode(part)) for row, part in rows]):
+            yield port, chunk, len(chunk)
+
+
+def _bounded(
+    rows: list[tuple[Row, Any]], sizes: list[int], tokens: list[int]
+) -> Iterator[list[tuple[Row, Any]]]:
+    """Yield parts of some rows whose bytes and tokens are bounded."""
+    chunk: list[tuple[Row, Any]] = []
+    bytes_left, tokens_left = MAX_BYTES, MAX_TOKENS
+    for pair, size, count in zip(rows, sizes, tokens, strict=True):
+        added = size + row_bytes(pair[0])
+        if chunk and (len(chunk) == MAX_ROWS or added > bytes_left or count > tokens_left):
+            yield chunk
+            chunk = []
+            bytes_left, tokens_left = MAX_BYTES, MAX_TOKENS
+        chunk.append(pair)
+        bytes_left -= added
+        tokens_left -= count
+    if chunk:
+        yield chunk

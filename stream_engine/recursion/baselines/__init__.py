@@ -1,0 +1,1 @@
+"""Strategies to compare with: recompute, set execution, delete and rederive."""

@@ -1,0 +1,301 @@
+"""Delete and rederive over several sites, with barriers between its phases.
+
+Insertions are pipelined: leaf rows go where they join, derived rows to the partition that owns
+them. Deletions go in *waves* that the leading site starts when somebody has one: all sites stop
+taking in leaf rows until the insertions under way have settled (CLOSE), over-delete to the
+fixpoint, derive again from what is left, and open again. Base changes that arrive meanwhile wait.
+Every phase ends when channel counting says so at the leader.
+
+All of it happens within a *generation*: a list of members that began from their leaf rows together.
+A site that comes, goes or begins again makes a new generation, in which everything is computed from
+scratch. The first site that is not known to be lost leads. Nothing of one generation or step is
+mistaken for another's, because every item is stamped with both.
+
+The view that a site shows changes when a generation is loaded, with insertions, and with the end of
+every wave; in between it stays as it was.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from stream_engine.provenance.tokens import MAX_SITES
+from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
+from stream_engine.recursion.baselines.dred.dred_base_rows import BaseRows
+from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
+from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
+from stream_engine.recursion.baselines.dred.dred_items import PORT, Item, Kind
+from stream_engine.recursion.baselines.dred.dred_membership import Membership
+from stream_engine.recursion.baselines.dred.dred_streams import Generation, Stamp, Streams
+from stream_engine.recursion.baselines.dred.generation_run import GenerationRun, Phase
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.program.placement import Router, placement_of
+from stream_engine.recursion.program.program import Program
+from streamsql.data.delta import Delta, accumulate, difference
+from streamsql.data.types import Row
+from streamsql.errors import FederationError, InternalError, WireError
+from streamsql.wire.messages import AnnotatedRow
+
+
+class DredOperator:
+    """A site's partition of a recursion that several sites maintain by delete and rederive.
+
+    State: the leaf rows that arrived, the generation's tables, the view shown, and items that came
+    before their time.
+
+    Args:
+        program: The recursion.
+        site: This site.
+        sites: All sites that may take part, in the same order everywhere.
+        epoch: Of this site; grows with every restart.
+        options: `owner` and the bounds count here.
+
+    Attributes:
+        leaves: Plans whose changes are given to `apply`, by port number.
+        counters: Work done so far.
+    """
+
+    description = "delete and rederive"
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        site: str,
+        sites: tuple[str, ...],
+        epoch: int,
+        options: RecursionOptions,
+    ) -> None:
+        if site not in sites or len(sites) > MAX_SITES:
+            raise InternalError(f"recursion {program.name}: {site} not among {len(sites)} sites")
+        self.leaves = program.leaves
+        self.leaf_columns = tuple(use.columns for use in program.uses)
+        self.counters = DredCounters()
+        self._program = program
+        self._options = options
+        self._site = site
+        self._sites = sites
+        self._peers = tuple(other for other in sites if other != site)
+        self._life = epoch
+        self._placement = placement_of(program.rules, len(program.uses), program.group)
+        self._rules = Evaluation(program, options, self.counters, self._placement)
+        self._base = BaseRows(program.uses)
+        self._streams = Streams(self._peers, self.counters)
+        self._membership = Membership(site, sites, epoch)
+        self._starts: dict[str, tuple[Generation, dict[str, int]]] = {}
+        self._run: GenerationRun | None = None
+        self._generations = 0
+        self._inbox: list[tuple[str, Stamp, Item]] = []
+        self._shown: Delta = {}
+        self._has_joined = False
+        self._has_news = True
+        self._failure: FederationError | None = None
+
+    # -- input --------------------------------------------------------------------------------
+
+    def apply(self, port: int, delta: Delta) -> None:
+        """Note changes of leaf `port`, with any weights; `settle` works on them."""
+        if self._failure is None:
+            self._base.buffer(port, delta)
+
+    def receive(
+        self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
+    ) -> None:
+        """Note what another site sent; `settle` works on it.
+
+        Raises:
+            WireError: The port is unknown, or an item is malformed or out of order.
+        """
+        if self._failure is not None:
+            return
+        if port != PORT or kills:
+            raise WireError(f"{sender}: recursion {self._program.name} has no port {port!r:.40}")
+        self._has_news = True
+        for row in annotated:
+            items = self._streams.read(sender, row.annotation)
+            self.counters.received_rows += len(items)
+            for item, stamp in items:
+                self._note(sender, item, stamp)
+
+    def _note(self, sender: str, item: Item, stamp: Stamp | None) -> None:
+        """Take in what says who is there; keep the rest."""
+        if item.kind is Kind.JOIN:
+            self._membership.joined(sender, item.numbers[0])
+        elif item.kind is Kind.START:
+            number, *members = item.numbers
+            if len(members) % 2 or any(index >= len(self._sites) for index in members[::2]):
+                raise WireError(f"{sender}: a generation with unknown members")
+            names = [self._sites[index] for index in members[::2]]
+            life = self._streams.life_of(sender)
+            generation = Generation(self._sites.index(sender), life, number)
+            self._starts[sender] = (generation, dict(zip(names, members[1::2], strict=True)))
+        else:
+            self._check(sender, item, stamp)
+            if stamp is not None:
+                self._inbox.append((sender, stamp, item))
+
+    def _check(self, sender: str, item: Item, stamp: Stamp | None) -> None:
+        if stamp is None or stamp.generation.leader >= len(self._sites):
+            raise WireError(f"{sender}: an item of no generation")
+        width = self._program.width
+        if item.kind in (Kind.LEAF_IN, Kind.LEAF_OUT):
+            table = item.numbers[0]
+            if table >= len(self.leaves) + len(self._placement.copies):
+                raise WireError(f"{sender}: {self._program.name} has no leaf {table}")
+            if table < len(self.leaves):
+                width = len(self.leaf_columns[table])
+        if item.kind.works and len(item.row) != width:
+            raise WireError(f"{sender}: {len(item.row)} columns instead of {width}")
+
+    def kill_site(self, site: str, epoch: int) -> None:
+        """Note that this life of a site and earlier ones are over."""
+        self._membership.lost(site, epoch)
+        self._has_news = True
+
+    # -- settling -----------------------------------------------------------------------------
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing left to do with what was noted before it."""
+        return not self._has_news and (self._run is None or self._run.partition.is_idle)
+
+    def settle(self, rounds: int | None = None) -> Delta:
+        """Work until this site can do no more alone; return the change of its part of the view.
+
+        Args:
+            rounds: Stop after that many rounds of semi-naive evaluation and keep the rest.
+
+        Raises:
+            RecursionLimitError: The view or the work has grown past its bound. All state is
+                dropped, and every later call raises the same error.
+        """
+        if self._failure is not None:
+            raise self._failure
+        self.counters.settles += 1
+        self._rules.begin()
+        try:
+            self._work(rounds)
+        except FederationError as error:
+            self._failure = error
+            self.clear()
+            raise
+        self._has_news = False
+        return self._change_of_view()
+
+    def _work(self, rounds: int | None) -> None:
+        self._base.take_in()
+        if not self._has_joined:
+            self._has_joined = True
+            for peer in self._peers:
+                self._streams.send(peer, Item(Kind.JOIN, (), (self._life,)))
+        self._choose_generation()
+        run, left = self._run, rounds
+        while run is not None:
+            self._open_inbox(run)
+            done = run.work(left)
+            left = None if left is None else left - done
+            if not run.partition.is_idle or not run.conclude():
+                return
+
+    def _choose_generation(self) -> None:
+        """Lead a generation of those who are there, or follow who leads."""
+        leader = self._membership.leader()
+        run = self._run
+        if leader == self._site:
+            members = self._membership.members()
+            if (
+                run is None
+                or run.generation.leader != self._index(leader)
+                or run.members != members
+            ):
+                self._lead(members)
+            return
+        start = self._starts.get(leader)
+        if start is not None and self._membership.is_alive(leader, start[0].life):
+            generation, members = start
+            if run is None or run.generation != generation:
+                takes_part = members.get(self._site) == self._life
+                self._run = self._begin(generation, members) if takes_part else None
+        elif run is not None and not self._is_led_by(leader, run.generation):
+            self._run = None
+
+    def _is_led_by(self, leader: str, generation: Generation) -> bool:
+        return generation.leader == self._index(leader) and self._membership.is_alive(
+            leader, generation.life
+        )
+
+    def _lead(self, members: dict[str, int]) -> None:
+        self._generations += 1
+        generation = Generation(self._index(self._site), self._life, self._generations)
+        numbers = [n for site, life in members.items() for n in (self._index(site), life)]
+        for site in members:
+            if site != self._site:
+                self._streams.send(site, Item(Kind.START, (), (self._generations, *numbers)))
+        self._run = self._begin(generation, members)
+
+    def _begin(self, generation: Generation, members: dict[str, int]) -> GenerationRun:
+        router = Router(self._placement, tuple(members), self._options.owner)
+        return GenerationRun(
+            generation,
+            members,
+            program=self._program,
+            rules=self._rules,
+            counters=self.counters,
+            base=self._base,
+            router=router,
+            site=self._site,
+            indexes={site: self._index(site) for site in members},
+            send=self._streams.send,
+        )
+
+    def _open_inbox(self, run: GenerationRun) -> None:
+        """Take in the items whose time has come; keep those that are early."""
+        inbox, self._inbox = self._inbox, []
+        for sender, stamp, item in inbox:
+            if stamp.generation != run.generation:
+                if not self._is_over(stamp.generation, run.generation):
+                    self._inbox.append((sender, stamp, item))
+            elif stamp.step > run.step:
+                self._inbox.append((sender, stamp, item))
+            elif stamp.step == run.step and sender in run.members:
+                run.take(sender, item)
+
+    def _is_over(self, generation: Generation, present: Generation) -> bool:
+        """Whether a generation can never be the present one any more."""
+        leader = self._sites[generation.leader]
+        if generation.leader == present.leader:
+            return generation < present
+        return self._membership.is_over(leader, generation.life)
+
+    def _index(self, site: str) -> int:
+        return self._sites.index(site)
+
+    # -- output -------------------------------------------------------------------------------
+
+    def _change_of_view(self) -> Delta:
+        """Return what the view shown has to change by now; nothing during a wave."""
+        run = self._run
+        if run is None or run.phase is not Phase.OPEN:
+            return {}
+        delta = run.partition.derived.take_changes()
+        if not run.was_shown:
+            run.was_shown = True
+            rows = {item.row: 1 for item in run.partition.derived.shown.items}
+            delta = difference(rows, self._shown)
+        accumulate(self._shown, delta)
+        return delta
+
+    def drain(self) -> list[RecursiveOutgoing]:
+        """Return the messages for other sites that settling has produced, in sending order."""
+        return self._streams.drain()
+
+    def state_rows(self) -> Iterator[Row]:
+        """Yield the rows of this site's part of the view, as it was last given out."""
+        return iter(self._shown)
+
+    def clear(self) -> None:
+        """Drop all state."""
+        self._run = None
+        self._inbox = []
+        self._shown = {}
+        self._starts = {}
+        self._streams.drain()
+        self._base = BaseRows(self._program.uses)

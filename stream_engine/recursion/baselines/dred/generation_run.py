@@ -1,0 +1,194 @@
+"""One site's part in a generation of a distributed delete-and-rederive: its steps and barriers."""
+
+import enum
+from collections.abc import Callable, Mapping
+
+from stream_engine.recursion.baselines.dred.dred_base_rows import BaseRows
+from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
+from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
+from stream_engine.recursion.baselines.dred.dred_items import Item, Kind
+from stream_engine.recursion.baselines.dred.dred_partition import Partition
+from stream_engine.recursion.baselines.dred.dred_streams import Generation, Stamp
+from stream_engine.recursion.baselines.dred.dred_termination import ChannelCounts
+from stream_engine.recursion.program.placement import Router
+from stream_engine.recursion.program.program import Program
+
+Send = Callable[[str, Item, Stamp], None]
+
+
+class Phase(enum.Enum):
+    """What a step of a generation is for."""
+
+    LOAD = "load"
+    OPEN = "open"
+    OVER_DELETE = "over-delete"
+    REDERIVE = "rederive"
+
+
+_WAVE = (Phase.OPEN, Phase.OVER_DELETE, Phase.REDERIVE)
+
+
+def phase_of(step: int) -> Phase:
+    """Return the phase of a step: a generation is loaded, then opened, and waves go round.
+
+    Examples:
+        >>> [phase_of(step).value for step in range(5)]
+        ['load', 'open', 'over-delete', 'rederive', 'open']
+    """
+    return _WAVE[(step - 1) % len(_WAVE)] if step else Phase.LOAD
+
+
+class GenerationRun:
+    """Goes through the steps of a generation.
+
+    A step that is *closed* takes in no leaf rows and ends when the leader knows that all members
+    are idle and no item is under way. All steps are closed but the open ones, until the leader
+    closes them because somebody has deletions.
+
+    Args:
+        generation: Which one.
+        members: Sites with their lives, in order.
+        program: The recursion.
+        rules: Its rules.
+        counters: Takes up the work done.
+        base: The leaf rows of this site.
+        router: Over the members.
+        site: This site.
+        indexes: Index of every member.
+        send: Sends a stamped item to a member.
+
+    Attributes:
+        generation: Which one.
+        members: Sites with their lives.
+        partition: The rows of this site.
+        step: The present step.
+        was_shown: Whether the view of this generation has been given out; kept by the caller.
+    """
+
+    def __init__(  # noqa: PLR0913  (what it is, where it is, and whom it talks to)
+        self,
+        generation: Generation,
+        members: Mapping[str, int],
+        *,
+        program: Program,
+        rules: Evaluation,
+        counters: DredCounters,
+        base: BaseRows,
+        router: Router,
+        site: str,
+        indexes: Mapping[str, int],
+        send: Send,
+    ) -> None:
+        self.generation = generation
+        self.members = members
+        self.step = 0
+        self.was_shown = False
+        self.partition = Partition(
+            program,
+            rules,
+            counters,
+            router=router,
+            site=site,
+            indexes=indexes,
+            tell=self._tell,
+        )
+        self._counters = counters
+        self._base = base
+        self._site = site
+        self._indexes = indexes
+        self._send = send
+        self._leader = next(name for name, i in indexes.items() if i == generation.leader)
+        self._leads = site == self._leader
+        self._counts = ChannelCounts(tuple(indexes.values()), indexes[site])
+        self._closed = True
+        self._wanted = False
+        self._advancing = False
+        counters.generations += 1
+        base.restart()
+        self.partition.insert(base.take_entered())
+
+    @property
+    def phase(self) -> Phase:
+        """What the present step is for."""
+        return phase_of(self.step)
+
+    def take(self, sender: str, item: Item) -> None:
+        """Take in an item of the present step."""
+        match item.kind:
+            case Kind.WANT:
+                self._close()
+            case Kind.CLOSE:
+                self._closed = True
+            case Kind.REPORT:
+                self._counts.note(self._indexes[sender], item.numbers)
+            case Kind.ADVANCE:
+                self._advancing = True
+            case _:
+                self._counts.worked(self._indexes[sender])
+                self.partition.take(sender, item)
+
+    def work(self, rounds: int | None) -> int:
+        """Take in leaf rows if it is their time, and derive; return the rounds it took."""
+        if not self._closed:
+            self.partition.insert(self._base.take_entered())
+            if self._base.has_left:
+                self._want()
+        return self.partition.run(rounds)
+
+    def conclude(self) -> bool:
+        """End the step if it is over, else say what there is to say; return whether it ended.
+
+        To be called when this site is idle.
+        """
+        if self._advancing:
+            self._enter_next()
+            return True
+        if not self._closed:
+            return False
+        report = self._counts.news()
+        if not self._leads:
+            if report is not None:
+                self._tell(self._leader, Item(Kind.REPORT, (), report))
+            return False
+        if not self._counts.is_over():
+            return False
+        self._tell_all(Kind.ADVANCE)
+        self._enter_next()
+        return True
+
+    def _enter_next(self) -> None:
+        self.step += 1
+        self._advancing = self._wanted = False
+        self._counts.begin_step()
+        match self.phase:
+            case Phase.OVER_DELETE:
+                self._counters.waves += 1
+                self.partition.delete(self._base.take_left())
+            case Phase.REDERIVE:
+                self.partition.rederive()
+            case Phase.OPEN | Phase.LOAD:
+                self.partition.end_wave()
+                self._closed = False
+
+    def _want(self) -> None:
+        """See to it that a wave begins."""
+        if self._leads:
+            self._close()
+        elif not self._wanted:
+            self._wanted = True
+            self._tell(self._leader, Item(Kind.WANT))
+
+    def _close(self) -> None:
+        if self._leads and not self._closed:
+            self._closed = True
+            self._tell_all(Kind.CLOSE)
+
+    def _tell_all(self, kind: Kind) -> None:
+        for site in self._indexes:
+            if site != self._site:
+                self._tell(site, Item(kind))
+
+    def _tell(self, site: str, item: Item) -> None:
+        if item.kind.works:
+            self._counts.sent(self._indexes[site])
+        self._send(site, item, Stamp(self.generation, self.step))

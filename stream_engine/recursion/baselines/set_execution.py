@@ -1,0 +1,347 @@
+"""Plain set execution of recursions over relations that only grow: semi-naive, no annotations.
+
+The cheapest way to load a view, and the reference for what provenance costs. Derived rows travel
+between the partitions as they do with provenance, once per deriving site. Nothing says what a
+row rests on, so nothing can be taken back: deletions, expiries and lost sites stop the query.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from stream_engine.provenance.tokens import MAX_SITES
+from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
+from stream_engine.recursion.baselines.dred.candidates import Candidates
+from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
+from stream_engine.recursion.baselines.dred.dred_groups import bounded_groups
+from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.program.item_tables import Item, ItemTable
+from stream_engine.recursion.program.leaves import LeafInput
+from stream_engine.recursion.program.mail import Ports
+from stream_engine.recursion.program.packing import PACKED, pack_encoded
+from stream_engine.recursion.program.placement import Router, placement_of
+from stream_engine.recursion.program.probing import ProbePlan
+from stream_engine.recursion.program.program import Program
+from stream_engine.recursion.program.rules import RECURSIVE
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+from streamsql.errors import FederationError, InternalError, UnsupportedError, WireError
+from streamsql.wire.messages import AnnotatedRow
+
+
+def refusal(program: Program, what: str) -> UnsupportedError:
+    """Return the error for something that would take rows back."""
+    return UnsupportedError(
+        f"recursion {program.name} runs by plain set execution, which can take nothing back, but "
+        f"{what}",
+        hint="choose another strategy: 'ranked', 'absorption', 'relative' or 'dred'",
+    )
+
+
+class SetEngine:
+    """A `LocalEngine` for leaf rows that never leave.
+
+    State: leaf rows and the view, indexed. Work per change: its consequences.
+    """
+
+    description = "set execution"
+
+    def __init__(self, program: Program, options: RecursionOptions) -> None:
+        self.counters = FixpointCounters()
+        self._program = program
+        self._rules = Evaluation(program, options, self.counters)
+        self._leaves = tuple(ItemTable() for _ in program.uses)
+        self._derived = Candidates(program.selection, forgetful=True)
+        self._failure: UnsupportedError | None = None
+
+    def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
+        """Add leaf rows; return the view's change, which takes back only surpassed rows.
+
+        Raises:
+            UnsupportedError: A leaf row has left, now or earlier.
+            RecursionLimitError: The view or the work has grown past its bound.
+        """
+        for rows in left:
+            if rows:
+                self._failure = refusal(self._program, f"{rows[0]} has left one of its inputs")
+        if self._failure is not None:
+            raise self._failure
+        self.counters.settles += 1
+        self._rules.begin()
+        for leaf, rows in enumerate(entered):
+            for row in rows:
+                self._leaves[leaf].add(Item(row, True))
+        plans = self._rules.plans
+        for leaf, rows in enumerate(entered):
+            self._add(self._rules.heads(plans.base[leaf], rows, self._table))
+            self._add(self._rules.heads(plans.step[leaf], rows, self._table))
+        rounds = 0
+        while released := self._derived.take_released():
+            self.counters.trace.note(len(released))
+            self._add(self._rules.heads(plans.recursive, released, self._table))
+            rounds += 1
+            self._program.check_rounds(rounds, len(self._derived))
+        self.counters.rounds += rounds
+        return self._derived.take_changes()
+
+    def _add(self, rows: list[Row]) -> None:
+        for row in rows:
+            self._derived.add(row)
+        self._program.check_size(len(self._derived.shown), len(self._derived))
+
+    def _table(self, number: int) -> ItemTable:
+        return self._derived.shown if number == RECURSIVE else self._leaves[number]
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of the view."""
+        return (item.row for item in self._derived.shown.items)
+
+    def size(self) -> int:
+        """Return the number of rows of the view."""
+        return len(self._derived.shown)
+
+    def clear(self) -> None:
+        """Drop all state."""
+        for table in self._leaves:
+            table.clear()
+        self._derived = Candidates(self._program.selection, forgetful=True)
+
+
+class SetOperator:
+    """A site's partition of a recursion over leaf rows that never leave, at one of several sites.
+
+    State: leaf rows that arrived or join here, the partition's rows, and the rows derived for other
+    sites (with aggregate selection only the best of them, and only those are sent). Where a rule
+    joins the view with itself, also copies of rows that are at home elsewhere. A message that comes
+    twice changes nothing.
+
+    Args:
+        program: The recursion.
+        site: This site.
+        sites: All sites that take part, in the same order everywhere.
+        options: `owner` and the bounds count here.
+
+    Attributes:
+        leaves: Plans whose changes are given to `apply`, by port number.
+        counters: Work done so far.
+    """
+
+    description = "set execution"
+
+    def __init__(
+        self, program: Program, *, site: str, sites: tuple[str, ...], options: RecursionOptions
+    ) -> None:
+        if site not in sites or len(sites) > MAX_SITES:
+            raise InternalError(f"recursion {program.name}: {site} not among {len(sites)} sites")
+        self.leaves = program.leaves
+        self.leaf_columns = tuple(use.columns for use in program.uses)
+        self.counters = FixpointCounters()
+        self._program = program
+        self._site = site
+        self._leaf_count = len(program.uses)
+        placement = placement_of(program.rules, self._leaf_count, program.group)
+        self._copies = range(len(placement.copies))
+        self._rules = Evaluation(program, options, self.counters, placement)
+        self._router = Router(placement, sites, options.owner)
+        widths = [len(columns) for columns in self.leaf_columns]
+        self._ports = Ports(program.name, widths, len(self._copies), program.width)
+        self._inputs = tuple(LeafInput(use) for use in program.uses)
+        self._dead: dict[str, int] = {}
+        self._senders: set[str] = set()
+        self._failure: FederationError | None = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all state."""
+        tables = self._leaf_count + len(self._copies)
+        self._arrived: list[list[Row]] = [[] for _ in range(self._leaf_count)]
+        self._joined = tuple(ItemTable() for _ in range(tables))
+        self._known: tuple[set[Row], ...] = tuple(set() for _ in range(tables))
+        self._derived = Candidates(self._program.selection, forgetful=True)
+        self._elsewhere = Candidates(self._program.selection, forgetful=True)
+        self._released: list[Row] = []
+        self._fresh: list[tuple[int, Row]] = []
+        self._received: list[Row] = []
+        self._outgoing: dict[tuple[str, int], list[Row]] = {}
+
+    # -- input --------------------------------------------------------------------------------
+
+    def apply(self, port: int, delta: Delta) -> None:
+        """Note changes of leaf `port`; `settle` works on them."""
+        if self._failure is None:
+            self._inputs[port].buffer(delta)
+
+    def receive(
+        self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
+    ) -> None:
+        """Note what another site sent; `settle` works on it.
+
+        Raises:
+            WireError: The port is unknown, or a row is malformed.
+        """
+        if self._failure is not None:
+            return
+        table, rows = self._ports.open(sender, port, annotated)
+        if kills or any(part != b"" for _, part in rows):
+            raise WireError(f"{sender}: set execution has no provenance, and nothing that dies")
+        self._senders.add(sender)
+        self.counters.received_rows += len(rows)
+        if table == RECURSIVE:
+            self._received.extend([row for row, _ in rows])
+        else:
+            self._fresh.extend([(table, row) for row, _ in rows])
+
+    def kill_site(self, site: str, epoch: int) -> None:
+        """Stop if rows here may rest on leaf rows of a site that are declared dead.
+
+        The first notice of a site that never wrote says only from which epoch on it counts.
+        """
+        known = self._dead.get(site)
+        if site == self._site or (known is not None and epoch <= known):
+            return
+        self._dead[site] = epoch
+        if known is not None or site in self._senders:
+            self._failure = refusal(
+                self._program, f"site {site}, on whose rows it may rest, was lost or began again"
+            )
+
+    # -- settling -----------------------------------------------------------------------------
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing left to do with what was noted before it."""
+        return not (self._released or self._fresh or self._received)
+
+    def settle(self, rounds: int | None = None) -> Delta:
+        """Work until nothing changes here; return the change of this site's part of the view.
+
+        Args:
+            rounds: Stop after that many rounds of semi-naive evaluation and keep the rest.
+
+        Raises:
+            UnsupportedError: Something would have to be taken back. It is raised again by every
+                later call.
+            RecursionLimitError: The view or the work has grown past its bound; likewise.
+        """
+        try:
+            if self._failure is not None:
+                raise self._failure
+            self._work(rounds)
+        except FederationError as error:
+            self._failure = error
+            self.clear()
+            raise
+        return self._derived.take_changes()
+
+    def _work(self, rounds: int | None) -> None:
+        self.counters.settles += 1
+        self._rules.begin()
+        self._take_in()
+        done = 0
+        while self._released and done != rounds:
+            released = [row for row in self._released if self._derived.is_shown(row)]
+            self._copy(released)
+            self._derive(self._rules.plans.recursive, released)
+            self._released = self._derived.take_released()
+            done += 1
+            self._program.check_rounds(done, len(self._derived))
+        self.counters.rounds += done
+        for row in self._elsewhere.take_released():
+            self._send(self._router.owner_of(row), RECURSIVE, row)
+        self._elsewhere.take_changes()
+
+    def _take_in(self) -> None:
+        """Work on everything noted: leaf rows first, then rows that others derived."""
+        for leaf, source in enumerate(self._inputs):
+            entered, left = source.take()
+            if left:
+                raise refusal(self._program, f"{left[0]} has left one of its inputs")
+            self._arrived[leaf] += entered
+            for row in entered:
+                for site in self._router.leaf_destinations(leaf, row):
+                    self._send(site, leaf, row)
+            self._derive(self._rules.plans.base[leaf], entered)
+        self._join_fresh()
+        received, self._received = self._received, []
+        self._derived.add_all(received)
+        self._released += self._derived.take_released()
+        self._check_size()
+
+    def _send(self, site: str, table: int, row: Row) -> None:
+        if site == self._site:
+            self._fresh.append((table, row))
+        else:
+            self._outgoing.setdefault((site, table), []).append(row)
+
+    def _copy(self, rows: list[Row]) -> None:
+        """Send rows of the view to wherever copies of them join."""
+        for copy in self._copies:
+            for row in rows:
+                for site in self._router.copy_destinations(copy, row):
+                    self._send(site, self._leaf_count + copy, row)
+        self._join_fresh()
+
+    def _join_fresh(self) -> None:
+        """Let leaf rows and copies join that do not yet."""
+        fresh, self._fresh = self._fresh, []
+        joined: list[list[Row]] = [[] for _ in self._joined]
+        for table, row in fresh:
+            if row not in self._known[table]:
+                self._known[table].add(row)
+                self._joined[table].add(Item(row, True))
+                joined[table].append(row)
+        for table, rows in enumerate(joined):
+            self._derive(self._rules.plans.step[table], rows)
+
+    def _derive(self, plans: Sequence[ProbePlan], rows: list[Row]) -> None:
+        """Derive in one step, and hand every row to the partition that owns it."""
+        owner_of, mine = self._router.owner_of, self._site
+        for row in self._rules.heads(plans, rows, self._table):
+            (self._derived if owner_of(row) == mine else self._elsewhere).add(row)
+        self._check_size()
+
+    def _table(self, number: int) -> ItemTable:
+        return self._derived.shown if number == RECURSIVE else self._joined[number]
+
+    def _check_size(self) -> None:
+        candidates = max(len(self._derived), len(self._elsewhere))
+        self._program.check_size(len(self._derived.shown), candidates)
+
+    # -- output -------------------------------------------------------------------------------
+
+    def drain(self) -> list[RecursiveOutgoing]:
+        """Return the messages for other sites that settling has produced."""
+        outgoing, self._outgoing = self._outgoing, {}
+        messages = [
+            message
+            for (site, table), rows in outgoing.items()
+            for message in self._packed(site, table, rows)
+        ]
+        for message in messages:
+            self.counters.sent_rows += message.rows
+            self.counters.sent_bytes += sum(len(row.annotation) for row in message.annotated)
+        return messages
+
+    def replay(self, site: str) -> list[RecursiveOutgoing]:
+        """Return messages that take the place of all that were sent to a site so far."""
+        router = self._router
+        tables: dict[int, list[Row]] = {}
+        for leaf, rows in enumerate(self._arrived):
+            tables[leaf] = [row for row in rows if site in router.leaf_destinations(leaf, row)]
+        view = [item.row for item in self._derived.shown.items]
+        for copy in self._copies:
+            rows = [row for row in view if site in router.copy_destinations(copy, row)]
+            tables[self._leaf_count + copy] = rows
+        elsewhere = [item.row for item in self._elsewhere.shown.items]
+        tables[RECURSIVE] = [row for row in elsewhere if router.owner_of(row) == site]
+        return [
+            message for table, rows in tables.items() for message in self._packed(site, table, rows)
+        ]
+
+    def _packed(self, site: str, table: int, rows: list[Row]) -> Iterator[RecursiveOutgoing]:
+        port = self._ports.name_of(table) + PACKED
+        for group in bounded_groups(rows, lambda row: row):
+            blob = pack_encoded([(row, b"") for row in group])
+            yield RecursiveOutgoing(site, port, (AnnotatedRow((), blob),), rows=len(group))
+
+    def state_rows(self) -> Iterator[Row]:
+        """Yield the rows of this site's part of the view."""
+        return (item.row for item in self._derived.shown.items)

@@ -1,0 +1,148 @@
+"""A recursion as a graph problem, kept at one place by a dynamic-graph algorithm."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from stream_engine.recursion.kernels.carried import CarriedCosts, OtherWeightsError, carries
+from stream_engine.recursion.kernels.compiled import can_be_compiled, compiled_view
+from stream_engine.recursion.kernels.kernel_input import GiveUpError, GraphInput, TooLargeError
+from stream_engine.recursion.kernels.payload import PayloadView
+from stream_engine.recursion.kernels.problem import GraphProblem
+from stream_engine.recursion.kernels.rows_view import KernelView, RowsView
+from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.program.local_engine import LocalEngine
+from stream_engine.recursion.program.program import Program
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+
+Fallback = Callable[[Program, RecursionOptions], LocalEngine]
+
+
+class KernelEngine:
+    """A `LocalEngine` for graph problems.
+
+    When data come that the algorithm cannot take (a negative weight), it hands over to another
+    engine, with all leaf rows, and says so in `description`.
+
+    State: the leaf rows, the graph, and the keys of all groups; the view is computed from the keys.
+    Work per change: in proportion to the keys that change and the edges at their nodes.
+
+    Args:
+        program: The recursion.
+        problem: What it is as a graph problem.
+        options: `elastic` and `compiled` count here.
+        fallback: Makes the engine that takes over.
+
+    Raises:
+        UnsupportedError: Compiled code is asked for, and there is no compiler.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        problem: GraphProblem,
+        options: RecursionOptions,
+        fallback: Fallback,
+    ) -> None:
+        self.counters = FixpointCounters()
+        self._program = program
+        self._problem = problem
+        self._options = options
+        self._fallback = fallback
+        self._how = "python"
+        if can_be_compiled(problem, options.compiled):
+            self._how = "compiled"
+        elif options.compiled == "yes":
+            self._how = "python: this kind is not compiled"
+        self._leaves: tuple[dict[Row, None], ...] = tuple({} for _ in program.uses)
+        self._other: LocalEngine | None = None
+        self._why = ""
+        self._carries = carries(problem)
+        self._start()
+
+    def _start(self) -> None:
+        problem = self._problem
+        self._input = GraphInput(problem, len(self._program.uses))
+        self._view: KernelView
+        if problem.payload and self._carries:
+            self._view = CarriedCosts(self._program, problem, self._input, self._options.elastic)
+        elif problem.payload:
+            self._view = PayloadView(self._program, problem, self._input, self._options.elastic)
+        elif self._how == "compiled":
+            self._view = compiled_view(problem, self._input)
+        else:
+            self._view = RowsView(problem, self._input, self._options.elastic)
+
+    @property
+    def description(self) -> str:
+        """What it is, for EXPLAIN."""
+        title = self._problem.title
+        if self._other is not None:
+            return f"{self._other.description} (kernel {title} gave up: {self._why})"
+        return f"kernel: {title} ({self._how})"
+
+    def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
+        """Apply changes of the leaves; return the view's."""
+        if self._other is not None:
+            return self._other.change(entered, left)
+        self.counters.settles += 1
+        for leaf, come, gone in zip(self._leaves, entered, left, strict=True):
+            for row in gone:
+                del leaf[row]
+            for row in come:
+                leaf[row] = None
+        try:
+            return self._changed(entered, left)
+        except GiveUpError as error:
+            self._why = str(error)
+            return self._replaced(self._by_another)
+        except OtherWeightsError:
+            self._carries = False
+            return self._replaced(self._changed)
+        except TooLargeError as error:
+            self._how = f"python: {error}"
+            return self._replaced(self._changed)
+
+    def _changed(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
+        change = self._input.change(entered, left)
+        before = self._view.touched
+        delta = self._view.change(change)
+        self._input.release()
+        self.counters.derivations += change.derivations
+        self.counters.touched += self._view.touched - before
+        self._program.check_size(self._view.size)
+        return delta
+
+    def _by_another(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
+        self._other = self._fallback(self._program, self._options)
+        delta = self._other.change(entered, left)
+        self._other.counters = self.counters
+        return delta
+
+    def _replaced(
+        self, change: Callable[[Sequence[Sequence[Row]], Sequence[Sequence[Row]]], Delta]
+    ) -> Delta:
+        """Begin anew with all leaf rows; the view so far is that before the change."""
+        before = list(self._view.rows())
+        self._start()
+        delta = change([list(leaf) for leaf in self._leaves], [[] for _ in self._leaves])
+        if self._other is not None:
+            self._leaves = tuple({} for _ in self._leaves)
+        for row in before:
+            if delta.pop(row, None) is None:
+                delta[row] = -1
+        return delta
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of the view."""
+        return self._view.rows() if self._other is None else self._other.rows()
+
+    def size(self) -> int:
+        """Return the number of rows of the view."""
+        return self._view.size if self._other is None else self._other.size()
+
+    def clear(self) -> None:
+        """Drop all state."""
+        if self._other is not None:
+            self._other.clear()
+        self._leaves = tuple({} for _ in self._leaves)
+        self._start()

@@ -1,0 +1,173 @@
+"""One search per group over a common graph, kept under changes of edges and sources."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from stream_engine.recursion.kernels.kernel_graph import Change, Graph
+
+Keys = dict[int, Any]
+"""Of one group: node -> key, for the nodes it reaches."""
+
+Old = dict[int, Any]
+"""Nodes whose key changed or may have, with the old one; None where there was none."""
+
+At = list[dict[Any, Keys]]
+"""Per node: the groups that reach it, with their keys."""
+
+SourceChange = tuple[Any, int, Any, Any]
+"""Group, node, its best start key before and now; None while it is no source."""
+
+_SMALL = 24
+
+
+def most_repaired(elastic: float, reached: int) -> float:
+    """Return how many nodes of a group are repaired rather than searched again.
+
+    Args:
+        elastic: The share above which they are searched again; a few are always repaired, unless
+            it is zero.
+        reached: Nodes that the group reaches.
+    """
+    return _SMALL + elastic * reached if elastic > 0 else 0
+
+
+class Core(Protocol):
+    """The algorithm for one group at a time.
+
+    Keys are such that the end of an edge never has a smaller one than its beginning; "to rest on"
+    an edge is to have the key that it gives.
+    """
+
+    def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
+        """Return per group the ends of edges that are gone which may have rested on them alone.
+
+        Args:
+            at: Per node, the groups that reach it.
+            gone: The edges.
+        """
+
+    def gaining(self, at: At, come: list[Change], *, every: bool) -> dict[Any, list[Change]]:
+        """Return per group the new edges whose ends may get better keys.
+
+        Args:
+            at: Per node, the groups that reach it.
+            come: New edges.
+            every: Whether keys may also become worse in this change, so that every edge counts and
+                not only one that is enough.
+        """
+
+    def rests_on(self, key: Any, start: Any) -> bool:
+        """Whether a node with that key (None: not reached) may rest on being a source."""
+
+    def repair(
+        self,
+        d: Keys,
+        sources: Mapping[int, Any],
+        lost: list[int],
+        come: list[Change],
+        started: list[int],
+    ) -> Old:
+        """Bring the keys of a group up to date after the graph and its sources changed.
+
+        Args:
+            d: Changed in place.
+            sources: Best start key of every source.
+            lost: Nodes that have lost an edge, or a start, on which they rested. Taken apart.
+            come: New edges that may give a better key.
+            started: Nodes that became sources, or better ones.
+        """
+
+
+class GroupedSearch:
+    """The keys of all groups.
+
+    State: per group its keys, per node the groups that reach it, and the sources. Work per change:
+    the groups that reach an edge that changes, and in each what the core repairs.
+
+    Attributes:
+        groups: Keys by group; only groups that reach something.
+        size: Number of pairs of group and node.
+    """
+
+    def __init__(self, graph: Graph, core: Core) -> None:
+        self.groups: dict[Any, Keys] = {}
+        self.size = 0
+        self._graph = graph
+        self._core = core
+        self._sources: dict[Any, dict[int, Any]] = {}
+        self._at: At = []
+
+    def sources(self, group: Any) -> Mapping[int, Any]:
+        """Return the best start keys of a group's sources."""
+        return self._sources.get(group, {})
+
+    def reaching(self, node: int) -> Mapping[Any, Keys]:
+        """Return the groups that reach a node, with their keys."""
+        return self._at[node]
+
+    def change(
+        self, gone: list[Change], come: list[Change], sources: list[SourceChange]
+    ) -> Iterator[tuple[Any, Keys, Old]]:
+        """Apply changes; yield group by group its keys and the old ones of what was touched.
+
+        Must be exhausted.
+
+        Args:
+            gone: Edges that the graph has lost, with their old weights.
+            come: Edges that it has got, with their new weights.
+            sources: How the sources change.
+        """
+        at = self._at
+        while len(at) < len(self._graph.out):
+            at.append({})
+        core = self._core
+        lost = core.losing(at, gone) if gone else {}
+        better = core.gaining(at, come, every=bool(gone or sources)) if come else {}
+        started: dict[Any, list[int]] = {}
+        for group, node, old, new in sources:
+            d = self.groups.get(group)
+            if old is not None and d is not None and core.rests_on(d.get(node), old):
+                lost.setdefault(group, []).append(node)
+            self._set_source(group, node, new)
+            if new is not None:
+                started.setdefault(group, []).append(node)
+        groups = self.groups
+        for group in {**lost, **better, **started}:
+            d = groups.get(group)
+            if d is None:
+                d = groups[group] = {}
+            touched = core.repair(
+                d,
+                self._sources.get(group, {}),
+                lost.get(group, []),
+                better.get(group, []),
+                started.get(group, []),
+            )
+            if touched:
+                self._note(group, d, touched)
+                yield group, d, touched
+            elif not d:
+                del groups[group]
+
+    def _set_source(self, group: Any, node: int, key: Any) -> None:
+        if key is not None:
+            self._sources.setdefault(group, {})[node] = key
+        else:
+            sources = self._sources[group]
+            del sources[node]
+            if not sources:
+                del self._sources[group]
+
+    def _note(self, group: Any, d: Keys, touched: Old) -> None:
+        """Keep per node the groups that reach it."""
+        at = self._at
+        for node, old in touched.items():
+            if node in d:
+                if old is None:
+                    at[node][group] = d
+                    self.size += 1
+            elif old is not None:
+                del at[node][group]
+                self.size -= 1
+        if not d:
+            del self.groups[group]

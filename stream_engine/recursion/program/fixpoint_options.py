@@ -1,0 +1,168 @@
+"""How a fixpoint is maintained, and what it counts."""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from stream_engine.operators.rows.round_trace import RoundTrace
+from stream_engine.recursion.program.placement import OwnerFunction
+from stream_engine.recursion.program.program import never
+from streamsql.algebra.operators import RecursionChoice
+from streamsql.errors import UnsupportedError
+from streamsql.wire.partitioning import site_of
+
+
+class Shipping(enum.StrEnum):
+    """When alternative derivations of a row are sent on.
+
+    WITNESS: one conjunction when the last one has died, kept or derived again. LAZY: buffered, and
+    one witness sent when the last one has died; with an interval or a capacity all of them from
+    time to time. EAGER: as soon as they are not absorbed by what was sent (the papers: every
+    second).
+    SHIP_ALL: as EAGER, and between sites even what is absorbed (a baseline).
+    """
+
+    WITNESS = "witness"
+    LAZY = "lazy"
+    EAGER = "eager"
+    SHIP_ALL = "ship-all"
+
+
+STRATEGIES = (
+    "auto",
+    "kernel",
+    "ranked",
+    "absorption",
+    "relative",
+    "dred",
+    "set",
+    "recompute",
+)
+"""How a recursion is maintained; see `stream_engine.recursion.strategies`."""
+
+WAYS = ("auto", "centre", "flood", "annotations", "witness")
+"""What travels between sites: base rows to one site, base rows to all sites, or derived rows."""
+
+ORDERS = ("dfs", "arrival", "rebuild")
+
+
+@dataclass(frozen=True, slots=True)
+class RecursionOptions:
+    """How a fixpoint is maintained. The view is the same whatever the options.
+
+    Attributes:
+        strategy: One of `STRATEGIES`; "auto" takes what is fastest.
+        way: One of `WAYS`: what travels between several sites.
+        shipping: When alternative derivations are sent on.
+        interval: Microseconds between two sendings of buffered alternatives; None for never.
+        capacity: Buffered alternatives that cause a sending; None for no bound but `width`.
+        annotations: "dnf", "bdd" or "relative".
+        order: Variable order of decision diagrams: "dfs", "arrival" or "rebuild".
+        compiled: Whether kernels may be compiled: "auto", "yes" or "no".
+        width: Bound on the buffered supports of a row; beyond it rows are derived again instead.
+        packed: Whether the rows of a message share tables of values and tokens; without, every row
+            carries its annotation as the literature counts it, for comparison.
+        elastic: Share of the view above which it is computed again instead of repaired; at one
+            half both cost about the same.
+        max_derivations: Bound on the derivations of one settle.
+        owner: Chooses the site of a key.
+        interrupted: Whether the query is to stop at once; asked in the middle of a change.
+
+    Raises:
+        UnsupportedError: Something has no such name.
+    """
+
+    strategy: str = "auto"
+    way: str = "auto"
+    shipping: Shipping = Shipping.LAZY
+    interval: int | None = None
+    capacity: int | None = None
+    annotations: str = "dnf"
+    order: str = "dfs"
+    compiled: str = "auto"
+    width: int = 64
+    packed: bool = True
+    elastic: float = 0.5
+    max_derivations: int = 20_000_000
+    owner: OwnerFunction = site_of
+    interrupted: Callable[[], bool] = never
+
+    def __post_init__(self) -> None:
+        """Refuse what there is not."""
+        if self.strategy == "counting":
+            raise UnsupportedError(
+                "counting cannot maintain a recursion: rows of a cycle keep each other's counts "
+                "above zero when what they rest on has gone",
+                hint=f"choose one of {', '.join(STRATEGIES)}",
+            )
+        for what, value, known in (
+            ("recursion strategy", self.strategy, STRATEGIES),
+            ("way of a recursion over several sites", self.way, WAYS),
+            ("variable order", self.order, ORDERS),
+        ):
+            if value not in known:
+                raise UnsupportedError(
+                    f"no {what} {value!r:.40}", hint=f"choose one of {', '.join(known)}"
+                )
+
+
+def options_of(choice: RecursionChoice, given: RecursionOptions | None = None) -> RecursionOptions:
+    """Return the options of a recursion: what its text chooses, over what is given.
+
+    Raises:
+        UnsupportedError: Something has no such name.
+    """
+    options = given or RecursionOptions()
+    changes: dict[str, Any] = {}
+    for name in ("strategy", "way", "order", "annotations", "compiled"):
+        value = getattr(choice, name)
+        if value != "auto":
+            changes[name] = value
+    if choice.width:
+        changes["width"] = choice.width
+    if choice.capacity:
+        changes["capacity"] = choice.capacity
+    if choice.ship.isdecimal():
+        changes["shipping"], changes["interval"] = Shipping.LAZY, int(choice.ship)
+    elif choice.ship in tuple(Shipping):
+        changes["shipping"] = Shipping(choice.ship)
+    elif choice.ship != "auto":
+        raise UnsupportedError(
+            f"no way of shipping {choice.ship!r:.40}",
+            hint=f"choose one of {', '.join(Shipping)}, or an interval",
+        )
+    return replace(options, **changes) if changes else options
+
+
+@dataclass(slots=True)
+class FixpointCounters:
+    """Work done since the start, for EXPLAIN ANALYZE and benchmarks.
+
+    Attributes:
+        settles: Calls of `settle`.
+        rounds: Rounds of semi-naive evaluation.
+        derivations: Rule results, absorbed ones too.
+        kills: Tokens that died.
+        touched: Rows whose sent annotation mentioned a dead token.
+        rederived: Rows derived again because alternatives had been dropped.
+        received_rows: Rows from other sites.
+        sent_rows: Rows to other sites.
+        sent_kills: Dead tokens announced, counted per receiver.
+        sent_bytes: Bytes of annotations sent.
+        recomputed: Changes for which the view was computed again instead of repaired.
+        trace: Rows per round.
+    """
+
+    settles: int = 0
+    rounds: int = 0
+    derivations: int = 0
+    kills: int = 0
+    touched: int = 0
+    rederived: int = 0
+    received_rows: int = 0
+    sent_rows: int = 0
+    sent_kills: int = 0
+    sent_bytes: int = 0
+    recomputed: int = 0
+    trace: RoundTrace = field(default_factory=RoundTrace)

@@ -1,0 +1,397 @@
+"""A query's fragments at one site: their circuits, and what goes in and out."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.compiler import compile_plan
+from stream_engine.circuit.nodes import OperatorNode
+from stream_engine.exchange.channel_inbox import Arrivals, Inbox, oldest, split_port
+from stream_engine.exchange.channel_outbox import RESULT, Outbox
+from stream_engine.exchange.forgetting import Forgetting
+from stream_engine.exchange.hearing import Hearing
+from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
+from stream_engine.exchange.plan_links import Links, longest_idle, producers_first
+from stream_engine.exchange.routing import route
+from stream_engine.exchange.slow_sites import SlowSites
+from stream_engine.recursion.program.program import never
+from stream_engine.scheduling.measures import QueueMeasures
+from stream_engine.scheduling.query_measures import measures_of_queues
+from stream_engine.scheduling.query_work import QueryWork
+from stream_engine.scheduling.site_work import SiteWork, Stopwatch
+from stream_engine.scheduling.waiting import may_wait
+from stream_engine.site.query_exchange import FragmentStatistics, SourceChanges
+from stream_engine.site.query_recursions import fixpoints_at, recursion_report
+from streamsql.algebra.operators import Scan
+from streamsql.data.delta import Delta
+from streamsql.wire.channels import Reception
+from streamsql.wire.fragments import Fragment, FragmentBundle
+from streamsql.wire.messages import DeltaBatch, FlowReport, RecursionReport
+
+
+class InstalledQuery:
+    """The fragments of one bundle that run at one site.
+
+    Attributes:
+        bundle: The whole plan.
+        scans: Every source the fragments here read.
+        senders: Remote sites that send to the fragments here.
+        forgetting: What the channels need not remember.
+        runs_through: Whether every step has to work until nothing waits between its operators.
+    """
+
+    def __init__(  # noqa: PLR0913  (what runs, where, from which numbers on, and until when)
+        self,
+        bundle: FragmentBundle,
+        *,
+        site: str,
+        epoch: int,
+        first: int,
+        first_life: int = 0,
+        interrupted: Callable[[], bool] = never,
+    ) -> None:
+        """Compile the fragments.
+
+        Args:
+            bundle: The whole plan.
+            site: This site's id.
+            epoch: This site's epoch.
+            first: First sequence number of outgoing channels.
+            first_life: Lives that the recursions have had here, in this version and epoch.
+            interrupted: Whether it is to stop at once; recursions ask in the middle of a change.
+
+        Raises:
+            InternalError: The bundle contradicts itself.
+        """
+        self.bundle = bundle
+        self.epoch = epoch
+        self._site = site
+        self._first = first
+        fragments = producers_first(bundle, site)
+        self._circuits: dict[str, Circuit] = {
+            fragment.id: compile_plan(
+                fragment.plan, fixpoints_at(site, fragment, epoch, first_life, interrupted)
+            )
+            for fragment in fragments
+        }
+        self._plan = [(fragment, self._circuits[fragment.id]) for fragment in fragments]
+        self._timed = [circuit for circuit in self._circuits.values() if circuit.is_timed]
+        self._recursions: dict[str, PeeredFixpoint] = {
+            f"{fragment.id}/{number}": fixpoint
+            for fragment in fragments
+            for number, fixpoint in enumerate(self._circuits[fragment.id].fixpoints)
+            if isinstance(fixpoint, PeeredFixpoint)
+        }
+        links = Links(bundle, site, self._recursions)
+        streams = bundle.streams
+        self._inbox = Inbox(bundle.version, links.incoming, streams)
+        self._outbox = Outbox(
+            version=bundle.version,
+            epoch=epoch,
+            first=first,
+            ports=links.outgoing,
+            recursions=self._recursions,
+            streams=streams,
+        )
+        self.runs_through = not may_wait(bundle, site, self._circuits.values())
+        self._work: QueryWork | None = None
+        self._fresh = True
+        self._starting = False
+        self._recursive_news = False
+        self._wakeup: int | None = None
+        self.scans: tuple[Scan, ...] = tuple(
+            dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
+        )
+        self.senders: tuple[str, ...] = tuple(self._inbox.channels)
+        nodes = [node for circuit in self._circuits.values() for node in circuit.nodes]
+        operators = [node.operator for node in nodes if isinstance(node, OperatorNode)]
+        self.forgetting = Forgetting(bundle, operators, self._inbox, self._outbox)
+        self._slow = SlowSites(bundle, self._inbox)
+        holds = [node.closing.hold for node in nodes if isinstance(node, ClosingNode)]
+        self._hearing = Hearing(holds, self._inbox, longest_idle(bundle))
+
+    def receive(self, sender: str, batch: DeltaBatch) -> Reception:
+        """Take a batch in; it is worked on in the next step.
+
+        Raises:
+            WireError: It does not fit the plan.
+        """
+        reception = self._inbox.accept(sender, batch)
+        port, within = split_port(batch.port)
+        if within and reception == Reception.ACCEPTED:
+            self._recursions[port].receive(sender, within, batch.annotated, batch.kills)
+            self._recursive_news = True
+        elif batch.reset and reception == Reception.ACCEPTED:
+            self.forgetting.heard(batch.watermark)
+        return reception
+
+    def lose(self, site: str, epoch: int | None) -> None:
+        """Retract, in the next step, everything a site has sent."""
+        for recursion in self._recursions.values():
+            recursion.lose(site, epoch)
+        self._recursive_news = bool(self._recursions)
+        self._inbox.lose(site, epoch)
+
+    def request_snapshot(self, destination: str) -> bool:
+        """Send a channel's contents in the next step; False if there is no such channel."""
+        return self._outbox.request_snapshot(destination)
+
+    def request_all_snapshots(self) -> None:
+        """Send the contents of every channel in the next step."""
+        for destination in self._outbox.channels:
+            self._outbox.request_snapshot(destination)
+
+    def unsynchronised(self) -> list[str]:
+        """Return the senders whose channel waits for a snapshot."""
+        return [by for by, channel in self._inbox.channels.items() if not channel.synchronised]
+
+    def has_work(self, sources: SourceChanges, now: int) -> bool:
+        """Whether a step would do anything."""
+        if self.is_busy or any(scan in sources.deltas for scan in self.scans):
+            return True
+        return self._wakeup is not None and self._wakeup <= now
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something waits for the next step."""
+        if self._fresh or self._recursive_news:
+            return True
+        work = self._work
+        if (work is not None and work.batches) or self._hearing.ends_now:
+            return True
+        return not (self._inbox.is_empty and self._outbox.is_empty)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether everything that came in has at least reached the queues between operators."""
+        if self._fresh or self._recursive_news or self._hearing.ends_now:
+            return False
+        return self._inbox.is_empty and self._outbox.is_empty
+
+    def step(
+        self, sources: SourceChanges, now: int, stopwatch: Stopwatch | None = None
+    ) -> list[tuple[str, DeltaBatch]]:
+        """Run every affected fragment once, producers first; return (destination, batch) pairs.
+
+        Args:
+            sources: Of the site.
+            now: Microseconds since 1970 UTC.
+            stopwatch: To measure every operator with, or None.
+
+        Raises:
+            RecursionLimitError: A recursion grew past its limit.
+        """
+        if self._fresh or self._hearing.is_on:
+            sources = self._begin(sources)
+        self._recursive_news = False
+        arrived = self._inbox.take()
+        for fragment, circuit in self._plan:
+            self._run(fragment, circuit, sources, arrived, now, stopwatch)
+        for port, recursion in self._recursions.items():
+            for message in recursion.drain():
+                self._outbox.collect_recursive(port, message)
+        if self._timed:
+            self._note_wakeup()
+        self.forgetting.stepped()
+        return self._outbox.flush(now)
+
+    # --- operators one by one -------------------------------------------------------------------
+
+    def admit(self, sources: SourceChanges, now: int, site_work: SiteWork) -> None:
+        """Put what has come in into the queues between operators, which the site works on.
+
+        For queries that need not run through (`runs_through`). `flush` has to follow.
+        """
+        self._starting = self._starting or self._fresh
+        if self._fresh or self._hearing.is_on:
+            sources = self._begin(sources)
+        self.queues(site_work).admit(
+            sources.deltas,
+            sources.oldest,
+            self._inbox.take(),
+            now=now,
+            batch=site_work.batch,
+            stopwatch=site_work.stopwatch if site_work.is_measured else None,
+        )
+        if self._timed:
+            self._note_wakeup()
+
+    def queues(self, site_work: SiteWork) -> QueryWork:
+        """Return the queues between the operators; the site has them from the first call on."""
+        if self._work is None:
+            self._work = QueryWork(
+                self.bundle.query,
+                self._plan,
+                site=self._site,
+                outbox=self._outbox,
+                enqueue=site_work.put,
+                orders=site_work.orders,
+            )
+            site_work.add(self._work)
+        return self._work
+
+    def flush(self, now: int) -> list[tuple[str, DeltaBatch]]:
+        """Return (destination, batch) pairs with what has been given since the last flush.
+
+        A query that has just started gives nothing until all it began with has gone through: its
+        receivers would take a part of the answer for the whole.
+        """
+        if self._starting:
+            if self._work is not None and self._work.batches:
+                return []
+            self._starting = False
+        return self._outbox.flush(now)
+
+    @property
+    def waiting(self) -> QueryWork | None:
+        """The queues between the operators, if there ever were any."""
+        return self._work
+
+    def _begin(self, sources: SourceChanges) -> SourceChanges:
+        """Return the changes of the sources, or all there is if this is the first step."""
+        self._hearing.look()
+        if not self._fresh:
+            return sources
+        self._fresh = False
+        return replace(sources, deltas={s: sources.current(s) for s in self.scans})
+
+    def _note_wakeup(self) -> None:
+        times = [circuit.next_wakeup() for circuit in self._timed]
+        self._wakeup = min([time for time in times if time is not None], default=None)
+
+    def _run(  # noqa: PLR0913, PLR0917  (what runs, on what, when, and how it is measured)
+        self,
+        fragment: Fragment,
+        circuit: Circuit,
+        sources: SourceChanges,
+        arrived: dict[str, Arrivals],
+        now: int,
+        stopwatch: Stopwatch | None,
+    ) -> None:
+        """Let a fragment take what has changed, if it depends on anything that has."""
+        ts: int | None = None
+        remotes: dict[str, Delta] = {}
+        for port in circuit.remotes:
+            change = arrived.get(port)
+            if change is not None:
+                remotes[port] = change.delta
+                ts = oldest(ts, change.ts)
+        is_quiet = circuit.depends_on_inputs_only and not remotes
+        for scan in circuit.scans:
+            if scan in sources.deltas:
+                is_quiet = False
+                ts = oldest(ts, sources.oldest.get(scan))
+        if is_quiet:
+            return
+        delta = circuit.step(sources.deltas, remotes, now, stopwatch)
+        if delta:
+            self._dispatch(fragment, delta, ts, arrived)
+
+    @property
+    def parts(self) -> tuple[dict[str, Circuit], Inbox, Outbox]:
+        """What there is to save and restore: circuits by fragment, and both ends of channels."""
+        return (self._circuits, self._inbox, self._outbox)
+
+    def resume(self) -> None:
+        """Go on where another life was whose state is in the parts now."""
+        for circuit in self._circuits.values():
+            circuit.resume()
+        self._fresh = False
+        self._note_wakeup()
+
+    def begin_again(self) -> None:
+        """Hear everybody again: what senders have sent since the last snapshot is not known."""
+        self._inbox.believe_in_all()
+        self._hearing.begin()
+
+    def check_rounds(self) -> None:
+        """Check that no recursion needs more rounds than it may have, as it stands here.
+
+        Only a settled answer is judged: some base rows may need more rounds than all of them.
+
+        Raises:
+            RecursionRoundsError: One does.
+        """
+        for circuit in self._circuits.values():
+            circuit.check_rounds()
+
+    @property
+    def repeated(self) -> frozenset[str]:
+        """The destinations to which the last step has sent a snapshot."""
+        return self._outbox.repeated
+
+    def take_replays_wanted(self) -> list[str]:
+        """Return and forget the peers whose snapshot a recursion needs.
+
+        Their channels count as not synchronised until it arrives, so a lost request is noticed.
+        """
+        wanted: dict[str, None] = {}
+        for recursion in self._recursions.values():
+            wanted.update(recursion.replays_wanted)
+            recursion.replays_wanted = {}
+        for peer in wanted:
+            self._inbox.channels[peer].synchronised = False
+        return list(wanted)
+
+    def next_wakeup(self) -> int | None:
+        """Return when time alone changes something, or None; as of the last step."""
+        return self._wakeup
+
+    def flow(self, now: int = 0) -> FlowReport:
+        """Return the next sequence number of every channel, out and in.
+
+        A channel that waits for a snapshot is left out of `received`. The query is settled when
+        no living site is busy and both ends of every channel between living sites agree.
+        """
+        heard = {by: end for by, end in self._inbox.channels.items() if end.synchronised}
+        return FlowReport(
+            version=self.bundle.version,
+            epoch=self.epoch,
+            sent={to: channel.sequence for to, channel in self._outbox.channels.items()},
+            received={by: end.expected for by, end in heard.items()},
+            lives={by: end.epoch for by, end in heard.items() if end.epoch is not None},
+            busy=self.is_busy,
+            recursions=tuple(self._recursion_reports()),
+            slow=self._slow.at(now),
+            first=self._first,
+        )
+
+    def _recursion_reports(self) -> Iterator[RecursionReport]:
+        for name, circuit in self._circuits.items():
+            for number, done in enumerate(circuit.recursion_statistics()):
+                peered = self._recursions.get(f"{name}/{number}")
+                yield recursion_report(done, 1 if peered is None else peered.lives)
+
+    def statistics(self) -> list[FragmentStatistics]:
+        """Return what every operator has done."""
+        bundle = self.bundle
+        return [
+            FragmentStatistics(bundle.query, bundle.version, name, tuple(circuit.statistics()))
+            for name, circuit in self._circuits.items()
+        ]
+
+    def queue_measures(self) -> list[QueueMeasures]:
+        """Return what waits between any two operators here."""
+        return list(measures_of_queues(self.bundle.query, self._plan, self._work))
+
+    def next_life(self) -> int:
+        """Return how many lives the recursions that have peers have had; 0 without any."""
+        return max((recursion.lives for recursion in self._recursions.values()), default=0)
+
+    def last_sequence(self) -> int:
+        """Return a sequence number that no outgoing channel has used."""
+        return self._outbox.last_sequence()
+
+    def _dispatch(
+        self, fragment: Fragment, delta: Delta, ts: int | None, arrived: dict[str, Arrivals]
+    ) -> None:
+        """Hand a fragment's change to its consumer here and to the channels of the others."""
+        if not fragment.consumer:
+            self._outbox.collect(RESULT, fragment.id, delta, ts)
+            return
+        for destination, part in route(delta, fragment.destinations, fragment.partition).items():
+            if destination == self._site:
+                arrived.setdefault(fragment.id, Arrivals()).add(part, ts)
+            else:
+                self._outbox.collect(destination, fragment.id, part, ts)

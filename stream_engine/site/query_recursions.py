@@ -1,0 +1,75 @@
+"""The recursions of a fragment at one site: how they run, and what they report."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from stream_engine.circuit.nodes import RecursionStatistics
+from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
+from stream_engine.operators.rows.operator import RecursiveOperator
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.strategies import recursive_operator
+from streamsql.algebra.operators import Fixpoint
+from streamsql.wire.fragments import Fragment
+from streamsql.wire.messages import RecursionReport
+from streamsql.wire.partitioning import HomeOwner
+
+_MOST = 2**63 - 1
+
+
+def fixpoints_at(
+    site: str, fragment: Fragment, epoch: int, first_life: int, interrupted: Callable[[], bool]
+) -> Callable[[Fixpoint], RecursiveOperator]:
+    """Return the factory of the recursions of a fragment at a site."""
+    sites = fragment.sites
+    options = RecursionOptions(interrupted=interrupted)
+    if fragment.homes:
+        options = replace(options, owner=HomeOwner(dict(fragment.homes)))
+
+    def make(node: Fixpoint) -> RecursiveOperator:
+        if sites == (site,):
+            return recursive_operator(node, site=site, sites=sites, epoch=epoch, options=options)
+
+        def begin(life: int) -> RecursiveOperator:
+            return recursive_operator(node, site=site, sites=sites, epoch=life, options=options)
+
+        return PeeredFixpoint(begin, site=site, sites=sites, epoch=epoch, first_life=first_life)
+
+    return make
+
+
+def recursion_report(done: RecursionStatistics, lives: int) -> RecursionReport:
+    """Return what a recursion has done, for EXPLAIN ANALYZE.
+
+    Args:
+        done: At this site.
+        lives: How many it has had here.
+    """
+    work = done.work
+    return RecursionReport(
+        name=done.name,
+        description=done.description,
+        leaf_rows=done.leaf_rows,
+        leaf_changes=done.leaf_changes,
+        view_rows=_bounded(done.view_rows),
+        view_changes=done.view_changes,
+        settles=work.settles,
+        rounds=work.rounds,
+        most_rounds=done.most_rounds,
+        derivations=work.derivations,
+        rederived=work.rederived,
+        recomputed=work.recomputed,
+        received_rows=work.received_rows,
+        sent_rows=work.sent_rows,
+        sent_kills=work.sent_kills,
+        lives=lives,
+        trace=tuple((_bounded(come), _bounded(gone)) for come, gone in work.trace.last),
+        derived=_bounded(work.trace.derived),
+        deleted=_bounded(work.trace.deleted),
+        beyond=_bounded(done.beyond),
+        allowed=done.allowed,
+    )
+
+
+def _bounded(count: int) -> int:
+    """Return what a message can say: copies of rows may be more."""
+    return min(count, _MOST)
