@@ -5,6 +5,7 @@ import secrets
 import time
 
 from host.clocks import wall_clock
+from host.heartbeats import HEARTBEAT_SECONDS
 from host.mqtt import MessageClient, QueueFull
 from streamsql.errors import FederationError
 from streamsql.wire.codec import encode_json, encode_packed
@@ -13,7 +14,6 @@ from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
 
-_STATE_SECONDS = 10.0
 _FLOW_SECONDS = 10.0
 _MAX_DETAIL = 1_000
 
@@ -49,7 +49,7 @@ class Reporter:
         """Return when the state is due again even if nothing changes; a connect changes much."""
         if not self._client.connected:
             return float("inf")
-        return self._state_at + _STATE_SECONDS - time.monotonic()
+        return self._state_at + HEARTBEAT_SECONDS - time.monotonic()
 
     def state(
         self,

@@ -2,16 +2,17 @@
 
 By the rules of the wire: births and states are retained; a state with an epoch older than the
 newest one heard is ignored, above all a late will. Sites are never forgotten while they are only
-away; an emptied birth or state topic is how one is removed for good. What the broker has only
-retained is believed for a while: a broker that fell has sent no wills.
+away; an emptied birth or state topic is how one is removed for good. How long a retained state is
+trusted is said in `host.heartbeats`.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
 from federated_optimizer.coordinator.model import SiteInfo
+from host.heartbeats import Trust
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import DeploymentError
@@ -20,8 +21,6 @@ from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import differences, shape_of
 
 MAX_SITES = 1_000
-CONFIRM_MICROSECONDS = 25_000_000
-"""Two heartbeats of a site and a half: one not heard live for so long counts as offline."""
 
 
 @dataclass(slots=True)
@@ -29,26 +28,23 @@ class _Site:
     """One site.
 
     Attributes:
-        unconfirmed_since: Since when what is known rests on what the broker has retained, or on
-            what was heard before the broker was away, by `monotonic_clock`; None once heard live.
-        out_of_touch: Not heard live since the broker was away.
+        trust: How far its state is trusted, by `monotonic_clock`.
         figures: The last state of the site itself: a will has no figures.
         figures_at: When it was heard.
     """
 
     role: str
-    epoch: int = -1
+    trust: Trust = field(default_factory=Trust)
     since: int = 0
     state: SiteState | None = None
     birth: Birth | None = None
-    unconfirmed_since: int | None = None
-    out_of_touch: bool = False
     figures: SiteState | None = None
     figures_at: int = 0
 
-    def confirm(self) -> None:
-        """Take in that it was heard live."""
-        self.unconfirmed_since, self.out_of_touch = None, False
+    @property
+    def epoch(self) -> int:
+        """The newest epoch heard, -1 before any."""
+        return self.trust.epoch
 
 
 class Membership:
@@ -74,26 +70,24 @@ class Membership:
             retained_at: The moment, by `monotonic_clock`, if the broker has only retained it.
         """
         known = self._known(site, state.role)
-        if known is None or state.epoch < known.epoch:
+        if known is None:
             return False
-        before = known.state
-        if before is None or before.online != state.online or state.epoch > known.epoch:
+        before, old = known.state, known.epoch
+        if not known.trust.hear(state.epoch, retained_at):
+            return False
+        if before is None or before.online != state.online or state.epoch > old:
             known.since = now
-        known.state, known.epoch = state, state.epoch
+        known.state = state
         if state.online:
             known.figures, known.figures_at = state, now
         known.role = state.role
-        if retained_at is None:
-            known.confirm()
-        elif before is None:
-            known.unconfirmed_since = retained_at
         return before != state
 
     def hear_live(self, site: str, epoch: int) -> None:
         """Take in that a site's present life has sent something else than a state."""
         known = self._sites.get(site)
         if known is not None and epoch >= known.epoch:
-            known.confirm()
+            known.trust.confirm()
 
     def lost_touch(self, moment: int) -> None:
         """Doubt everybody: the broker was away, and who fell meanwhile has left no will.
@@ -102,7 +96,7 @@ class Membership:
             moment: Now, by `monotonic_clock`.
         """
         for site in self._sites.values():
-            site.unconfirmed_since, site.out_of_touch = moment, True
+            site.trust.lose_touch(moment)
 
     def give_up(self, moment: int, now: int) -> tuple[str, ...]:
         """Count as offline, and return, the sites that were not heard live for too long.
@@ -113,10 +107,8 @@ class Membership:
         """
         given_up = []
         for name, site in self._sites.items():
-            since = site.unconfirmed_since
-            if since is None or moment - since < CONFIRM_MICROSECONDS:
+            if not site.trust.has_ended(moment):
                 continue
-            site.unconfirmed_since = None
             if site.state is not None and site.state.online:
                 site.state = msgspec.structs.replace(site.state, online=False, reason="lost")
                 site.since = now
@@ -170,7 +162,7 @@ class Membership:
 
     def is_in_touch(self, site: str) -> bool:
         """Whether a site is online, and was heard live since the broker was away, if it was."""
-        return self.is_online(site) and not self._sites[site].out_of_touch
+        return self.is_online(site) and not self._sites[site].trust.out_of_touch
 
     def is_offline(self, site: str) -> bool:
         """Whether a site was heard of and is away."""
@@ -294,10 +286,10 @@ class Membership:
 def _info(name: str, site: _Site, differing: Mapping[str, str]) -> SiteInfo:
     state, birth = site.state, site.birth
     online = state is not None and state.online
-    live = online and not site.out_of_touch
+    live = online and not site.trust.out_of_touch
     freshness = "unknown" if state is None else ("live" if live else "stale")
     detail = state.detail if state is not None else ""
-    if online and site.out_of_touch and not detail:
+    if online and site.trust.out_of_touch and not detail:
         detail = "not heard from since the broker was away"
     if state is not None and not online and not detail:
         detail = "stopped" if state.reason == "stopped" else "connection lost"

@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 
+from host.heartbeats import HEARTBEAT_SECONDS
 from host.mqtt import MessageClient, QueueFull
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Birth, SiteState
@@ -16,7 +17,6 @@ from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
 
-STATE_SECONDS = 10.0
 LOOK_SECONDS = 1.0
 
 
@@ -62,10 +62,10 @@ class Announcer:
             now = loop.time()
             if self.client.connected and self._owed:
                 self._owed = not self._announce()
-                state_due = now + STATE_SECONDS
+                state_due = now + HEARTBEAT_SECONDS
             elif self.client.connected and (now >= state_due or self._has_news()):
                 self.publish_state(self._state())
-                state_due = now + STATE_SECONDS
+                state_due = now + HEARTBEAT_SECONDS
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):

@@ -1,9 +1,8 @@
 """Which other sites are online, and when one that is not counts as lost.
 
 wire.md rules 3 and 4: a will with an older epoch than the site's current one is ignored; a site
-that stays offline for the grace time is lost, once, until it comes back. What the broker has only
-retained is believed for a while: a site that died while the broker was away too left no will, so
-one that is not heard live within some of its heartbeats counts as offline.
+that stays offline for the grace time is lost, once, until it comes back. How long a retained state
+is trusted is said in `host.heartbeats`.
 
 All times are microseconds of one clock that only goes forward.
 """
@@ -11,18 +10,17 @@ All times are microseconds of one clock that only goes forward.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from host.heartbeats import Trust
 from streamsql.wire.messages import SiteState
 
 MAX_SITES = 1_000
-CONFIRM_MICROSECONDS = 25_000_000
 
 
 @dataclass(slots=True)
 class _Member:
-    epoch: int
+    trust: Trust = field(default_factory=Trust)
     offline_since: int | None = None
     lost: bool = False
-    unconfirmed_since: int | None = None
     removed: bool = False
 
 
@@ -57,15 +55,11 @@ class Membership:
         member = self._members.get(site)
         if member is None and len(self._members) >= MAX_SITES:
             return
-        if member is not None and state.epoch < member.epoch:
+        if member is None or state.epoch > member.trust.epoch:
+            member = self._members[site] = _Member()
+        if not member.trust.hear(state.epoch, now if retained else None):
             return
-        if member is None or state.epoch > member.epoch:
-            member = self._members[site] = _Member(state.epoch)
         member.removed = False
-        if not retained:
-            member.unconfirmed_since = None
-        elif member.unconfirmed_since is None:
-            member.unconfirmed_since = now
         if state.online:
             member.offline_since, member.lost = None, False
         elif member.offline_since is None:
@@ -83,19 +77,17 @@ class Membership:
     def reconnected(self, now: int) -> None:
         """Doubt everybody: what happened while we were away is not known."""
         for member in self._members.values():
-            member.unconfirmed_since = now
+            member.trust.lose_touch(now)
 
     def check(self, now: int) -> None:
         """Report the sites whose grace time is over, and which of them are removed for good."""
         for site, member in self._members.items():
-            doubted = member.unconfirmed_since
-            if doubted is not None and now - doubted >= CONFIRM_MICROSECONDS:
-                member.unconfirmed_since = None
+            if member.trust.has_ended(now):
                 member.offline_since = member.offline_since or now
             since = member.offline_since
             if since is not None and not member.lost and now - since >= self.grace:
                 member.lost = True
-                self.on_lost(site, member.epoch)
+                self.on_lost(site, member.trust.epoch)
             if member.removed and member.lost:
                 member.removed = False
                 self.on_removed(site)
@@ -108,15 +100,13 @@ class Membership:
             if member.offline_since is not None and (member.removed or not member.lost)
         ]
         deadlines += [
-            member.unconfirmed_since + CONFIRM_MICROSECONDS
-            for member in self._members.values()
-            if member.unconfirmed_since is not None
+            member.trust.ends for member in self._members.values() if member.trust.ends is not None
         ]
         return min(deadlines, default=None)
 
     def lost(self) -> tuple[tuple[str, int], ...]:
         """Return the sites that are lost, with their epochs."""
-        return tuple((site, m.epoch) for site, m in self._members.items() if m.lost)
+        return tuple((site, m.trust.epoch) for site, m in self._members.items() if m.lost)
 
     def known(self) -> frozenset[str]:
         """Return all sites that were heard of."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from gateway.settings import SnapshotSettings
-from gateway.site.membership import CONFIRM_MICROSECONDS
 from gateway.site.state_files import Loaded, StateFiles
 from gateway.site.state_losses import Loss, SavedLosses, StateLosses, decode_losses
 from host.clocks import Clock
+from host.heartbeats import TRUST_SECONDS
 from stream_engine.site.step_result import Forget
 from stream_engine.snapshot.recorded_site import RecordedSite, Restored
 from streamsql.errors import FederationError
@@ -235,7 +235,7 @@ class StateKeeper:
             self.losses.find(self.engine)
         else:
             self.losses.all_found(self.engine)
-        if self._restored and since >= CONFIRM_MICROSECONDS / 1_000_000:
+        if self._restored and since >= TRUST_SECONDS:
             self._give_up()
         if since >= 1 and now - self._say_at >= REPEAT_SECONDS:
             self._say_at = now

@@ -166,7 +166,7 @@ def test_a_broken_link_brings_out_the_will_and_a_new_birth_follows(tmp_path: Pat
 def test_readings_are_observed_kept_as_last_value_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(announcer, "STATE_SECONDS", 0.2)
+    monkeypatch.setattr(announcer, "HEARTBEAT_SECONDS", 0.2)
     monkeypatch.setattr(announcer, "LOOK_SECONDS", 0.05)
 
     async def scenario(world: World) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator import membership
 from federated_optimizer.coordinator.model import QueryStatus
+from host import heartbeats
 from host.mqtt import QueueFull
 from host.mqtt.in_memory import Faults
 from streamsql.errors import DeploymentError
@@ -207,7 +207,7 @@ def test_a_gateway_that_fell_while_the_broker_was_away_goes_offline(
         await federation.sites["gw-2"].stop()
         federation.broker.start()
         await harness.until(lambda: freshness(coordinator, "gw-1") == "live")
-        monkeypatch.setattr(membership, "CONFIRM_MICROSECONDS", 100_000)
+        monkeypatch.setattr(heartbeats, "TRUST_SECONDS", 0.1)
         await harness.until_status(coordinator, query, QueryStatus.DEGRADED)
         assert coordinator.query(query).waiting_for == ("gw-2",)
         with pytest.raises(DeploymentError, match="gw-2 is not online"):

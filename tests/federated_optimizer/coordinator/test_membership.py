@@ -1,7 +1,6 @@
 """Membership: what states and births, in any order, say about a site."""
 
 from federated_optimizer.coordinator.membership import (
-    CONFIRM_MICROSECONDS,
     MAX_SITES,
     Membership,
 )
@@ -12,6 +11,8 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.messages import Birth, BufferState, ClockState, SiteState, WrapperState
 from streamsql.wire.source_shapes import SourceShape
+
+TRUSTED = 25_000_000
 
 
 def state(epoch: int, *, online: bool, role: str = "gateway") -> SiteState:
@@ -76,7 +77,7 @@ def test_nobody_is_taken_for_live_by_what_was_known_before_the_broker_was_away()
     assert known.is_in_touch("gw-1")
     assert known.is_in_touch("gw-2")
     assert not known.is_in_touch("gw-3")
-    assert known.give_up(100 + CONFIRM_MICROSECONDS, now=0) == ()
+    assert known.give_up(100 + TRUSTED, now=0) == ()
 
 
 def test_who_fell_while_the_broker_was_away_is_given_up_and_may_come_back() -> None:
@@ -84,9 +85,9 @@ def test_who_fell_while_the_broker_was_away_is_given_up_and_may_come_back() -> N
     known.hear_state("gw-1", state(1, online=True), now=0)
     known.hear_state("gw-2", state(1, online=False), now=0)
     known.lost_touch(100)
-    assert known.give_up(99 + CONFIRM_MICROSECONDS, now=7) == ()
-    assert known.give_up(100 + CONFIRM_MICROSECONDS, now=7) == ("gw-1",)
-    assert known.give_up(100 + CONFIRM_MICROSECONDS, now=8) == ()
+    assert known.give_up(99 + TRUSTED, now=7) == ()
+    assert known.give_up(100 + TRUSTED, now=7) == ("gw-1",)
+    assert known.give_up(100 + TRUSTED, now=8) == ()
     assert known.offline_since("gw-1") == 7
     known.hear_state("gw-1", state(1, online=True), now=9)
     assert known.is_in_touch("gw-1")
@@ -97,7 +98,7 @@ def test_what_the_broker_has_retained_is_believed_for_a_while() -> None:
     known.hear_state("gw-1", state(1, online=True), now=0, retained_at=50)
     assert known.is_in_touch("gw-1")
     assert known.infos()[0].freshness == "live"
-    assert known.give_up(50 + CONFIRM_MICROSECONDS, now=7) == ("gw-1",)
+    assert known.give_up(50 + TRUSTED, now=7) == ("gw-1",)
     assert known.is_offline("gw-1")
 
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from gateway.site import host, left_fragments, membership, resync_requests
+from gateway.site import host, left_fragments, resync_requests
 from gateway.testing import SEATS, until
+from host import heartbeats
 from host.mqtt import dead_letters
 from host.mqtt.in_memory import Faults
 from streamsql.algebra.operators import RemoteSource
@@ -213,7 +214,7 @@ def test_a_query_stopped_while_a_site_was_away_stops_there_too(
 def test_a_site_that_died_while_the_broker_was_away_is_missed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(membership, "CONFIRM_MICROSECONDS", 300_000)
+    monkeypatch.setattr(heartbeats, "TRUST_SECONDS", 0.3)
 
     async def scenario(federation: Federation) -> None:
         await two_gateways(federation)

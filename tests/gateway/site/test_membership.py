@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.site.membership import CONFIRM_MICROSECONDS, MAX_SITES, Membership
+from gateway.site.membership import MAX_SITES, Membership
 from streamsql.wire.messages import SiteState
 
 GRACE = 10
+TRUSTED = 25_000_000
 
 
 class Members:
@@ -132,8 +133,8 @@ def test_what_is_only_retained_must_be_confirmed() -> None:
     members.hear(0, online=True, retained=True)
     members.hear(0, online=True, retained=True, site="b")
     members.hear(1, online=True, site="b")
-    members.of.check(CONFIRM_MICROSECONDS)
-    members.of.check(CONFIRM_MICROSECONDS + GRACE)
+    members.of.check(TRUSTED)
+    members.of.check(TRUSTED + GRACE)
     assert members.lost == [("a", 1)]
 
 
@@ -141,10 +142,10 @@ def test_what_is_retained_and_comes_again_confirms_nothing() -> None:
     """It comes with every subscription; the doubt is as old as the first."""
     members = Members()
     members.hear(0, online=True, retained=True)
-    members.hear(CONFIRM_MICROSECONDS - 1, online=True, retained=True)
-    assert members.of.next_deadline() == CONFIRM_MICROSECONDS
-    members.of.check(CONFIRM_MICROSECONDS)
-    members.of.check(CONFIRM_MICROSECONDS + GRACE)
+    members.hear(TRUSTED - 1, online=True, retained=True)
+    assert members.of.next_deadline() == TRUSTED
+    members.of.check(TRUSTED)
+    members.of.check(TRUSTED + GRACE)
     assert members.lost == [("a", 1)]
 
 
@@ -156,9 +157,9 @@ def test_after_a_reconnect_everybody_is_doubted_until_heard() -> None:
     members.hear(1_001, online=True, site="b")
     members.hear(1_002, online=True, site="b", retained=True)  # of a later subscription
     members.hear(1_003, online=True, site="b")
-    assert members.of.next_deadline() == 1_000 + CONFIRM_MICROSECONDS
-    members.of.check(1_000 + CONFIRM_MICROSECONDS)
-    members.of.check(1_000 + CONFIRM_MICROSECONDS + GRACE)
+    assert members.of.next_deadline() == 1_000 + TRUSTED
+    members.of.check(1_000 + TRUSTED)
+    members.of.check(1_000 + TRUSTED + GRACE)
     assert members.lost == [("a", 1)]
     members.hear(10**9, online=True)
     assert members.of.online() == ("a", "b")
