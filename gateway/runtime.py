@@ -36,7 +36,7 @@ from gateway.site.stopped_queries import StoppedQueries
 from gateway.site_clock import clock_from
 from host.clocks import wall_clock
 from host.files.site_directory import SiteDirectory
-from host.mqtt import MessageClient, QueueFull, SubscribeRefused, Will, open_client
+from host.mqtt import MessageClient, QueueFull, SubscribeRefused, Will, open_service_client
 from stream_engine.site.measured_values import Measured
 from stream_engine.site.step_budget import StepBudget
 from stream_engine.snapshot.recorded_site import RecordedSite
@@ -197,18 +197,7 @@ class Gateway:
 
     def _open_client(self, will: Will) -> MessageClient:
         settings = self.settings
-        try:
-            return open_client(
-                settings.broker,
-                settings.gateway,
-                will=will,
-                keepalive=settings.keepalive,
-                ca=settings.broker_ca,
-                cert=settings.broker_cert,
-                key=settings.broker_key,
-            )
-        except ValueError as error:
-            raise DeploymentError(f"broker {settings.broker}: {error}") from error
+        return open_service_client(settings, settings.gateway, will, keepalive=settings.keepalive)
 
     # What is kept ------------------------------------------------------------------------------
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
+from host.files.settings_file import read_settings
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.errors import DeploymentError, WireError
+from streamsql.errors import WireError
 from streamsql.wire.messages import SensorDescription
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
@@ -187,30 +188,4 @@ def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> Gatewa
     Raises:
         DeploymentError: The file is missing or wrong; says where.
     """
-    try:
-        settings = msgspec.json.decode(path.read_bytes(), type=GatewaySettings)
-    except OSError as error:
-        raise DeploymentError(
-            f"cannot read settings {path}: {error.strerror}",
-            hint="give --config the path of a gateway's JSON settings",
-        ) from error
-    except msgspec.MsgspecError as error:
-        raise DeploymentError(f"settings {path}: {error}") from error
-    changes = {
-        field: environ[variable] for variable, field in _VARIABLES.items() if environ.get(variable)
-    }
-    try:
-        return msgspec.structs.replace(settings, **changes) if changes else settings
-    except ValueError as error:
-        raise DeploymentError(f"environment over settings {path}: {error}") from error
-
-
-_VARIABLES = {
-    "PANDO_BROKER": "broker",
-    "PANDO_BROKER_CA": "broker_ca",
-    "PANDO_BROKER_CERT": "broker_cert",
-    "PANDO_BROKER_KEY": "broker_key",
-    "PANDO_SITE": "site",
-    "PANDO_DATA": "data_dir",
-    "PANDO_FUNCTIONS": "functions",
-}
+    return read_settings(path, GatewaySettings, environ)

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from host.files.site_directory import SiteDirectory, next_epoch
-from host.mqtt import MessageClient, Will, open_client
+from host.mqtt import MessageClient, Will, open_service_client
 from host.service_log import log_to_stderr
 from static_engine.executor import StaticExecutor
 from static_engine.local_executor import LocalExecutor
 from static_engine.service import MakeExecutor, StaticEngine, will_state
-from static_engine.settings import StaticSettings, read_settings
+from static_engine.settings import StaticSettings, load_settings
 from static_engine.sources.location import Locations
 from static_engine.sources.secrets import Secrets
 from static_engine.tables import TableStore
@@ -28,14 +28,8 @@ from streamsql.wire.topics import Topics
 def client_of(settings: StaticSettings, epoch: int) -> MessageClient:
     """Return the broker client that settings describe, with our will."""
     topic = Topics(settings.site).host_state(settings.site_id)
-    return open_client(
-        settings.broker,
-        settings.site_id,
-        will=Will(topic, encode_json(will_state(epoch))),
-        ca=settings.broker_ca,
-        cert=settings.broker_cert,
-        key=settings.broker_key,
-    )
+    will = Will(topic, encode_json(will_state(epoch)))
+    return open_service_client(settings, settings.site_id, will)
 
 
 def store_of(settings: StaticSettings) -> TableStore:
@@ -109,7 +103,7 @@ def main() -> int:
     os.umask(0o077)  # rows of tables are for nobody else
     log_to_stderr(arguments.log_level)
     try:
-        settings = read_settings(arguments.config)
+        settings = load_settings(arguments.config)
         INSTALLED.allow(modules_of(settings.functions))
         asyncio.run(_until_signalled(settings))
     except (FederationError, ValueError) as error:

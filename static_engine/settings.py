@@ -7,20 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from host.files.settings_file import read_settings
 from streamsql.catalog.table_options import TABLE_OPTIONS
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.topics import check_id
-
-_MAX_BYTES = 1_000_000
-_VARIABLES = {
-    "PANDO_BROKER": "broker",
-    "PANDO_BROKER_CA": "broker_ca",
-    "PANDO_BROKER_CERT": "broker_cert",
-    "PANDO_BROKER_KEY": "broker_key",
-    "PANDO_SITE": "site",
-    "PANDO_DATA": "data_dir",
-    "PANDO_FUNCTIONS": "functions",
-}
 
 
 class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,25 +106,10 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Path(self.epoch_file).absolute() if self.epoch_file else self.data_path / "epoch"
 
 
-def read_settings(path: Path, environ: Mapping[str, str] = os.environ) -> StaticSettings:
+def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> StaticSettings:
     """Return the settings in a JSON file; PANDO_BROKER, PANDO_SITE, … override it.
 
     Raises:
         DeploymentError: It cannot be read, is not JSON, or holds an unknown or unfit setting.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise DeploymentError(f"cannot read settings {path}: {error.strerror}") from error
-    if len(content) > _MAX_BYTES:
-        raise DeploymentError(f"settings {path} are larger than {_MAX_BYTES} bytes")
-    try:
-        settings = msgspec.json.decode(content, type=StaticSettings)
-        changes = {field: environ[name] for name, field in _VARIABLES.items() if environ.get(name)}
-        return msgspec.structs.replace(settings, **changes) if changes else settings
-    except DeploymentError as error:
-        raise DeploymentError(f"settings {path}: {error.message}", hint=error.hint) from error
-    except (msgspec.MsgspecError, RecursionError) as error:
-        known = ", ".join(StaticSettings.__struct_fields__)
-        raise DeploymentError(f"settings {path}: {error}", hint=f"known: {known}") from error
+    return read_settings(path, StaticSettings, environ)

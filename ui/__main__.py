@@ -20,7 +20,7 @@ from federated_optimizer.coordinator.explanations import RowExplainer
 from federated_optimizer.coordinator.service import Coordinator
 from federated_optimizer.coordinator.settings import CoordinatorSettings
 from host.clocks import wall_clock
-from host.mqtt import MessageClient, Will, open_client
+from host.mqtt import MessageClient, Will, open_service_client
 from host.service_log import log_to_stderr
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
@@ -44,18 +44,7 @@ def _coordinator(settings: ConsoleSettings, explainer: RowExplainer | None) -> C
     url = settings.catalog_url or f"sqlite:///{data.resolve() / 'catalog.db'}"
 
     def client(will: Will) -> MessageClient:
-        try:
-            return open_client(
-                settings.broker,
-                CLIENT_ID,
-                will=will,
-                keepalive=KEEPALIVE,
-                ca=settings.broker_ca,
-                cert=settings.broker_cert,
-                key=settings.broker_key,
-            )
-        except ValueError as error:
-            raise DeploymentError(f"settings: {error}") from error
+        return open_service_client(settings, CLIENT_ID, will, keepalive=KEEPALIVE)
 
     options = CoordinatorSettings(
         site=settings.site,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from host.files.settings_file import VARIABLES, read_settings
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.errors import DeploymentError
 from ui.hosts import host_name
@@ -99,16 +100,10 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
 
 
 _VARIABLES = {
-    "PANDO_BROKER": "broker",
-    "PANDO_BROKER_CA": "broker_ca",
-    "PANDO_BROKER_CERT": "broker_cert",
-    "PANDO_BROKER_KEY": "broker_key",
-    "PANDO_SITE": "site",
-    "PANDO_DATA": "data_dir",
+    **VARIABLES,
     "PANDO_CATALOG_URL": "catalog_url",
     "PANDO_HOST": "host",
     "PANDO_ALLOWED_HOSTS": "allowed_hosts",
-    "PANDO_FUNCTIONS": "functions",
     "PANDO_TIME_ZONE": "time_zone",
 }
 
@@ -119,14 +114,4 @@ def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> Consol
     Raises:
         DeploymentError: The file is missing or wrong; says where.
     """
-    try:
-        settings = msgspec.json.decode(path.read_bytes(), type=ConsoleSettings)
-    except OSError as error:
-        raise DeploymentError(
-            f"cannot read settings {path}: {error.strerror}",
-            hint="give --config the path of the console's JSON settings",
-        ) from error
-    except msgspec.MsgspecError as error:
-        raise DeploymentError(f"settings {path}: {error}") from error
-    changes = {field: environ[name] for name, field in _VARIABLES.items() if environ.get(name)}
-    return msgspec.structs.replace(settings, **changes) if changes else settings
+    return read_settings(path, ConsoleSettings, environ, _VARIABLES)

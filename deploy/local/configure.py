@@ -22,6 +22,7 @@ from deploy.site.sample_building import sample_building
 from gateway.broker.ports import HOST
 from gateway.settings import ClockSettings, GatewaySettings, WrapperSettings
 from host.files.atomic_file import PRIVATE
+from host.files.json_file import read_json
 from static_engine.settings import StaticSettings
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import DeploymentError
@@ -151,7 +152,7 @@ def gateway_settings(  # noqa: PLR0913  (each comes from elsewhere)
     """Return the settings of the `number`-th gateway, counted from 1."""
     name = f"gw-{number}"
     path = layout.site / "gateways" / f"{name}.json"
-    found = msgspec.json.decode(path.read_bytes(), type=_GatewayFile) if path.exists() else None
+    found = read_json(path, _GatewayFile, "motes") if path.exists() else None
     field = found or _GatewayFile(name)
     sources = streams_of(script)
     first = number == 1

@@ -11,7 +11,7 @@ from host.mqtt.message_client import (
     SubscribeRefused,
     Will,
 )
-from host.mqtt.opening import open_client
+from host.mqtt.opening import open_client, open_service_client
 
 __all__ = [
     "ClientClosed",
@@ -24,4 +24,5 @@ __all__ = [
     "SubscribeRefused",
     "Will",
     "open_client",
+    "open_service_client",
 ]

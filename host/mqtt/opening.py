@@ -1,11 +1,13 @@
 """Open a client by URL: the one place where services choose an implementation."""
 
 from pathlib import Path
+from typing import Protocol
 
 from host.mqtt.broker_address import parse_address, tls_context
 from host.mqtt.message_client import MessageClient, Will
 from host.mqtt.paho_client import MqttClient
 from host.mqtt.paho_link import LinkSettings
+from streamsql.errors import DeploymentError
 
 
 def open_client(  # noqa: PLR0913 - each is a setting an operator may give
@@ -54,6 +56,49 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         tls=tls_context(*map(_path, (ca, cert, key))) if address.tls else None,
     )
     return MqttClient(settings, max_pending=max_pending, max_pending_bytes=max_pending_bytes)
+
+
+class BrokerSettings(Protocol):
+    """Where a service's settings say its broker is."""
+
+    @property
+    def broker(self) -> str:
+        """Address, with user and password."""
+
+    @property
+    def broker_ca(self) -> str:
+        """Authority of the broker's certificate, with `mqtts`; empty for the system's."""
+
+    @property
+    def broker_cert(self) -> str:
+        """Our certificate, with `mqtts`."""
+
+    @property
+    def broker_key(self) -> str:
+        """Its private key, with `mqtts`."""
+
+
+def open_service_client(
+    settings: BrokerSettings, client_id: str, will: Will, *, keepalive: int = 10
+) -> MessageClient:
+    """Build the client of a service, not yet connected; see `open_client`.
+
+    Raises:
+        DeploymentError: The settings of the broker are wrong.
+    """
+    try:
+        return open_client(
+            settings.broker,
+            client_id,
+            will=will,
+            keepalive=keepalive,
+            ca=settings.broker_ca,
+            cert=settings.broker_cert,
+            key=settings.broker_key,
+        )
+    except ValueError as error:
+        # Without the address: it may hold a password.
+        raise DeploymentError(f"settings: {error}") from error
 
 
 def _path(text: Path | str) -> Path | None:

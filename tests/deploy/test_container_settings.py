@@ -25,7 +25,7 @@ from ui.hosts import Hosts
 
 READERS: dict[str, Callable[[Path, dict[str, str]], Any]] = {
     "gateway": gateway.settings.load_settings,
-    "static_engine": static_engine.settings.read_settings,
+    "static_engine": static_engine.settings.load_settings,
     "deploy.console": ui.settings.load_settings,
 }
 SETTABLE = [name for name, module in PYTHON_SERVICES.items() if module in READERS]

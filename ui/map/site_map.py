@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from host.files.json_file import read_json
 from streamsql.errors import DeploymentError
 
 
@@ -37,12 +36,7 @@ def read_site(path: Path) -> dict[str, Any]:
     Raises:
         DeploymentError: The file cannot be read or is no map of a site.
     """
-    try:
-        site = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except OSError as error:
-        raise DeploymentError(f"cannot read map {path}: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
-        raise DeploymentError(f"map {path}: {error}") from error
+    site = read_json(path, dict[str, Any], "map")
     if not isinstance(site.get("features"), list) or not isinstance(site.get("pando"), dict):
         raise DeploymentError(
             f"map {path} has no member 'features' or 'pando'",

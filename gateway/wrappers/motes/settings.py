@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from gateway.wrappers.options import require
+from host.files.json_file import read_json
 from streamsql.errors import DeploymentError
 
 
@@ -82,12 +83,7 @@ def load_field(path: Path) -> MoteField:
     Raises:
         DeploymentError: The file is missing or wrong.
     """
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=MoteField)
-    except OSError as error:
-        raise DeploymentError(f"cannot read motes {path}: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
-        raise DeploymentError(f"motes {path}: {error}") from error
+    return read_json(path, MoteField, "motes")
 
 
 def load_detectors(path: Path) -> tuple[Detector, ...]:

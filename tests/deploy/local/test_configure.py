@@ -17,7 +17,7 @@ from gateway.wrappers.motes.settings import MoteOptions
 from gateway.wrappers.recordings.wrapper import ReplayOptions
 from gateway.wrappers.soft_sensors import SoftSensorOptions
 from static_engine.__main__ import store_of
-from static_engine.settings import read_settings as read_static
+from static_engine.settings import load_settings as read_static
 from streamsql.errors import DeploymentError
 from ui.settings import load_settings as read_console
 

@@ -1,0 +1,50 @@
+"""Read a JSON file of ours into a type; what is wrong is said with the file's name."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from streamsql.errors import DeploymentError
+
+_Content = TypeVar("_Content")
+
+
+def read_json(  # noqa: PLR0913  (what errors say)
+    path: Path,
+    kind: type[_Content],
+    what: str,
+    *,
+    hint: str = "",
+    known: Iterable[str] = (),
+    max_bytes: int = 100_000_000,
+) -> _Content:
+    """Return the content of a file.
+
+    Args:
+        path: The file.
+        kind: Its type, as msgspec takes it.
+        what: What it holds, for errors: "settings", "motes".
+        hint: What to do about a file that cannot be read.
+        known: Its fields, for who has misspelt one.
+        max_bytes: More is refused.
+
+    Raises:
+        DeploymentError: It cannot be read, is no JSON, or is not of the type.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(max_bytes + 1)
+    except OSError as error:
+        raise DeploymentError(f"cannot read {what} {path}: {error.strerror}", hint=hint) from error
+    if len(content) > max_bytes:
+        raise DeploymentError(f"{what} {path}: it is larger than {max_bytes} bytes")
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except DeploymentError as error:
+        raise DeploymentError(f"{what} {path}: {error.message}", hint=error.hint) from error
+    except (msgspec.MsgspecError, RecursionError) as error:
+        fields = ", ".join(known)
+        message = f"{what} {path}: {error}"
+        raise DeploymentError(message, hint=f"known: {fields}" if fields else "") from error

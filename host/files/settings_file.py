@@ -1,0 +1,60 @@
+"""Settings of a service: one JSON file, read once at the start; the environment overrides it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from host.files.json_file import read_json
+from streamsql.errors import DeploymentError
+
+_Settings = TypeVar("_Settings", bound=msgspec.Struct)
+
+VARIABLES = {
+    "PANDO_BROKER": "broker",
+    "PANDO_BROKER_CA": "broker_ca",
+    "PANDO_BROKER_CERT": "broker_cert",
+    "PANDO_BROKER_KEY": "broker_key",
+    "PANDO_SITE": "site",
+    "PANDO_DATA": "data_dir",
+    "PANDO_FUNCTIONS": "functions",
+}
+"""Which variable overrides which setting, at every service."""
+
+_MAX_BYTES = 1_000_000
+
+
+def read_settings(
+    path: Path,
+    kind: type[_Settings],
+    environ: Mapping[str, str],
+    variables: Mapping[str, str] = VARIABLES,
+) -> _Settings:
+    """Return the settings in a file. A variable that is empty overrides nothing.
+
+    Args:
+        path: The file.
+        kind: The service's settings; its `__post_init__` refuses values that cannot work.
+        environ: The environment.
+        variables: Which variable overrides which setting.
+
+    Raises:
+        DeploymentError: The file or a variable is wrong; says which.
+    """
+    settings = read_json(
+        path,
+        kind,
+        "settings",
+        hint="give --config the path of this service's JSON settings",
+        known=kind.__struct_fields__,
+        max_bytes=_MAX_BYTES,
+    )
+    changes = {field: environ[name] for name, field in variables.items() if environ.get(name)}
+    try:
+        return msgspec.structs.replace(settings, **changes) if changes else settings
+    except DeploymentError as error:
+        message = f"environment over settings {path}: {error.message}"
+        raise DeploymentError(message, hint=error.hint) from error
+    except ValueError as error:
+        raise DeploymentError(f"environment over settings {path}: {error}") from error
