@@ -201,7 +201,11 @@ def test_environment_variables_are_those_the_code_reads() -> None:
     section = text.partition("## Environment variables")[2].partition("## ")[0]
     written = set(re.findall(r"`(PANDO_[A-Z_]+[A-Z])`", section))
     sources = [
-        *(p for d in ("gateway", "static_engine", "ui", "deploy") for p in (ROOT / d).rglob("*")),
+        *(
+            p
+            for d in ("gateway", "host", "static_engine", "ui", "deploy")
+            for p in (ROOT / d).rglob("*")
+        ),
         ROOT / "docker-compose.yml",
     ]
     code = "\n".join(
