@@ -25,7 +25,11 @@ from benchmarks._figures import print_tables
 from benchmarks.optimizer import STATEMENTS as SAMPLES
 from benchmarks.optimizer import sample_catalog
 from federated_optimizer import Topology, colocation_of, normalize
-from federated_optimizer.coordinator.beside import Beside, InProcesses, OnTheLoop
+from federated_optimizer.coordinator.queries.planning_processes import (
+    Beside,
+    InProcesses,
+    OnTheLoop,
+)
 from federated_optimizer.placement import place
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog

@@ -1,6 +1,6 @@
 """The stream engine as what explains rows and plans, for coordinators and local sessions."""
 
-from federated_optimizer.coordinator.explanations import (
+from federated_optimizer.coordinator.explaining.explanations import (
     Chance,
     ConfidencesAnswer,
     Contents,

@@ -18,7 +18,7 @@ import msgspec
 import psutil
 
 from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
-from federated_optimizer.coordinator.model import QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from gateway.settings import GatewaySettings, WrapperSettings
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_client

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import uvicorn
 
-from federated_optimizer.coordinator.beside import InProcesses
-from federated_optimizer.coordinator.explanations import RowExplainer
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.explaining.explanations import RowExplainer
+from federated_optimizer.coordinator.queries.planning_processes import InProcesses
 from federated_optimizer.coordinator.service import Coordinator
-from federated_optimizer.coordinator.settings import CoordinatorSettings
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_service_client
 from host.service_log import log_to_stderr

@@ -12,7 +12,7 @@ from streamsql.errors import InternalError
 from streamsql.syntax import Query, parse_statement
 
 if TYPE_CHECKING:
-    from federated_optimizer.coordinator.model import AlarmInfo
+    from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo
 
 Answer = Callable[[BoundQuery], Delta]
 
@@ -34,7 +34,7 @@ class LocalAlarms:
 
     def uses(self, name: str, catalog: Catalog) -> list[str]:
         """Return the names of the alarms that read a definition, directly or through views."""
-        from federated_optimizer.coordinator.references import names_used  # noqa: PLC0415
+        from federated_optimizer.coordinator.contract.references import names_used  # noqa: PLC0415
 
         return [
             a for a, b in self._books.items() if name in names_used(b.definition.query, catalog)
@@ -56,7 +56,7 @@ class LocalAlarms:
 
     def _info(self, book: AlarmBook, catalog: Catalog) -> "AlarmInfo":
         # Imported here because the coordinator loads a database library, which scripts do not need.
-        from federated_optimizer.coordinator.model import alarm_info  # noqa: PLC0415
+        from federated_optimizer.coordinator.contract.coordinator_model import alarm_info  # noqa: PLC0415
 
         return alarm_info(book, bind_query(_query(book.definition), catalog).schema)
 

@@ -44,8 +44,8 @@ def listed(
     Raises:
         UnsupportedError: It asks for what only a federation has.
     """
-    from federated_optimizer.coordinator.listings import show  # noqa: PLC0415
-    from federated_optimizer.coordinator.refresh_text import Refreshes  # noqa: PLC0415
+    from federated_optimizer.coordinator.contract.refresh_text import Refreshes  # noqa: PLC0415
+    from federated_optimizer.coordinator.statements.listings import show  # noqa: PLC0415
 
     if statement.kind not in _LISTED:
         raise UnsupportedError(
@@ -71,8 +71,8 @@ def described(statement: Describe, catalog: Catalog, refreshes: LocalRefreshes) 
     Raises:
         QueryError: There is nothing of that name, or a view that binds no more.
     """
-    from federated_optimizer.coordinator.listings import describe_definition  # noqa: PLC0415
-    from federated_optimizer.coordinator.refresh_text import Refreshes  # noqa: PLC0415
+    from federated_optimizer.coordinator.contract.refresh_text import Refreshes  # noqa: PLC0415
+    from federated_optimizer.coordinator.statements.listings import describe_definition  # noqa: PLC0415
 
     definition = catalog.find(statement.name.text)
     if definition is None:
@@ -92,7 +92,7 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
     Raises:
         QueryError: The statement is wrong, or has no plan.
     """
-    from federated_optimizer.coordinator.explaining import notes_on, refuse_graph  # noqa: PLC0415
+    from federated_optimizer.coordinator.explaining.explaining import notes_on, refuse_graph  # noqa: PLC0415
 
     inner = statement.inner
     notes = notes_on(inner)
@@ -133,7 +133,7 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
 
 def views_reading(definition: Definition, catalog: Catalog) -> list[str]:
     """Return the names of the user's views that read a definition, directly or through others."""
-    from federated_optimizer.coordinator.references import names_used, user_views  # noqa: PLC0415
+    from federated_optimizer.coordinator.contract.references import names_used, user_views  # noqa: PLC0415
 
     return [
         name

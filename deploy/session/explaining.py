@@ -35,18 +35,18 @@ def answered(question: Question, catalog: Catalog, history: History) -> Result:
 
 def _answer(question: Question, catalog: Catalog, history: History) -> Any:
     from deploy.explainer import EngineExplainer  # noqa: PLC0415
-    from federated_optimizer.coordinator.chances import chance_by, column_text  # noqa: PLC0415
-    from federated_optimizer.coordinator.explaining_rows import (  # noqa: PLC0415
+    from federated_optimizer.coordinator.explaining.chances import chance_by, column_text  # noqa: PLC0415
+    from federated_optimizer.coordinator.explaining.explaining_rows import (  # noqa: PLC0415
         DEFAULT_CONFIDENCES,
         refuse_no_deletion,
     )
-    from federated_optimizer.coordinator.explanation_text import (  # noqa: PLC0415
+    from federated_optimizer.coordinator.explaining.explanation_text import (  # noqa: PLC0415
         WhatIfReport,
         confidence_result,
         subjects_of,
         why_result,
     )
-    from federated_optimizer.coordinator.losses import lost_by_values  # noqa: PLC0415
+    from federated_optimizer.coordinator.explaining.losses import lost_by_values  # noqa: PLC0415
 
     engine = EngineExplainer()
     match question:
@@ -97,7 +97,7 @@ def refuse_gateways(losses: Sequence[BoundLoss], question: ExplainWhatIf) -> Non
 
 def _rows(plan: Plan, history: History) -> dict[Scan | Window, list[Row]]:
     """Return what every scan and window of a plan holds at the end of a history."""
-    from federated_optimizer.coordinator.base_rows import leaves_of  # noqa: PLC0415
+    from federated_optimizer.coordinator.explaining.known_base_rows import leaves_of  # noqa: PLC0415
 
     return {
         leaf: windowed(leaf, history.database, history.now)

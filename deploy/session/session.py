@@ -288,8 +288,8 @@ def _check_unique(result: Result, schema: Schema, key: tuple[int, ...]) -> None:
         FederationError: It has more.
     """
     # Imported here because the coordinator loads a database library, which scripts do not need.
-    from federated_optimizer.coordinator.model import Change  # noqa: PLC0415
-    from federated_optimizer.coordinator.upserts import UpsertEnvelope  # noqa: PLC0415
+    from federated_optimizer.coordinator.contract.coordinator_model import Change  # noqa: PLC0415
+    from federated_optimizer.coordinator.queries.upserts import UpsertEnvelope  # noqa: PLC0415
 
     envelope = UpsertEnvelope(schema, key)
     envelope.take([Change(0, 1, row) for row in result.rows], snapshot=True)

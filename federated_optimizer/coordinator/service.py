@@ -11,21 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from federated_optimizer.alarm_book import AlarmRow
-from federated_optimizer.coordinator.alarms import Alarms
-from federated_optimizer.coordinator.announcing import Announcer
-from federated_optimizer.coordinator.background import Background, keep_house
-from federated_optimizer.coordinator.base_rows import BaseRowReader
-from federated_optimizer.coordinator.beside import Beside, OnTheLoop
-from federated_optimizer.coordinator.catalog_store import open_catalog
-from federated_optimizer.coordinator.deployment import Deployment
-from federated_optimizer.coordinator.explaining import explain_running
-from federated_optimizer.coordinator.explaining_rows import Question, RowExplanations
-from federated_optimizer.coordinator.explanations import RowExplainer
-from federated_optimizer.coordinator.host_reports import HostReports
-from federated_optimizer.coordinator.leftovers import Leftovers
-from federated_optimizer.coordinator.links import LinkTable
-from federated_optimizer.coordinator.membership import Membership
-from federated_optimizer.coordinator.model import (
+from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     QueryInfo,
     SiteInfo,
@@ -34,26 +20,40 @@ from federated_optimizer.coordinator.model import (
     UnknownQueryError,
     Validation,
 )
-from federated_optimizer.coordinator.planner import Planner
-from federated_optimizer.coordinator.presence import Presence
-from federated_optimizer.coordinator.queries import Queries
-from federated_optimizer.coordinator.receiver import Receiver
-from federated_optimizer.coordinator.removal import remove_gateway
-from federated_optimizer.coordinator.repairs import Repairs
-from federated_optimizer.coordinator.replanning import Replanning
-from federated_optimizer.coordinator.running import RunningQuery
-from federated_optimizer.coordinator.scripts import carry_out
-from federated_optimizer.coordinator.settings import CoordinatorSettings
-from federated_optimizer.coordinator.site_settings import SettingsBook
-from federated_optimizer.coordinator.statements import (
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.explaining.explaining import explain_running
+from federated_optimizer.coordinator.explaining.explaining_rows import Question, RowExplanations
+from federated_optimizer.coordinator.explaining.explanations import RowExplainer
+from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
+from federated_optimizer.coordinator.notices.alarm_states import Alarms
+from federated_optimizer.coordinator.queries.background_work import Background, keep_house
+from federated_optimizer.coordinator.queries.deployment import Deployment
+from federated_optimizer.coordinator.queries.leftovers import Leftovers
+from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.planning_processes import Beside, OnTheLoop
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.repairs import Repairs
+from federated_optimizer.coordinator.queries.replanning import Replanning
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.published_links import LinkTable
+from federated_optimizer.coordinator.sites.site_presence import Presence
+from federated_optimizer.coordinator.statements.scripts import carry_out
+from federated_optimizer.coordinator.statements.statement_execution import (
     Prepared,
     PreparedDefinition,
     StatementRunner,
 )
-from federated_optimizer.coordinator.system_rows import rows_of_tables
-from federated_optimizer.coordinator.system_tables import SystemTables
-from federated_optimizer.coordinator.table_changes import Changing, TableChanges
-from federated_optimizer.coordinator.validation import select_all, validate
+from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
+from federated_optimizer.coordinator.store.catalog_store import open_catalog
+from federated_optimizer.coordinator.system.announcing import Announcer
+from federated_optimizer.coordinator.system.gateway_removal import remove_gateway
+from federated_optimizer.coordinator.system.host_reports import HostReports
+from federated_optimizer.coordinator.system.message_receiver import Receiver
+from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
+from federated_optimizer.coordinator.system.system_rows import rows_of_tables
+from federated_optimizer.coordinator.system.system_tables import SystemTables
+from federated_optimizer.coordinator.tables.table_change_requests import Changing, TableChanges
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import MessageClient, MessagingError, Will
 from streamsql.algebra.row_order import in_order

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from deploy.cli.main import app
-from federated_optimizer.coordinator.settings import CoordinatorSettings
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from gateway.broker.embedded.limits import Limits
 from gateway.settings import BufferSettings, ClockSettings, GatewaySettings, SnapshotSettings
 from gateway.wrappers.calendar.wrapper import CalendarOptions

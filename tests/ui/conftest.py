@@ -22,9 +22,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from deploy.site.provision import provision
 from deploy.site.sample_building import sample_building
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow
-from federated_optimizer.coordinator.beside import OnTheLoop
-from federated_optimizer.coordinator.explaining_rows import Question
-from federated_optimizer.coordinator.model import (
+from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     Change,
     ChangeBatch,
@@ -36,11 +34,13 @@ from federated_optimizer.coordinator.model import (
     Validation,
     alarm_info,
 )
-from federated_optimizer.coordinator.presentation import presentation_of
-from federated_optimizer.coordinator.scripts import carry_out
-from federated_optimizer.coordinator.site_settings import changed
-from federated_optimizer.coordinator.subscriptions import ResultSubscription
-from federated_optimizer.coordinator.validation import select_all, validate
+from federated_optimizer.coordinator.contract.presentation import presentation_of
+from federated_optimizer.coordinator.explaining.explaining_rows import Question
+from federated_optimizer.coordinator.queries.planning_processes import OnTheLoop
+from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
+from federated_optimizer.coordinator.statements.scripts import carry_out
+from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
+from federated_optimizer.coordinator.system.site_settings_changes import changed
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition

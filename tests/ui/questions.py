@@ -5,12 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from deploy.explainer import EngineExplainer
-from federated_optimizer.coordinator.base_rows import BaseRows, scan_of
-from federated_optimizer.coordinator.beside import OnTheLoop
-from federated_optimizer.coordinator.explaining_rows import RowExplanations
-from federated_optimizer.coordinator.explanations import Leaf
-from federated_optimizer.coordinator.membership import Membership
-from federated_optimizer.coordinator.model import QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
+from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
+from federated_optimizer.coordinator.explaining.explanations import Leaf
+from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows, scan_of
+from federated_optimizer.coordinator.queries.planning_processes import OnTheLoop
+from federated_optimizer.coordinator.sites.membership import Membership
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import Row

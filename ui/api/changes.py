@@ -6,8 +6,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from federated_optimizer.coordinator.model import Change, ChangeBatch, CoordinatorApi, QueryInfo
-from federated_optimizer.coordinator.upserts import KeyNotUniqueError, UpsertEnvelope
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    Change,
+    ChangeBatch,
+    CoordinatorApi,
+    QueryInfo,
+)
+from federated_optimizer.coordinator.queries.upserts import KeyNotUniqueError, UpsertEnvelope
 from streamsql.data.schema import Schema
 from streamsql.data.types import timestamp_text
 from ui.api.objects import (

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from federated_optimizer.coordinator.model import QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from streamsql.data.schema import Schema
 from streamsql.data.types import MICROSECONDS, DataType
 from streamsql.errors import BindingError

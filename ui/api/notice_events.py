@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_model import CoordinatorApi, QueryInfo
 from streamsql.catalog.notices import DisplayDefinition
 from ui.api.objects import alarm_object, event_text, query_object, row_object
 

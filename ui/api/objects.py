@@ -3,7 +3,7 @@
 from typing import Any
 
 from federated_optimizer.alarm_book import AlarmRow
-from federated_optimizer.coordinator.model import (
+from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     Change,
     Diagnosis,
@@ -11,7 +11,7 @@ from federated_optimizer.coordinator.model import (
     SiteInfo,
     StatementResult,
 )
-from federated_optimizer.coordinator.upserts import Upsert
+from federated_optimizer.coordinator.queries.upserts import Upsert
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition

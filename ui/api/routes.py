@@ -11,7 +11,11 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
-from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo, UnknownQueryError
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    CoordinatorApi,
+    QueryInfo,
+    UnknownQueryError,
+)
 from streamsql.binder import key_positions
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition

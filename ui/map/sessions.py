@@ -2,7 +2,11 @@
 
 import asyncio
 
-from federated_optimizer.coordinator.model import CoordinatorApi, QueryInfo, QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    CoordinatorApi,
+    QueryInfo,
+    QueryStatus,
+)
 from streamsql.errors import InternalError
 
 MAX_REMEMBERED = 500

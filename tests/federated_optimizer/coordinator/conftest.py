@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator import Coordinator, CoordinatorSettings, repairs
-from federated_optimizer.coordinator.model import ChangeBatch, QueryStatus, ResultKind
+from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    ChangeBatch,
+    QueryStatus,
+    ResultKind,
+)
+from federated_optimizer.coordinator.queries import repairs
 from gateway.site import flow_reports, host
 from gateway.site.host import SiteHost
 from host.mqtt import Will

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from federated_optimizer.alarm_book import AlarmRow, AlarmState
-from federated_optimizer.coordinator.model import ChangeBatch
+from federated_optimizer.coordinator.contract.coordinator_model import ChangeBatch
 from streamsql.errors import BindingError
 
 ALARM = "CREATE ALARM open AS SELECT rid FROM RoomSensor WHERE status = 'open' SEVERITY 'warning'"

@@ -11,9 +11,13 @@ import psutil
 import pytest
 
 from deploy.explainer import EngineExplainer
-from federated_optimizer.coordinator import statements
-from federated_optimizer.coordinator.beside import InProcesses, OnTheLoop, wanted_until
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
+from federated_optimizer.coordinator.queries.planning_processes import (
+    InProcesses,
+    OnTheLoop,
+    wanted_until,
+)
+from federated_optimizer.coordinator.statements import statement_execution as statements
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import BindingError, FederationError, InternalError, Span
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from federated_optimizer.coordinator.catalog_store import CatalogStore, StoredQuery
+from federated_optimizer.coordinator.store.catalog_store import CatalogStore, StoredQuery
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -150,7 +150,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 
 def test_a_database_that_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = "federated_optimizer.coordinator.catalog_store.BUSY_MILLISECONDS"
+    module = "federated_optimizer.coordinator.store.catalog_store.BUSY_MILLISECONDS"
     monkeypatch.setattr(module, 100)
     path = tmp_path / "catalog.db"
     store = CatalogStore(f"sqlite:///{path}")

@@ -3,8 +3,8 @@
 import time
 from typing import Any
 
-from federated_optimizer.coordinator.listings import show
-from federated_optimizer.coordinator.model import SiteInfo
+from federated_optimizer.coordinator.contract.coordinator_model import SiteInfo
+from federated_optimizer.coordinator.statements.listings import show
 from gateway.session.clock_exchange import ClockExchange
 from gateway.settings import ClockSettings
 from host.mqtt import Message

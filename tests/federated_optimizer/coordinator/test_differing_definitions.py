@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 
 ROOM = "CREATE SOURCE RoomSensor (rid TEXT, status TEXT, KEY (rid))"
 QUERY = "SELECT rid, status FROM RoomSensor"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from deploy.explainer import EngineExplainer
-from federated_optimizer.coordinator.base_rows import leaf_query, leaves_of
-from federated_optimizer.coordinator.model import QueryStatus, ResultKind
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus, ResultKind
+from federated_optimizer.coordinator.explaining.known_base_rows import leaf_query, leaves_of
 from streamsql.binder import bind_query
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from streamsql.syntax import Query, parse_statement

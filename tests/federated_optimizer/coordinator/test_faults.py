@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from host import heartbeats
 from host.mqtt import QueueFull
 from host.mqtt.in_memory import Faults

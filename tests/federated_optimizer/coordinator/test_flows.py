@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from federated_optimizer.coordinator.flows import FlowReports
-from federated_optimizer.coordinator.running import slow_sentence
+from federated_optimizer.coordinator.queries.running_queries import slow_sentence
+from federated_optimizer.coordinator.sites.flows import FlowReports
 from streamsql.algebra.operators import RemoteSource, Scan, SourceKind
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType

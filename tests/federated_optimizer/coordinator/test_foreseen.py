@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from deploy.explainer import EngineExplainer
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from streamsql.errors import UnsupportedError
 
 PAIRS = """WITH RECURSIVE pairs (src, dst) AS (SELECT src, dst FROM link

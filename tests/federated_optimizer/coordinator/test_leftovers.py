@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator import leftovers
-from federated_optimizer.coordinator.leftovers import Leftovers
+from federated_optimizer.coordinator.queries import leftovers
+from federated_optimizer.coordinator.queries.leftovers import Leftovers
 from streamsql.wire.topics import Topics
 
 

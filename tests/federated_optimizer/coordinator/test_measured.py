@@ -2,8 +2,8 @@
 
 import pytest
 
-from federated_optimizer.coordinator.measured import facts_of, source_facts
-from federated_optimizer.coordinator.membership import Membership
+from federated_optimizer.coordinator.queries.measured_plans import facts_of, source_facts
+from federated_optimizer.coordinator.sites.membership import Membership
 from federated_optimizer.placement import SourceFacts
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog

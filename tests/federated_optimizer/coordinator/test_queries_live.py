@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import SiteState, WrapperState
 

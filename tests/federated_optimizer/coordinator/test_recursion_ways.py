@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from streamsql.errors import UnsupportedError
 
 LINKS = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "e"), ("a", "d"), ("e", "f")]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from federated_optimizer.coordinator.model import QueryStatus
-from federated_optimizer.coordinator.repairs import Repairs
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
+from federated_optimizer.coordinator.queries.repairs import Repairs
 from host.mqtt.in_memory import Faults
 from stream_engine.site.step_result import StepResult
 from streamsql.wire.codec import encode_json, encode_packed

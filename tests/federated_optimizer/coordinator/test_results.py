@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from federated_optimizer.coordinator.model import Change, QueryStatus
-from federated_optimizer.coordinator.results import QueryResult
+from federated_optimizer.coordinator.contract.coordinator_model import Change, QueryStatus
+from federated_optimizer.coordinator.queries.results import QueryResult
 from streamsql.algebra.operators import Plan, Scan, SourceKind, StreamKind, ToStream, Values
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from federated_optimizer.coordinator import scripts
-from federated_optimizer.coordinator.beside import OnTheLoop
-from federated_optimizer.coordinator.model import ResultKind, StatementResult
+from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
+from federated_optimizer.coordinator.queries.planning_processes import OnTheLoop
+from federated_optimizer.coordinator.statements import scripts
 from streamsql.errors import QueryError
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import Statement

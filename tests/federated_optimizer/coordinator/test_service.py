@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fastapi import HTTPException
 
-from federated_optimizer.coordinator.model import QueryStatus, ResultKind
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus, ResultKind
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import BindingError, DeploymentError, QueryError, UnsupportedError
 from streamsql.wire.codec import decode_json, encode_json, encode_packed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from streamsql.errors import BindingError, QuerySyntaxError, UnsupportedError
 from streamsql.syntax import parse_script
 from streamsql.wire.codec import decode_json, encode_json

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from federated_optimizer.coordinator import table_changes
+from federated_optimizer.coordinator.tables import table_change_requests as table_changes
 from static_engine.changing.requests import ChangeRequests
 from static_engine.local_executor import LocalExecutor
 from static_engine.service import StaticEngine

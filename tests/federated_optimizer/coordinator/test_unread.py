@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator import unread
-from federated_optimizer.coordinator.running import RunningQuery
-from federated_optimizer.coordinator.settings import CoordinatorSettings
-from federated_optimizer.coordinator.unread import UnreadQueries
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.queries import unread_queries as unread
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.unread_queries import UnreadQueries
 
 SECOND = 1_000_000
 SETTINGS = CoordinatorSettings(session_grace=3.0, unread=30.0)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federated_optimizer.coordinator.model import Change
-from federated_optimizer.coordinator.upserts import KeyNotUniqueError, UpsertEnvelope
+from federated_optimizer.coordinator.contract.coordinator_model import Change
+from federated_optimizer.coordinator.queries.upserts import KeyNotUniqueError, UpsertEnvelope
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 

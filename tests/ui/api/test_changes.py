@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 
 TEXT = "SELECT mid, weightLevel FROM SeatSensor"
 

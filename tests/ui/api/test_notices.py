@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from federated_optimizer.coordinator.model import ChangeBatch
+from federated_optimizer.coordinator.contract.coordinator_model import ChangeBatch
 
 ALARM = "CREATE ALARM hot AS SELECT rid, celsius FROM Temperature WHERE celsius > 40 SEVERITY '{}'"
 SEATS = "SELECT mid, weightLevel FROM SeatSensor"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from federated_optimizer.coordinator.model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from ui.cli.client import ConsoleClient
 from ui.cli.main import app
 

@@ -8,7 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from federated_optimizer.coordinator.model import Change, ChangeBatch, QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    Change,
+    ChangeBatch,
+    QueryStatus,
+)
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from ui.api.changes import LARGE_BATCH

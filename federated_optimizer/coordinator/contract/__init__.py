@@ -1,0 +1,1 @@
+"""What the coordinator tells the console: values, settings, texts."""

@@ -1,0 +1,1 @@
+"""EXPLAIN, WHY, WHAT IF and CONFIDENCE, and the base rows they need."""

@@ -1,0 +1,158 @@
+"""EXPLAIN: of a statement before it runs, and of a query while it runs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
+from federated_optimizer.coordinator.contract.refresh_text import WHOLE
+from federated_optimizer.coordinator.explaining.explain_analyze import (
+    running_recursions,
+    traffic_lines,
+    work_lines,
+)
+from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.placement import explain_bundle
+from federated_optimizer.placement.explain import bundle_data, fragment_lines, recursion_lines
+from streamsql.algebra.explain import explain_plan
+from streamsql.algebra.plan_graph import plan_dot
+from streamsql.binder import Creating, define
+from streamsql.binder.statements.nullable import left_out
+from streamsql.binder.statements.validate import validation_report
+from streamsql.catalog.catalog import Catalog
+from streamsql.errors import UnsupportedError
+from streamsql.syntax import CreateAlarm, CreateView, Explain, Query, Subscribe
+from streamsql.syntax.statements import Statement
+
+
+def explained(
+    statement: Explain, catalog: Catalog, planner: Planner, running: Sequence[RunningQuery]
+) -> StatementResult:
+    """Return the answer to EXPLAIN.
+
+    Args:
+        statement: With ANALYZE, of a query that runs.
+        catalog: What is defined.
+        planner: Plans what does not run.
+        running: Queries, for ANALYZE; of several with this text the last one is meant.
+
+    Raises:
+        QueryError: The statement is wrong, or of a kind that has no plan.
+    """
+    refuse_graph(statement)
+    if statement.analyze:
+        return _analyzed(statement, running)
+    inner = statement.inner
+    notes = notes_on(inner)
+    if isinstance(inner, Creating):
+        define(inner, catalog)  # it must be right by itself before its query is explained
+        if isinstance(inner, CreateView | CreateAlarm):
+            inner = inner.query
+    if not isinstance(inner, Query | Subscribe):
+        return _without_plan(statement, inner)
+    bound = planner.bind(inner)
+    data: Any
+    match statement.type:
+        case "validate":
+            report = validation_report(bound)
+            text, data = report.text, report.data
+        case "logical":
+            as_graph = statement.format == "dot"
+            text = plan_dot(bound.plan) if as_graph else explain_plan(bound.plan)
+            data = {"plan": text.splitlines()}
+        case _:
+            bundle = planner.place(bound, query="explain", text=inner.text)
+            text = str(explain_bundle(bundle, "dot" if statement.format == "dot" else "text"))
+            data = bundle_data(bundle)
+    warnings = (*bound.warnings, *left_out(bound.plan), *notes)
+    if statement.format == "json":
+        return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
+    return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
+
+
+def notes_on(statement: Statement) -> tuple[str, ...]:
+    """Return what its plan does not show of a statement."""
+    is_refreshed = isinstance(statement, CreateView) and statement.refresh is not None
+    return (WHOLE,) if is_refreshed else ()
+
+
+def refuse_graph(statement: Explain) -> None:
+    """Refuse FORMAT DOT where there is no plan to draw.
+
+    Raises:
+        UnsupportedError: There is none.
+    """
+    if statement.format == "dot" and (statement.analyze or statement.type == "validate"):
+        what = "ANALYZE" if statement.analyze else "TYPE VALIDATE"
+        raise UnsupportedError(
+            f"{what} tells facts, not a graph",
+            span=statement.span,
+            hint="FORMAT TEXT or FORMAT JSON; FORMAT DOT goes with TYPE LOGICAL and FEDERATED",
+            code="misplaced_explain",
+        )
+
+
+def _analyzed(statement: Explain, running: Sequence[RunningQuery]) -> StatementResult:
+    wanted = statement.inner.text.split()
+    for query in reversed(running):
+        if query.text.split() == wanted:
+            result = explain_running(query)
+            return replace(result, data=None) if statement.format != "json" else result
+    raise UnsupportedError(
+        "EXPLAIN ANALYZE needs a query that runs, and none with this text does",
+        span=statement.span,
+        hint="run it first; `pando query explain ID`, or Plan in the console, shows any by its id",
+    )
+
+
+def _without_plan(statement: Explain, inner: Statement) -> StatementResult:
+    if statement.type != "validate":
+        raise UnsupportedError(
+            "only queries and views have a plan",
+            span=inner.span,
+            hint="EXPLAIN (TYPE VALIDATE) checks any statement",
+        )
+    if statement.format == "json":
+        return StatementResult(ResultKind.TEXT, data={"valid": True, "columns": []})
+    return StatementResult(ResultKind.TEXT, text="valid")
+
+
+def explain_running(query: RunningQuery) -> StatementResult:
+    """Return the fragments of a running query with what has come of them so far."""
+    rows = sum(dict(query.result.view).values())
+    head = (
+        f"Query {query.name} version {query.bundle.version}: {rows} rows, "
+        f"{query.result.changes} changes"
+    )
+    lines = [head]
+    for fragment in query.bundle.fragments:
+        lines.extend(fragment_lines(fragment))
+        counts = [
+            f"{site} {query.flows.batches(site)[0]} sent / {query.flows.batches(site)[1]} received"
+            for site in fragment.sites
+            if site in query.flows.heard_from()
+        ]
+        if counts:
+            lines.append("  batches: " + ", ".join(counts))
+    data = bundle_data(query.bundle)
+    work = running_recursions(query)
+    for plan, described in zip(query.bundle.recursions, data["recursions"], strict=True):
+        told = plan.name in work  # the sites say themselves how they keep it
+        lines.extend(recursion_lines(msgspec.structs.replace(plan, kept="") if told else plan))
+        described["sites_work"] = work.get(plan.name, {})
+        lines.extend(work_lines(work.get(plan.name, {})))
+    lines.extend(traffic_lines(query.flows.traffic()))
+    data["rows"], data["changes"] = rows, query.result.changes
+    data["batches"] = {
+        site: dict(zip(("sent", "received"), query.flows.batches(site), strict=True))
+        for site in sorted(query.flows.heard_from())
+    }
+    data["traffic"] = {
+        site: msgspec.to_builtins(traffic) for site, traffic in query.flows.traffic().items()
+    }
+    return StatementResult(
+        ResultKind.TEXT, text="\n".join(lines), data=data, warnings=query.warnings
+    )

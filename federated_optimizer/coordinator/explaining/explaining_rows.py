@@ -1,0 +1,352 @@
+"""EXPLAIN WHY, WHAT IF and CONFIDENCE over the base rows that the sites hold at the moment.
+
+Base rows are read with helper queries; the engine that was handed in then reasons over them beside
+the event loop. A running query is only looked at for its text.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus, StatementResult
+from federated_optimizer.coordinator.explaining.chances import (
+    chance_by,
+    column_text,
+    deletion_of,
+    given_row,
+    source_column,
+    sources_of,
+)
+from federated_optimizer.coordinator.explaining.explanation_text import (
+    WhatIfReport,
+    confidence_result,
+    subjects_of,
+    why_result,
+)
+from federated_optimizer.coordinator.explaining.explanations import Contents, Leaf, RowExplainer
+from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader, leaves_of
+from federated_optimizer.coordinator.explaining.losses import (
+    check_gateways,
+    lost_rows,
+    unknown_owners,
+)
+from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.planning_processes import Beside
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.sites.membership import Membership
+from streamsql.binder import (
+    BoundConfidence,
+    BoundLoss,
+    BoundQuery,
+    BoundWhy,
+    bind_confidence,
+    bind_deletions,
+    bind_what_if,
+    bind_why,
+    gateway_deletion,
+    node_deletion,
+)
+from streamsql.catalog.catalog import Catalog
+from streamsql.errors import BindingError, DeploymentError, FederationError
+from streamsql.syntax import (
+    ExplainConfidence,
+    ExplainWhatIf,
+    ExplainWhy,
+    parse_statement,
+)
+
+T = TypeVar("T")
+
+MAX_LIMIT = 10_000
+DEFAULT_CONFIDENCES = 100
+"""Rows whose probability is computed when no number is given."""
+
+MAX_QUERIES = 20
+"""Running queries that one WHAT IF looks at."""
+
+_ANSWERING = "answering the question"
+
+AT_ONCE = 2
+"""Questions worked on at a time; others wait."""
+
+Question = ExplainWhy | ExplainWhatIf | ExplainConfidence
+
+_ASKED_FIRST = ("user", "alarm", "map")
+"""Origins of the queries that WHAT IF is about, in the order in which they find room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A query that WHAT IF is about.
+
+    Attributes:
+        name: Of the running query; empty for one that was written into the question.
+    """
+
+    name: str
+    bound: BoundQuery
+
+
+class RowExplanations:
+    """Answers questions about rows of queries; see `RowQuestions`.
+
+    Args:
+        engine: What reasons; without it every question is refused.
+        reader: Reads base rows.
+        catalog: Definitions.
+        planner: Binds queries.
+        queries: The running ones.
+        membership: The sites.
+        beside: Where questions are bound and answered.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what an answer rests on
+        self,
+        engine: RowExplainer | None,
+        reader: BaseRowReader,
+        catalog: Catalog,
+        planner: Planner,
+        queries: Queries,
+        membership: Membership,
+        beside: Beside,
+    ) -> None:
+        self._engine = engine
+        self._reader = reader
+        self._catalog = catalog
+        self._planner = planner
+        self._queries = queries
+        self._membership = membership
+        self._beside = beside
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    async def answer(self, question: Question) -> StatementResult:
+        """Answer a statement.
+
+        Raises:
+            FederationError: It is wrong, base rows do not come, or it takes too much work.
+        """
+        result = await self._answer(question)
+        return replace(result, text="") if question.format == "json" else result
+
+    async def _answer(self, question: Question) -> StatementResult:
+        match question:
+            case ExplainWhy():
+                bound = await self._read(lambda: bind_why(question, self._catalog))
+                return await self._why(bound)
+            case ExplainWhatIf():
+                return await self._what_if_asked(question)
+            case ExplainConfidence():
+                asked = await self._read(lambda: bind_confidence(question, self._catalog))
+                return await self._confidence(asked)
+
+    # --- RowQuestions ------------------------------------------------------------------------
+
+    async def why_row(
+        self, query_id: str, values: Sequence[object], *, limit: int = 10, confidence: str = ""
+    ) -> StatementResult:
+        """Return what a row of a running query rests on."""
+        bound = await self._bound(self._find(query_id))
+        _check_limit(limit)
+        row = given_row(bound.schema, values)
+        column = source_column(self._catalog, bound.plan, confidence) if confidence else None
+        return await self._why(BoundWhy(bound, row, limit, column))
+
+    async def confidence_of_rows(
+        self, query_id: str, column: str, *, limit: int | None = None
+    ) -> StatementResult:
+        """Return how probable the rows of a running query are."""
+        bound = await self._bound(self._find(query_id))
+        if limit is not None:
+            _check_limit(limit)
+        using = source_column(self._catalog, bound.plan, column)
+        return await self._confidence(BoundConfidence(bound, using, limit))
+
+    async def what_if_deleted(
+        self,
+        deletions: Sequence[tuple[str, Sequence[object]]],
+        *,
+        gateways: Sequence[str] = (),
+        nodes: Sequence[str | int] = (),
+        query_id: str | None = None,
+    ) -> StatementResult:
+        """Return what would become of a running query, or of all, without base rows."""
+        found: list[BoundLoss] = [
+            *(deletion_of(self._catalog, source, values) for source, values in deletions),
+            *(gateway_deletion(gateway, self._catalog) for gateway in gateways),
+            *(node_deletion(node, self._catalog) for node in nodes),
+        ]
+        chosen = self._find(query_id) if query_id is not None else None
+        return await self._what_if_running(found, chosen)
+
+    async def _what_if_running(
+        self, losses: Sequence[BoundLoss], only: RunningQuery | None
+    ) -> StatementResult:
+        names = frozenset[str]().union(*(loss.sources for loss in losses))
+        running = [
+            query
+            for origin in _ASKED_FIRST
+            for query in self._queries.all()
+            if query.origin == origin and query.status != QueryStatus.FAILED
+        ]
+        chosen = running if only is None else [only]
+        targets = await self._read(
+            lambda: [Target(query.name, self._bind(query)) for query in chosen]
+        )
+        reading = [t for t in targets if names & set(sources_of(t.bound.plan))]
+        if only is not None and not reading:
+            raise BindingError(
+                f"the query does not read {', '.join(sorted(names))}",
+                hint=f"it reads {', '.join(sources_of(targets[0].bound.plan)) or 'no source'}",
+            )
+        notes = []
+        if len(reading) > MAX_QUERIES:
+            notes.append(
+                f"only {MAX_QUERIES} of {len(reading)} queries were looked at, those of users "
+                "first; FOR and a query's name asks of one"
+            )
+        return await self._what_if(losses, reading[:MAX_QUERIES], notes, one=only is not None)
+
+    async def _what_if_asked(self, question: ExplainWhatIf) -> StatementResult:
+        """Answer WHAT IF of a written query, of a running one by its name, or of all that run."""
+        running = self._named(question)
+        if question.inner is not None and running is None:
+            bound = await self._read(lambda: bind_what_if(question, self._catalog))
+            return await self._what_if(bound.deletions, [Target("", bound.query)], one=True)
+        found = await self._read(lambda: bind_deletions(question, self._catalog))
+        return await self._what_if_running(found, running)
+
+    def _named(self, question: ExplainWhatIf) -> RunningQuery | None:
+        """Return the running query behind FOR; a view of that name comes first."""
+        if question.named is None or self._catalog.find(question.named.text) is not None:
+            return None
+        return self._queries.find(question.named.text)
+
+    # --- inside ------------------------------------------------------------------------------
+
+    async def _why(self, asked: BoundWhy) -> StatementResult:
+        engine = self._engine_or_refuse()
+        plan, column = asked.query.plan, asked.confidence
+        chance = chance_by(column) if column is not None else None
+        async with self._room:
+            base = await self._reader.read(leaves_of(plan))
+            answer = await self._beside.run(
+                lambda: engine.why(
+                    plan, base.contents, asked.row, limit=asked.limit, chance=chance
+                ),
+                _ANSWERING,
+            )
+        using = column_text(column) if column is not None else ""
+        return why_result(asked.query.schema, asked.row, answer, using, base.notes)
+
+    async def _confidence(self, asked: BoundConfidence) -> StatementResult:
+        engine = self._engine_or_refuse()
+        plan = asked.query.plan
+        async with self._room:
+            base = await self._reader.read(leaves_of(plan))
+            answer = await self._beside.run(
+                lambda: engine.confidences(
+                    plan,
+                    base.contents,
+                    limit=asked.limit or DEFAULT_CONFIDENCES,
+                    chance=chance_by(asked.using),
+                ),
+                _ANSWERING,
+            )
+        using = column_text(asked.using)
+        return confidence_result(asked.query.schema, answer, using, base.notes)
+
+    async def _what_if(
+        self,
+        losses: Sequence[BoundLoss],
+        targets: Sequence[Target],
+        notes: Sequence[str] = (),
+        *,
+        one: bool,
+    ) -> StatementResult:
+        engine = self._engine_or_refuse()
+        check_gateways(losses, self._membership)
+        leaves: dict[Leaf, None] = {}
+        for target in targets:
+            leaves.update(dict.fromkeys(leaves_of(target.bound.plan)))
+        report = WhatIfReport(subjects_of(losses))
+        if not leaves:
+            return report.result(notes)
+        async with self._room:
+            base = await self._reader.read(list(leaves))
+            lost = lost_rows(base, losses)
+            for target in targets:
+                await self._think_away(engine, report, target, (base.contents, lost), one=one)
+        refuse_no_deletion(report)
+        return report.result([*notes, *unknown_owners(base, losses), *base.notes])
+
+    async def _think_away(
+        self,
+        engine: RowExplainer,
+        report: WhatIfReport,
+        target: Target,
+        world: tuple[Contents, Contents],
+        *,
+        one: bool,
+    ) -> None:
+        plan = target.bound.plan
+        contents, lost = ({leaf: rows[leaf] for leaf in leaves_of(plan)} for rows in world)
+        try:
+            answer = await self._beside.run(
+                lambda: engine.what_if_deleted(plan, contents, lost), _ANSWERING
+            )
+        except FederationError as error:
+            if one:
+                raise
+            report.fail(target.name, error.message)
+        else:
+            report.add(target.name, target.bound.schema, answer)
+
+    def _find(self, query_id: str) -> RunningQuery:
+        query = self._queries.find(query_id)
+        if query is None:
+            raise KeyError(query_id)
+        return query
+
+    async def _read(self, work: Callable[[], T]) -> T:
+        return await self._beside.run(work, "reading the question")
+
+    async def _bound(self, query: RunningQuery) -> BoundQuery:
+        return await self._read(lambda: self._bind(query))
+
+    def _bind(self, query: RunningQuery) -> BoundQuery:
+        return self._planner.bind(parse_statement(query.text))
+
+    def _engine_or_refuse(self) -> RowExplainer:
+        if self._engine is None:
+            raise DeploymentError(
+                "this console was started without an engine that explains rows",
+                hint="start it as `pando up` does: python -m deploy.console --config FILE",
+            )
+        return self._engine
+
+
+def refuse_no_deletion(report: WhatIfReport) -> None:
+    """Refuse a question about base rows that are not there.
+
+    Raises:
+        BindingError: None was meant.
+    """
+    if report.deletes_nothing:
+        raise BindingError(
+            "no base row is meant by these values: nothing would change",
+            hint="look at what the source holds with a query of its own",
+        )
+
+
+def _check_limit(limit: int) -> None:
+    """Refuse a number that makes no sense.
+
+    Raises:
+        BindingError: It is not from 1 to 10,000.
+    """
+    if not 1 <= limit <= MAX_LIMIT:
+        raise BindingError(
+            f"limit is a whole number from 1 to {MAX_LIMIT}, not {limit}", hint="limit = 10"
+        )

@@ -1,0 +1,1 @@
+"""Alarms: raised, acknowledged, unknown."""

@@ -1,0 +1,1 @@
+"""Queries: planned, deployed, running, their results and who reads them."""

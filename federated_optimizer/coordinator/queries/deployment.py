@@ -1,0 +1,126 @@
+"""Publish fragments as retained messages, so that a site finds its work whenever it starts."""
+
+from collections.abc import Iterable
+
+from federated_optimizer.coordinator.sites.flows import sites_of
+from host.mqtt import MessageClient
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import UnsupportedError
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
+from streamsql.wire.codec import encode_json, encode_packed
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import Command, SiteState, TableSet
+from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.table_changes import CHANGE, TableChange
+from streamsql.wire.topics import Topics
+
+RefreshOrders = tuple[RefreshOrder, ...]
+
+
+class Deployment:
+    """What the coordinator tells the sites. Every method only queues messages."""
+
+    def __init__(self, client: MessageClient, topics: Topics, host: str) -> None:
+        self._client = client
+        self._topics = topics
+        self._host = host
+
+    def publish(self, bundle: FragmentBundle, previous: FragmentBundle | None = None) -> None:
+        """Give every site the bundle; sites of the previous one that are not in it lose theirs.
+
+        Raises:
+            UnsupportedError: The bundle is too large for a message.
+            MessagingError: The message queue is full or closed.
+        """
+        payload = _payload(bundle)
+        sites = sites_of(bundle)
+        for site in sites:
+            self._retain(self._topics.fragment(bundle.query, site), payload)
+        gone = set(sites_of(previous)) - set(sites) if previous is not None else set()
+        for site in sorted(gone):
+            self.withdraw_from(bundle.query, site)
+
+    def publish_to(self, site: str, bundle: FragmentBundle) -> None:
+        """Give one site the bundle again."""
+        self._retain(self._topics.fragment(bundle.query, site), _payload(bundle))
+
+    def withdraw(self, bundle: FragmentBundle) -> None:
+        """Stop a query at all its sites and clear what they said went wrong."""
+        for site in sites_of(bundle):
+            self.withdraw_from(bundle.query, site)
+            self.clear_problem(bundle.query, site)
+
+    def withdraw_from(self, query: str, site: str) -> None:
+        """Stop a query at one site."""
+        self._retain(self._topics.fragment(query, site), b"")
+
+    def settings(self, site: str, settings: SiteSettings) -> None:
+        """Tell a site how to work."""
+        self._retain(self._topics.settings(site), encode_json(settings))
+
+    def remove_gateway(self, site: str, links: Iterable[tuple[str, ...]]) -> None:
+        """Empty all that is retained of a gateway; its state last, by which others know it."""
+        for levels in links:
+            self._retain(self._topics.link(site, *levels), b"")
+        self._retain(self._topics.birth(site), b"")
+        self._retain(self._topics.state(site), b"")
+
+    def clear_problem(self, query: str, site: str) -> None:
+        """Remove a retained problem."""
+        self._retain(self._topics.error(query, site), b"")
+
+    def tables(
+        self, definitions: tuple[SourceDefinition, ...], refreshed: RefreshOrders, static: str
+    ) -> None:
+        """Tell the static engine about all stored tables, and the views it refreshes."""
+        orders = tuple(map(encode_packed, refreshed))
+        self._retain(self._topics.tables(static), encode_json(TableSet(definitions, orders)))
+
+    def state(self, state: SiteState) -> None:
+        """Say that the coordinator is there, or is leaving."""
+        self._retain(self._topics.host_state(self._host), encode_json(state))
+
+    def command(self, site: str, verb: str, command: Command) -> None:
+        """Send a command to a site."""
+        self._client.publish(self._topics.command(site, verb), encode_json(command))
+
+    def change(self, site: str, change: TableChange) -> None:
+        """Ask the static engine to change a table.
+
+        Raises:
+            UnsupportedError: The rows are too many for a message.
+        """
+        payload = encode_packed(change)
+        if len(payload) > MAX_PAYLOAD_BYTES:
+            raise UnsupportedError(
+                f"these rows take {len(payload)} bytes, at most {MAX_PAYLOAD_BYTES} can be sent",
+                hint="insert them in several statements",
+            )
+        self._client.publish(self._topics.command(site, CHANGE), payload)
+
+    def request_result(self, query: str, site: str) -> None:
+        """Ask a result site for a snapshot."""
+        self.request_snapshot(query, site, "")
+
+    def request_snapshot(self, query: str, sender: str, to: str) -> None:
+        """Ask a site to send a channel's contents again; "" is the result."""
+        payload = encode_json(Command(query=query, channel=to or "out"))
+        self._client.publish(self._topics.request(sender, "resync", self._host), payload)
+
+    def request_flow(self, site: str) -> None:
+        """Ask a site to report its counts again."""
+        self._client.publish(self._topics.command(site, "flow"), encode_json(Command()))
+
+    def _retain(self, topic: str, payload: bytes) -> None:
+        self._client.publish(topic, payload, retain=True)
+
+
+def _payload(bundle: FragmentBundle) -> bytes:
+    payload = encode_packed(bundle)
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise UnsupportedError(
+            f"the plan takes {len(payload)} bytes, at most {MAX_PAYLOAD_BYTES} can be sent",
+            hint="split the statement into views that run as queries of their own",
+        )
+    return payload

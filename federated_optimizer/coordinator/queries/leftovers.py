@@ -1,0 +1,54 @@
+"""Fragments that an earlier life of the coordinator has left on the broker."""
+
+import asyncio
+import logging
+
+from federated_optimizer.coordinator.queries.deployment import Deployment
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.sites.flows import sites_of
+from host.mqtt import MessageClient, MessagingError
+from streamsql.wire.topics import Topics
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 3.0
+
+
+class Leftovers:
+    """Finds and withdraws retained fragments of queries that do not run."""
+
+    def __init__(
+        self, client: MessageClient, topics: Topics, deployment: Deployment, queries: Queries
+    ) -> None:
+        self._client = client
+        self._topics = topics
+        self._deployment = deployment
+        self._queries = queries
+        self._sweeping = False
+        self._asked = False
+
+    def found(self, query_id: str, site: str) -> None:
+        """Withdraw a retained fragment if it is of no query that runs at that site."""
+        query = self._queries.find(query_id)
+        if query is None or query.id != query_id or site not in sites_of(query.bundle):
+            self._deployment.withdraw_from(query_id, site)
+
+    async def sweep(self) -> None:
+        """Read the retained fragments for a while; `found` hears of each.
+
+        Called meanwhile, because the broker was away, it begins once more.
+        """
+        self._asked = True
+        if self._sweeping:
+            return
+        self._sweeping = True
+        try:
+            while self._asked:
+                self._asked = False
+                await self._client.subscribe(self._topics.fragment())
+                await asyncio.sleep(SWEEP_SECONDS)
+                await self._client.unsubscribe(self._topics.fragment())
+        except MessagingError as error:
+            log.warning("cannot look for old fragments: %s", error.message)
+        finally:
+            self._sweeping = False

@@ -1,0 +1,247 @@
+"""From a statement's text to a bundle, with the catalog and the sites as they are now."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from federated_optimizer.coordinator.queries.measured_plans import recursion_facts, source_facts
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.published_links import LinkTable
+from federated_optimizer.placement import (
+    Foresee,
+    Placed,
+    Statistics,
+    Topology,
+    colocation_of,
+    ungathered,
+)
+from federated_optimizer.planning import normalize, plan
+from host.clocks import Clock, monotonic_clock
+from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKind, walk_plan
+from streamsql.binder import BoundQuery, bind_query, bind_refresh
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.system import is_site_source, is_system
+from streamsql.errors import InternalError, QueryError
+from streamsql.syntax import Query, Subscribe, parse_statement
+from streamsql.syntax.statements import Statement
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
+from streamsql.wire.refreshes import RefreshOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A bundle, what its author should know, and how its result is shown."""
+
+    bundle: FragmentBundle
+    warnings: tuple[str, ...]
+    order: tuple[SortKey, ...] = ()
+
+
+class Planner:
+    """Binds and places queries.
+
+    It remembers which gateway had which source, from births and from bundles of before a restart:
+    a gateway that is away, or whose birth has not arrived yet, keeps its part of a plan. Only a
+    recursion that gateways compute together does without one that has been away for `patience`:
+    the part of the answer that it should show would be missing.
+
+    Args:
+        catalog: All definitions.
+        membership: All sites.
+        bases: Base sites that are expected to exist.
+        static: The static engine's site.
+        host: The coordinator's own site, which keeps the system's tables.
+        links: The links that gateways have published.
+        clock: Wall-clock microseconds.
+        patience: Seconds for which a gateway may be away and still be counted on.
+        foresee: Tells how the engine will maintain a recursion, or refuses it.
+    """
+
+    def __init__(  # noqa: PLR0913  (what plans rest on)
+        self,
+        catalog: Catalog,
+        membership: Membership,
+        *,
+        bases: tuple[str, ...],
+        static: str,
+        host: str,
+        links: LinkTable,
+        clock: Clock,
+        patience: float,
+        foresee: Foresee | None = None,
+    ) -> None:
+        self._catalog = catalog
+        self._membership = membership
+        self._bases = bases
+        self._static = static
+        self._host = host
+        self._links = links
+        self._clock = clock
+        self._patience = int(patience * 1_000_000)
+        self._foresee = foresee
+        self._running: Callable[[], Iterable[RunningQuery]] = tuple
+        self._remembered: dict[str, set[str]] = {}
+
+    def watch(self, running: Callable[[], Iterable[RunningQuery]]) -> None:
+        """Learn rates from the queries that run."""
+        self._running = running
+
+    def remember(self, bundle: FragmentBundle) -> None:
+        """Take the gateways of a bundle as owners of the streams it reads there."""
+        for fragment in bundle.fragments:
+            if fragment.engine == Engine.GATEWAY:
+                for node in walk_plan(fragment.plan):
+                    if _is_of_devices(node):
+                        for site in fragment.sites:
+                            self._remembered.setdefault(site, set()).add(node.source.lower())
+
+    def forget(self, site: str) -> None:
+        """Drop a site that was removed for good."""
+        self._remembered.pop(site, None)
+
+    def topology(self) -> Topology:
+        """Return the sites as known now."""
+        for site, sources in self._membership.sources().items():
+            self._remembered.setdefault(site, set()).update(sources)
+        for site in self._membership.with_role("gateway"):
+            self._remembered.setdefault(site, set())  # an engine site, even if it has no source
+        others = self._membership.with_role("base")
+        bases = self._bases + tuple(site for site in others if site not in self._bases)
+        return Topology(
+            gateways={site: frozenset(names) for site, names in self._remembered.items()},
+            bases=bases,
+            static=self._static,
+            coordinator=self._host,
+            colocation=colocation_of(self._catalog),
+            absent=self._membership.long_gone(self._clock(), self._patience),
+        )
+
+    def statistics(self, current: FragmentBundle | None = None) -> Statistics:
+        """Return what is known of sources and recursions.
+
+        Args:
+            current: What a query runs now: its recursions keep their ways unless others are much
+                cheaper.
+        """
+        return Statistics(
+            sources=source_facts(self._catalog, self._membership),
+            recursions=recursion_facts(self._running(), monotonic_clock()),
+            placed={} if current is None else _placed(current),
+            homes=self._links.homes(),
+        )
+
+    def bind(self, statement: Statement) -> BoundQuery:
+        """Return the bound query of a SELECT or SUBSCRIBE.
+
+        Raises:
+            QueryError: It is wrong.
+        """
+        return bind_query(query_of(statement), self._catalog)
+
+    def tables(self, zone: str) -> tuple[tuple[SourceDefinition, ...], tuple[RefreshOrder, ...]]:
+        """Return the tables that the static engine reads, and the views that it refreshes.
+
+        Args:
+            zone: The time zone of the times of day of REFRESH AT.
+        """
+        tables = [table for table in self._catalog.tables if not is_system(table)]
+        stored = tuple(table for table in tables if table.refresh is None)
+        return stored, tuple(self._refresh_order(v, zone) for v in self._catalog.refreshed)
+
+    def _refresh_order(self, view: SourceDefinition, zone: str) -> RefreshOrder:
+        """Return how a view is refreshed, or why its rows only stay as they are."""
+        try:
+            found = normalize(bind_refresh(view, self._catalog), self.topology())
+        except QueryError as error:
+            return RefreshOrder(view, None, zone, error.message)
+        return RefreshOrder(view, found, zone)
+
+    def place(  # noqa: PLR0913 - what a plan rests on
+        self,
+        bound: BoundQuery,
+        *,
+        query: str,
+        version: int = 1,
+        text: str = "",
+        current: FragmentBundle | None = None,
+        gathered: bool = True,
+    ) -> FragmentBundle:
+        """Return the bundle of a bound query; not gathered, gateways give their rows themselves.
+
+        Raises:
+            UnsupportedError: A recursion's strategy and way do not go together, or the strategy
+                does not fit the recursion.
+        """
+        bundle = plan(
+            bound,
+            self.topology(),
+            query=query,
+            version=version,
+            text=text,
+            statistics=self.statistics(current),
+            foresee=self._foresee,
+        )
+        return bundle if gathered else ungathered(bundle)
+
+    def planned(
+        self,
+        text: str,
+        *,
+        query: str,
+        version: int,
+        current: FragmentBundle | None = None,
+        gathered: bool = True,
+    ) -> Planned:
+        """Return bundle and warnings of a query's text.
+
+        Args:
+            text: Of the query.
+            query: Its id.
+            version: Of the bundle.
+            current: What it runs now, if it does.
+            gathered: Whether its result comes from one place.
+
+        Raises:
+            QueryError: It is wrong, perhaps only since the catalog has changed.
+        """
+        bound = self.bind(parse_statement(text))
+        bundle = self.place(
+            bound, query=query, version=version, text=text, current=current, gathered=gathered
+        )
+        return Planned(bundle, tuple(bound.warnings), bound.order)
+
+
+def _is_of_devices(node: Plan) -> TypeGuard[Scan]:
+    """Whether a leaf reads what only some gateways have."""
+    if not isinstance(node, Scan) or node.kind == SourceKind.TABLE:
+        return False
+    return not is_site_source(node.source)
+
+
+def _placed(bundle: FragmentBundle) -> dict[str, Placed]:
+    """Return where the recursions of a bundle are computed."""
+    found = {}
+    for recursion in bundle.recursions:
+        homes = next((f.homes for f in bundle.fragments if _computes(f, recursion)), ())
+        found[recursion.key] = Placed(recursion.way, recursion.sites, homes)
+    return found
+
+
+def _computes(fragment: Fragment, recursion: RecursionPlan) -> bool:
+    return fragment.sites == recursion.sites and any(
+        isinstance(node, Fixpoint) and node.name == recursion.name
+        for node in walk_plan(fragment.plan)
+    )
+
+
+def query_of(statement: Statement) -> Query:
+    """Return the query inside a SELECT or SUBSCRIBE."""
+    match statement:
+        case Query():
+            return statement
+        case Subscribe(inner=inner):
+            return inner
+        case _:
+            raise InternalError(f"{type(statement).__name__} is not a query")

@@ -1,0 +1,260 @@
+"""A running query: its text, bundle, result, and where it stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
+from federated_optimizer.coordinator.contract.presentation import Presentation
+from federated_optimizer.coordinator.queries.results import QueryResult
+from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
+from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.placement import direct_scans
+from host.clocks import monotonic_clock
+from streamsql.algebra.explain import duration_text
+from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
+from streamsql.catalog.system import is_site_source
+from streamsql.data.types import MICROSECONDS, timestamp_text
+from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.messages import QueryProblem, SlowSite
+from streamsql.wire.source_shapes import DIFFERENCE_CODE, DIFFERENCE_HINT
+
+FATAL = frozenset(
+    {
+        "recursion_limit",
+        "recursion_rounds",
+        "internal_error",
+        "result_limit",
+        "unsupported",
+        "step_budget",
+        "statement_limit",
+    }
+)
+"""Problems after which a site has stopped the query; others may pass."""
+
+
+@dataclass(slots=True)
+class RunningQuery:
+    """One query.
+
+    Attributes:
+        warnings: From binding.
+        outdated: Why it cannot be planned again, and runs as it was planned before; or empty.
+        order: How the result is shown.
+        started: Whether this version has once had all its inputs.
+        problems: What sites say keeps them from answering, by site.
+        unread_since: When a session query lost its last reader, or was made, by `monotonic_clock`;
+            None while read.
+        status: As last announced to readers.
+        deployed: When this version was, by `monotonic_clock`.
+        presentation: How its answer is given to readers.
+        gathered: Whether its result comes from one place, not from every gateway.
+        differing: Gateways whose definition of a source it reads differs from the catalog's, and
+            how: their rows are left out.
+    """
+
+    id: str
+    name: str
+    text: str
+    origin: str
+    created: int
+    bundle: FragmentBundle
+    result: QueryResult
+    warnings: tuple[str, ...] = ()
+    outdated: str = ""
+    order: tuple[SortKey, ...] = ()
+    flows: FlowReports = field(default_factory=FlowReports)
+    problems: dict[str, QueryProblem] = field(default_factory=dict)
+    started: bool = False
+    unread_since: int | None = None
+    ever_read: bool = False
+    status: QueryStatus = QueryStatus.STARTING
+    deployed: int = field(default_factory=monotonic_clock)
+    presentation: Presentation = field(default_factory=Presentation)
+    gathered: bool = True
+    differing: dict[str, str] = field(default_factory=dict)
+    _direct: tuple[FragmentBundle, frozenset[str]] | None = None
+
+    @property
+    def engine_sites(self) -> frozenset[str]:
+        """The gateways and base sites that run something of it."""
+        # The rows of stored tables stay when their engine goes: its last counts remain true.
+        return frozenset(
+            site
+            for fragment in self.bundle.fragments
+            if fragment.engine != Engine.STATIC
+            for site in fragment.sites
+        )
+
+    def is_settled(self, membership: Membership) -> bool:
+        """Whether nothing is on its way, neither here nor into view."""
+        return not self.result.held and self.has_arrived(membership)
+
+    def has_arrived(self, membership: Membership) -> bool:
+        """Whether nothing is on its way between sites or to here."""
+        if self.differing or not self.result.is_synchronised:
+            return False
+        # Rows that base sites read themselves stay when their gateway goes, and what it reads
+        # meanwhile comes as history when it is back: nothing says how much that is.
+        if any(map(membership.owes_readings, self.read_by_bases(membership))):
+            return False
+        if not all(map(membership.is_offline, self.flows.outdated)):
+            return False
+        away = frozenset(filter(membership.is_offline, self.engine_sites))
+        result = self.result
+        return self.flows.is_settled(self.bundle, result.received(), away, result.lives())
+
+    def read_by_bases(self, membership: Membership) -> frozenset[str]:
+        """Return the gateways whose readings base sites read themselves, as `[ROWS n]` does."""
+        if self._direct is None or self._direct[0] is not self.bundle:
+            names = {name.lower() for name in direct_scans(self.bundle) if not is_site_source(name)}
+            self._direct = (self.bundle, frozenset(names))
+        _bundle, sources = self._direct
+        return membership.offering(sources) if sources else frozenset()
+
+    def compare(self, differing: Mapping[str, Mapping[str, str]]) -> None:
+        """Take in how gateways define sources otherwise than the catalog, by source and gateway."""
+        self.differing = {}
+        for source in sorted(_sources(self.bundle) & differing.keys()):
+            for site, difference in differing[source].items():
+                said = f"source {source} is defined otherwise than in the catalog: {difference}"
+                self.differing[site] = "; ".join(filter(None, (self.differing.get(site), said)))
+
+    def has_inputs(self, membership: Membership) -> bool:
+        """Whether every site that is not away runs and has what the others send first."""
+        present = [s for s in sites_of(self.bundle) if not membership.is_offline(s)]
+        if not all(self.flows.is_idle(site) for site in present):
+            return False
+        return self.result.is_synchronised and not self.flows.without_input(present)
+
+    def waiting_for(self, membership: Membership) -> tuple[str, ...]:
+        """Return the sites that are away, or from which nothing has come yet."""
+        sites = sites_of(self.bundle)
+        away = self._away(membership)
+        if not self.started:
+            away |= set(self.result.unsynchronised)
+            silent = {site for site in sites if site not in self.flows.heard_from()}
+            away |= silent or {site for site in sites if not self.flows.is_idle(site)}
+            away |= self.flows.without_input(sites)
+        return tuple(sorted(away))
+
+    def current_status(self, membership: Membership) -> QueryStatus:
+        """Return where the query stands now."""
+        self.started = self.started or self.has_inputs(membership)
+        if any(problem.code in FATAL for problem in self.problems.values()):
+            return QueryStatus.FAILED
+        if self._away(membership) or self.problems or self.differing:
+            return QueryStatus.DEGRADED
+        return QueryStatus.RUNNING if self.started else QueryStatus.STARTING
+
+    def _away(self, membership: Membership) -> set[str]:
+        """Return the sites that are away and whose rows belong to the answer."""
+        without = (site for plan in self.bundle.recursions for site in plan.without)
+        sites = {*sites_of(self.bundle), *self.read_by_bases(membership), *without}
+        return set(filter(membership.is_offline, sites))
+
+    def slow_sites(self, membership: Membership) -> tuple[str, ...]:
+        """Return a sentence per site that holds windows back, with what to do about it."""
+        return tuple(
+            slow_sentence(slow, offline=membership.is_offline(site))
+            for site, slow in sorted(self.flows.slow().items())
+        )
+
+    @property
+    def error(self) -> str:
+        """What is wrong, one problem a line."""
+        lines = [
+            f"{site}: {difference} ({DIFFERENCE_HINT})"
+            for site, difference in sorted(self.differing.items())
+        ]
+        for site, problem in sorted(self.problems.items()):
+            if site in self.differing and problem.code == DIFFERENCE_CODE:
+                continue  # the site says the same
+            hint = f" ({problem.hint})" if problem.hint else ""
+            lines.append(f"{site}: {problem.message}{hint}")
+        return "\n".join(lines)
+
+    def _outdated(self) -> tuple[str, ...]:
+        if not self.outdated:
+            return ()
+        return (
+            f"it runs as it was planned before, because it cannot be planned again: {self.outdated}"
+            "; stop it, and start it as it should be",
+        )
+
+    def info(self, membership: Membership) -> QueryInfo:
+        """Return the query as lists show it."""
+        return QueryInfo(
+            id=self.id,
+            name=self.name,
+            text=self.text,
+            status=self.current_status(membership),
+            schema=self.bundle.schema,
+            origin=self.origin,
+            emit=self.bundle.emit,
+            version=self.bundle.version,
+            created=self.created,
+            rows=sum(dict(self.result.view).values()),
+            changes=self.result.changes,
+            last_change=self.result.last_change,
+            error=self.error,
+            waiting_for=self.waiting_for(membership),
+            warnings=self.warnings
+            + self._outdated()
+            + missing_sources(self.bundle)
+            + left_out(self.bundle)
+            + self.slow_sites(membership)
+            + self.result.notices(),
+            settled=self.is_settled(membership),
+            display=self.presentation.display,
+            snapshot=self.presentation.snapshot,
+            progress=self.presentation.progress,
+            key=self.presentation.key,
+        )
+
+
+def _sources(bundle: FragmentBundle) -> set[str]:
+    """Return the streams and links that a bundle reads, in lower case."""
+    return {
+        node.source.lower()
+        for fragment in bundle.fragments
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan) and node.kind != SourceKind.TABLE
+    }
+
+
+def missing_sources(bundle: FragmentBundle) -> tuple[str, ...]:
+    """Return a sentence per stream that no gateway offers."""
+    missing = {
+        node.source
+        for fragment in bundle.fragments
+        if fragment.engine == Engine.GATEWAY and not fragment.sites
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan) and node.kind != SourceKind.TABLE
+    }
+    return tuple(f"no gateway offers source {name} yet" for name in sorted(missing))
+
+
+def slow_sentence(slow: SlowSite, *, offline: bool) -> str:
+    """Return who holds windows back, and what to do about it."""
+    behind = duration_text(slow.behind * MICROSECONDS)
+    cure = (
+        f"it is offline and will be left out soon; if it is gone for good: "
+        f"pando gateway remove {slow.site}"
+        if offline
+        else "it is left out when it has sent no reading for as long as its source may be idle "
+        "(WITH (idle = …), a minute if nothing is said); if it sends old times, "
+        "look at its clock (SHOW GATEWAYS) and at its devices"
+    )
+    return (
+        f"windows wait for {slow.site}, whose readings are {behind} behind those of others "
+        f"(slow since {timestamp_text(slow.since)}): {cure}"
+    )
+
+
+def left_out(bundle: FragmentBundle) -> tuple[str, ...]:
+    """Return a sentence per recursion that does without gateways that are away."""
+    return tuple(
+        f"recursion {plan.name} does without {', '.join(plan.without)}, away for too long"
+        for plan in bundle.recursions
+        if plan.without
+    )

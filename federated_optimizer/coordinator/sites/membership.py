@@ -1,0 +1,325 @@
+"""Which sites exist, and how fresh what they say is.
+
+By the rules of the wire: births and states are retained; a state with an epoch older than the
+newest one heard is ignored, above all a late will. Sites are never forgotten while they are only
+away; an emptied birth or state topic is how one is removed for good. How long a retained state is
+trusted is said in `host.heartbeats`.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from federated_optimizer.coordinator.contract.coordinator_model import SiteInfo
+from host.heartbeats import Trust
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import DeploymentError
+from streamsql.wire.messages import Birth, SiteState, WrapperState
+from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.source_shapes import differences, shape_of
+
+MAX_SITES = 1_000
+
+
+@dataclass(slots=True)
+class _Site:
+    """One site.
+
+    Attributes:
+        trust: How far its state is trusted, by `monotonic_clock`.
+        figures: The last state of the site itself: a will has no figures.
+        figures_at: When it was heard.
+    """
+
+    role: str
+    trust: Trust = field(default_factory=Trust)
+    since: int = 0
+    state: SiteState | None = None
+    birth: Birth | None = None
+    figures: SiteState | None = None
+    figures_at: int = 0
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch heard, -1 before any."""
+        return self.trust.epoch
+
+
+class Membership:
+    """All sites as last heard of.
+
+    Attributes:
+        births: Grows with every change of what sites have.
+    """
+
+    def __init__(self) -> None:
+        self._sites: dict[str, _Site] = {}
+        self.births = 0
+
+    def hear_state(
+        self, site: str, state: SiteState, now: int, *, retained_at: int | None = None
+    ) -> bool:
+        """Take in a state; return whether it changed what is known.
+
+        Args:
+            site: Its id.
+            state: What it, or the broker in its place, says.
+            now: Wall-clock microseconds.
+            retained_at: The moment, by `monotonic_clock`, if the broker has only retained it.
+        """
+        known = self._known(site, state.role)
+        if known is None:
+            return False
+        before, old = known.state, known.epoch
+        if not known.trust.hear(state.epoch, retained_at):
+            return False
+        if before is None or before.online != state.online or state.epoch > old:
+            known.since = now
+        known.state = state
+        if state.online:
+            known.figures, known.figures_at = state, now
+        known.role = state.role
+        return before != state
+
+    def hear_live(self, site: str, epoch: int) -> None:
+        """Take in that a site's present life has sent something else than a state."""
+        known = self._sites.get(site)
+        if known is not None and epoch >= known.epoch:
+            known.trust.confirm()
+
+    def lost_touch(self, moment: int) -> None:
+        """Doubt everybody: the broker was away, and who fell meanwhile has left no will.
+
+        Args:
+            moment: Now, by `monotonic_clock`.
+        """
+        for site in self._sites.values():
+            site.trust.lose_touch(moment)
+
+    def give_up(self, moment: int, now: int) -> tuple[str, ...]:
+        """Count as offline, and return, the sites that were not heard live for too long.
+
+        Args:
+            moment: Now, by `monotonic_clock`.
+            now: Wall-clock microseconds.
+        """
+        given_up = []
+        for name, site in self._sites.items():
+            if not site.trust.has_ended(moment):
+                continue
+            if site.state is not None and site.state.online:
+                site.state = msgspec.structs.replace(site.state, online=False, reason="lost")
+                site.since = now
+                given_up.append(name)
+        return tuple(given_up)
+
+    def hear_birth(self, birth: Birth) -> bool:
+        """Take in a birth; return whether it changed what is known."""
+        known = self._known(birth.gateway, birth.role)
+        if known is None or birth.epoch < known.epoch:
+            return False
+        if known.birth is not None and birth.epoch < known.birth.epoch:
+            return False
+        before, known.birth, known.role = known.birth, birth, birth.role
+        self.births += before != birth
+        return before != birth
+
+    def forget(self, site: str) -> bool:
+        """Remove a site whose retained messages were emptied."""
+        self.births += 1
+        return self._sites.pop(site, None) is not None
+
+    def role(self, site: str) -> str:
+        """Return a site's role, "" when it is unknown."""
+        known = self._sites.get(site)
+        return known.role if known is not None else ""
+
+    def settings(self, site: str) -> SiteSettings | None:
+        """Return the settings that an engine site says it uses; None where it has said nothing."""
+        known = self._sites.get(site)
+        return None if known is None or known.state is None else known.state.settings
+
+    def is_online(self, site: str) -> bool:
+        """Whether a site is known to be online."""
+        known = self._sites.get(site)
+        return known is not None and known.state is not None and known.state.online
+
+    def check_reachable(self, site: str) -> None:
+        """Check that a site hears what it is told now.
+
+        Raises:
+            DeploymentError: It is not online, or was not heard from since the broker was away.
+        """
+        if not self.is_online(site):
+            raise DeploymentError(f"site {site} is not online", hint="see the gateways page")
+        if not self.is_in_touch(site):
+            raise DeploymentError(
+                f"site {site} was not heard from since the broker was away",
+                hint="give it a few seconds to come back, then try again",
+            )
+
+    def is_in_touch(self, site: str) -> bool:
+        """Whether a site is online, and was heard live since the broker was away, if it was."""
+        return self.is_online(site) and not self._sites[site].trust.out_of_touch
+
+    def is_offline(self, site: str) -> bool:
+        """Whether a site was heard of and is away."""
+        known = self._sites.get(site)
+        return known is not None and known.state is not None and not known.state.online
+
+    def offline_since(self, site: str) -> int | None:
+        """Return when a site went away, None when it did not."""
+        return self._sites[site].since if self.is_offline(site) else None
+
+    def epoch(self, site: str) -> int:
+        """Return a site's newest epoch, -1 when it is unknown."""
+        known = self._sites.get(site)
+        return known.epoch if known is not None else -1
+
+    def sources(self) -> dict[str, frozenset[str]]:
+        """Return the sources of every site that announced some, in lower case."""
+        return {
+            name: frozenset(source.lower() for source in site.birth.sources)
+            for name, site in self._sites.items()
+            if site.birth is not None and site.birth.sources
+        }
+
+    def offering(self, sources: Collection[str]) -> frozenset[str]:
+        """Return the sites that announced one of some sources, given in lower case."""
+        return frozenset(
+            name
+            for name, site in self._sites.items()
+            if site.birth is not None and any(s.lower() in sources for s in site.birth.sources)
+        )
+
+    def owes_readings(self, site: str) -> bool:
+        """Whether a gateway may have readings that it could not send yet."""
+        if not self.is_in_touch(site):
+            return True
+        state = self._sites[site].state
+        return state is not None and state.buffer.waiting > 0
+
+    def sensors(self) -> dict[str, int]:
+        """Return how many sensors were announced, by stream in lower case."""
+        counts: dict[str, int] = {}
+        for site in self._sites.values():
+            for sensor in site.birth.sensors if site.birth is not None else ():
+                counts[sensor.stream.lower()] = counts.get(sensor.stream.lower(), 0) + 1
+        return counts
+
+    def readings(self) -> dict[str, float]:
+        """Return readings per second since the sites have started, by stream in lower case.
+
+        A wrapper of several streams says only what they make together: equal shares are assumed.
+        """
+        rates: dict[str, float] = {}
+        for site in self._sites.values():
+            state = site.state
+            if state is None or state.ts <= state.started or not state.started:
+                continue
+            seconds = (state.ts - state.started) / 1_000_000
+            for wrapper in state.wrappers:
+                for stream in wrapper.streams:
+                    share = wrapper.readings / len(wrapper.streams) / seconds
+                    rates[stream.lower()] = rates.get(stream.lower(), 0.0) + share
+        return rates
+
+    def long_gone(self, now: int, microseconds: int) -> frozenset[str]:
+        """Return the sites that have been away for at least so long."""
+        return frozenset(
+            name
+            for name, site in self._sites.items()
+            if self.is_offline(name) and now - site.since >= microseconds
+        )
+
+    def with_role(self, role: str) -> tuple[str, ...]:
+        """Return the sites of a role, sorted."""
+        return tuple(sorted(name for name, site in self._sites.items() if site.role == role))
+
+    def differing(self, catalog: Catalog) -> dict[str, dict[str, str]]:
+        """Return how gateways define sources otherwise than a catalog, by source and gateway."""
+        found: dict[str, dict[str, str]] = {}
+        for name, site in self._sites.items():
+            for there in site.birth.shapes if site.birth is not None else ():
+                known = catalog.find(there.source)
+                if not isinstance(known, SourceDefinition):
+                    continue
+                difference = differences(shape_of(known.scan()), there)
+                if difference:
+                    found.setdefault(known.name.lower(), {})[name] = difference
+        return found
+
+    def infos(
+        self,
+        expected: Mapping[str, str] | None = None,
+        differing: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> tuple[SiteInfo, ...]:
+        """Return all sites, sorted by id.
+
+        Args:
+            expected: Roles of sites that are listed although not heard of yet.
+            differing: What `differing` returns for the catalog.
+        """
+        said = differing or {}
+        known = {
+            name: _info(name, site, {s: by[name] for s, by in said.items() if name in by})
+            for name, site in self._sites.items()
+        }
+        for site, role in (expected or {}).items():
+            unheard = SiteInfo(site, role, online=False, freshness="unknown", epoch=0, since=0)
+            known.setdefault(site, unheard)
+        return tuple(known[site] for site in sorted(known))
+
+    def present(self, now: int, grace: int) -> frozenset[str]:
+        """Return the sites that are there, or away for less than `grace` microseconds."""
+        since = {site: self.offline_since(site) for site in self._sites}
+        return frozenset(s for s, at in since.items() if at is None or now - at < grace)
+
+    def _known(self, site: str, role: str) -> _Site | None:
+        if site not in self._sites and len(self._sites) >= MAX_SITES:
+            return None
+        return self._sites.setdefault(site, _Site(role))
+
+
+def _info(name: str, site: _Site, differing: Mapping[str, str]) -> SiteInfo:
+    state, birth = site.state, site.birth
+    online = state is not None and state.online
+    live = online and not site.trust.out_of_touch
+    freshness = "unknown" if state is None else ("live" if live else "stale")
+    detail = state.detail if state is not None else ""
+    if online and site.trust.out_of_touch and not detail:
+        detail = "not heard from since the broker was away"
+    if state is not None and not online and not detail:
+        detail = "stopped" if state.reason == "stopped" else "connection lost"
+    told = tuple(
+        f"source {source} is defined otherwise here than in the catalog: {difference}"
+        for source, difference in sorted(differing.items())
+    )
+    detail = "; ".join(part for part in (detail, *told) if part)
+    is_known = site.figures is not None and not online
+    return SiteInfo(
+        site=name,
+        role=site.role,
+        online=online,
+        freshness=freshness,
+        epoch=max(site.epoch, birth.epoch if birth is not None else 0, 0),
+        since=site.since,
+        detail=detail,
+        rooms=birth.rooms if birth is not None else (),
+        sources=birth.sources if birth is not None else (),
+        sensors=len(birth.sensors) if birth is not None else 0,
+        wrappers=_wrappers(site),
+        state=state,
+        figures=site.figures,
+        figures_since=site.figures_at if is_known else None,
+        differences=told,
+    )
+
+
+def _wrappers(site: _Site) -> tuple[WrapperState, ...]:
+    """Return how the wrappers are doing: a state's figures are fresher than the birth's."""
+    if site.figures is not None and site.figures.wrappers:
+        return site.figures.wrappers
+    return site.birth.wrappers if site.birth is not None else ()

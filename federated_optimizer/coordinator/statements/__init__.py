@@ -1,0 +1,1 @@
+"""Statements and scripts, carried out one after the other."""

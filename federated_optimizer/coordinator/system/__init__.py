@@ -1,0 +1,1 @@
+"""Messages of sites, system tables, settings and removal of gateways."""

@@ -1,0 +1,73 @@
+"""What the broker keeps of the coordinator: its state, the tables and the settings of sites."""
+
+import logging
+
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.queries.deployment import Deployment
+from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.sites.site_presence import Presence
+from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
+from host.mqtt import MessagingError
+
+log = logging.getLogger(__name__)
+
+
+class Announcer:
+    """Tells the broker what it should know, whenever there is room in the message queue.
+
+    Args:
+        settings: Name the static engine, and the time zone.
+        presence: What we say of ourselves.
+        deployment: What all is told through.
+        planner: Knows the tables.
+        queries: What they still have to publish follows.
+        site_settings: What is set at sites.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  (each tells one part of it)
+        self,
+        settings: CoordinatorSettings,
+        presence: Presence,
+        deployment: Deployment,
+        planner: Planner,
+        queries: Queries,
+        site_settings: SettingsBook,
+    ) -> None:
+        self._settings = settings
+        self._presence = presence
+        self._deployment = deployment
+        self._planner = planner
+        self._queries = queries
+        self._site_settings = site_settings
+        self._owes_greeting = False
+
+    def connected(self) -> None:
+        """Tell a broker that may have forgotten everything, as far as that is possible at once."""
+        self._owes_greeting = True
+        try:
+            self.go_on()
+        except MessagingError as error:
+            log.warning("not everything is announced to the broker yet: %s", error.message)
+
+    def go_on(self) -> None:
+        """Tell what is still owed.
+
+        Raises:
+            MessagingError: The message queue is full; the rest follows with the next call.
+        """
+        if self._owes_greeting:
+            self.say_online()
+            self.tables()
+            self._site_settings.publish()
+            self._owes_greeting = False
+        self._queries.publish_owed()
+
+    def say_online(self) -> None:
+        """Say that we are there."""
+        self._deployment.state(self._presence.state(online=True))
+
+    def tables(self) -> None:
+        """Tell the static engine which tables and refreshed views there are."""
+        stored, refreshed = self._planner.tables(self._settings.time_zone)
+        self._deployment.tables(stored, refreshed, self._settings.static)

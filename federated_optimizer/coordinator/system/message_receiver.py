@@ -1,0 +1,172 @@
+"""What the coordinator hears: every payload decoded with its schema, bad ones set aside."""
+
+from collections.abc import Callable
+
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.published_links import LinkTable
+from federated_optimizer.coordinator.tables.table_change_requests import TableChanges
+from host.clocks import Clock, monotonic_clock
+from host.mqtt import Message, MessageClient
+from host.mqtt.dead_letters import DeadLetters
+from streamsql.errors import WireError
+from streamsql.wire.codec import decode_json, decode_packed, encode_json
+from streamsql.wire.messages import (
+    Birth,
+    Command,
+    DeltaBatch,
+    FlowReport,
+    LinkMessage,
+    QueryProblem,
+    SiteState,
+)
+from streamsql.wire.table_changes import TableChanged
+from streamsql.wire.topics import Topics
+
+
+class Receiver:
+    """Routes messages to membership, links and queries.
+
+    Args:
+        on_sites: Called when sites or what they offer have changed.
+        on_own_state: Called with the retained state under the coordinator's own id.
+        on_retained_fragment: Called with query and site of fragments found on the broker.
+        on_resync: Called with query and site that asks for everything of the channel to it.
+        changes: Wait for answers of the static engine.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is one seam
+        self,
+        client: MessageClient,
+        topics: Topics,
+        host: str,
+        clock: Clock,
+        *,
+        membership: Membership,
+        links: LinkTable,
+        queries: Queries,
+        on_sites: Callable[[], None],
+        on_removed: Callable[[str], None],
+        on_own_state: Callable[[SiteState], None],
+        on_retained_fragment: Callable[[str, str], None],
+        on_resync: Callable[[str, str], None],
+        changes: TableChanges,
+    ) -> None:
+        self._client = client
+        self._topics = topics
+        self._host = host
+        self._clock = clock
+        self._membership = membership
+        self._links = links
+        self._queries = queries
+        self._on_sites = on_sites
+        self._on_removed = on_removed
+        self._on_own_state = on_own_state
+        self._on_retained_fragment = on_retained_fragment
+        self._on_resync = on_resync
+        self._changes = changes
+        self._dead_letters = DeadLetters(host, client, topics)
+
+    @property
+    def bad_payloads(self) -> int:
+        """Payloads so far that could not be used."""
+        return self._dead_letters.count
+
+    def filters(self) -> tuple[str, ...]:
+        """Return the subscriptions to keep."""
+        topics = self._topics
+        return (
+            topics.state(),
+            topics.birth(),
+            topics.host_state(),
+            topics.link(),
+            topics.output(),
+            topics.flow(),
+            topics.error(),
+            topics.clock(),
+            topics.request(self._host, "resync"),
+            topics.response(self._changes.static),
+        )
+
+    def on_messages(self, burst: list[Message]) -> None:
+        """Take in a burst; a bad payload never stops the rest."""
+        for message in burst:
+            self._dead_letters.guard(self._dispatch, message)
+
+    def _dispatch(self, message: Message) -> None:
+        match self._topics.parts(message.topic):
+            case ["q", query, "out", site]:
+                self._queries.hear_output(query, site, decode_packed(message.payload, DeltaBatch))
+            case ["q", query, "flow", site]:
+                report = decode_packed(message.payload, FlowReport)
+                self._membership.hear_live(site, report.epoch)
+                self._queries.hear_flow(query, site, report)
+            case ["q", query, "error", site]:
+                self._problem(query, site, message.payload)
+            case ["q", query, "frag", site]:
+                if message.retain and message.payload:
+                    self._on_retained_fragment(query, site)
+            case ["gw", gateway, "link", *levels]:
+                self._link(gateway, tuple(levels), message.payload)
+            case ["gw" | "host", site, "state"]:
+                self._state(site, message.payload, retained=message.retain)
+            case ["gw", site, "cmd", "resync", sender] if site == self._host:
+                request = decode_json(message.payload, Command)
+                if request.channel != sender:
+                    raise WireError(f"{sender!r:.80} asks for {request.channel!r:.80}")
+                self._on_resync(request.query, request.channel)
+            case ["gw", host, "rsp", _] if host == self._changes.static:
+                self._changes.heard(decode_packed(message.payload, TableChanged))
+            case ["gw", site, "clock"]:
+                self._tell_time(site, decode_json(message.payload, Command))
+            case ["gw", site, "birth"]:
+                self._birth(site, message.payload)
+            case _:
+                raise WireError(f"the coordinator does not read {message.topic!r:.200}")
+
+    def _problem(self, query: str, site: str, payload: bytes) -> None:
+        problem = decode_json(payload, QueryProblem) if payload else None
+        self._queries.hear_problem(query, site, problem)
+
+    def _link(self, gateway: str, levels: tuple[str, ...], payload: bytes) -> None:
+        if not payload:
+            self._links.remove(gateway, levels)
+        elif not self._links.put(gateway, levels, decode_json(payload, LinkMessage)):
+            raise WireError("there are more links than the coordinator keeps")
+
+    def _state(self, site: str, payload: bytes, *, retained: bool) -> None:
+        if not payload:
+            self._removed(site)
+            return
+        state = decode_json(payload, SiteState)
+        if site == self._host:
+            self._on_own_state(state)
+            return
+        before = self._membership.epoch(site)
+        at = monotonic_clock() if retained else None
+        if self._membership.hear_state(site, state, self._clock(), retained_at=at):
+            if -1 < before < state.epoch:
+                self._queries.site_restarted(site, state.started)
+            self._on_sites()
+
+    def _tell_time(self, site: str, question: Command) -> None:
+        """Answer a gateway that compares its clock with ours."""
+        received = self._clock()
+        told = {**question.arguments, "received": received, "sent": self._clock()}
+        answer = Command(id=question.id, arguments=told)
+        self._client.publish(self._topics.command(site, "clock"), encode_json(answer))
+
+    def _birth(self, site: str, payload: bytes) -> None:
+        if not payload:
+            self._removed(site)
+            return
+        birth = decode_json(payload, Birth)
+        if birth.gateway != site:
+            raise WireError(f"a birth of {birth.gateway!r:.80} on the topic of {site!r:.80}")
+        if self._membership.hear_birth(birth):
+            self._on_sites()
+
+    def _removed(self, site: str) -> None:
+        if self._membership.forget(site):
+            self._on_removed(site)
+            self._on_sites()

@@ -1,0 +1,209 @@
+"""The system's tables, which the coordinator keeps: it takes part in the queries that read them.
+
+To such a query the coordinator is a site like the static engine: it evaluates the fragments over
+its tables and sends what changes over a channel, with snapshots on request. Nothing is computed
+or sent for queries that read none.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from federated_optimizer.coordinator.queries.planning_processes import Beside
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from host.mqtt import MessageClient, MessagingError
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import Plan, Project, Scan, Window, walk_plan
+from streamsql.catalog.system import is_system_table
+from streamsql.data.delta import Delta, difference
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.errors import FederationError
+from streamsql.reference import Database, evaluate
+from streamsql.wire.channels import SendingChannel
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.fragments import Fragment, FragmentBundle
+from streamsql.wire.messages import DeltaBatch, FlowReport
+from streamsql.wire.partitioning import site_of
+from streamsql.wire.topics import Topics
+
+log = logging.getLogger(__name__)
+
+Tables = Mapping[str, Callable[[], Iterable[Row]]]
+"""The rows of each table, made when asked for."""
+
+
+class SystemTables:
+    """Answers the fragments that read the system's tables.
+
+    State: what was sent to each receiver, and the last result of each fragment.
+
+    Args:
+        client: To publish with.
+        topics: Of the federation.
+        host: The coordinator's id.
+        epoch: Of this life.
+        tables: See `Tables`.
+        beside: Where fragments are evaluated.
+        fail: Stops a query whose fragments cannot be.
+    """
+
+    def __init__(  # noqa: PLR0913  (what it says, to whom, and who works)
+        self,
+        client: MessageClient,
+        topics: Topics,
+        host: str,
+        epoch: int,
+        tables: Tables,
+        *,
+        beside: Beside,
+        fail: Callable[[RunningQuery, FederationError], None],
+    ) -> None:
+        self._client = client
+        self._topics = topics
+        self._host = host
+        self._epoch = epoch
+        self._tables = tables
+        self._beside = beside
+        self._fail = fail
+        self._parts: dict[str, _Part] = {}
+
+    async def look(self, queries: Iterable[RunningQuery], now: int) -> None:
+        """Send what has changed since the last look, and say how far every channel is.
+
+        Args:
+            queries: All that run.
+            now: Wall-clock microseconds.
+        """
+        concerned = {
+            query.id: query
+            for query in queries
+            if query.bundle.at(self._host) and self._host not in query.problems
+        }
+        self._parts = {name: part for name, part in self._parts.items() if name in concerned}
+        rows: dict[str, tuple[Row, ...]] = {}
+        for name, query in concerned.items():
+            part = self._parts.get(name)
+            if part is None or part.bundle is not query.bundle:
+                part = self._parts[name] = _Part(query.bundle, self._host, self._epoch)
+            for table in part.reads:
+                if table not in rows:
+                    rows[table] = tuple(sorted(self._tables[table](), key=repr))
+            try:
+                sending = await part.evaluate(rows, now, self._beside)
+            except FederationError as error:
+                self._fail(query, error)
+                continue
+            if sending and part.bundle is query.bundle:
+                self._send(part, now)
+            query.flows.hear(self._host, part.flow(), query.bundle)
+
+    def resync(self, query: str, destination: str) -> None:
+        """Send everything to a receiver again with the next look."""
+        part = self._parts.get(query)
+        if part is not None and destination in part.channels:
+            part.owed.add(destination)
+
+    def resync_all(self) -> None:
+        """Send everything to everybody again: the broker was away."""
+        for part in self._parts.values():
+            part.owed.update(part.channels)
+
+    def _send(self, part: "_Part", now: int) -> None:
+        query = part.bundle.query
+        for destination, channel in part.channels.items():
+            topic = self._topics.exchange(query, destination, self._host)
+            try:
+                for batch in part.batches(destination, channel, now):
+                    self._client.publish(topic, encode_packed(batch))
+            except MessagingError as error:
+                log.warning("system tables of query %s: %s", query, error.message)
+                part.owed.add(destination)
+
+
+class _Part:
+    """The fragments of one query here."""
+
+    def __init__(self, bundle: FragmentBundle, host: str, epoch: int) -> None:
+        self.bundle = bundle
+        self.epoch = epoch
+        self.fragments = bundle.at(host)
+        scans = [n for f in self.fragments for n in walk_plan(f.plan) if isinstance(n, Scan)]
+        self.reads = tuple(dict.fromkeys(s.source for s in scans if is_system_table(s.source)))
+        self._follows_clock = any(
+            isinstance(node, Window) for f in self.fragments for node in walk_plan(f.plan)
+        )
+        ports: dict[str, list[str]] = {}
+        for fragment in self.fragments:
+            for destination in fragment.destinations:
+                ports.setdefault(destination, []).append(fragment.id)
+        self.channels = {
+            to: SendingChannel(version=bundle.version, epoch=epoch, ports=names)
+            for to, names in ports.items()
+        }
+        self.owed = set(ports)
+        self._read: list[tuple[Row, ...]] | None = None
+        self._results: dict[str, Delta] = {}
+
+    async def evaluate(self, rows: Mapping[str, tuple[Row, ...]], now: int, beside: Beside) -> bool:
+        """Compute the fragments anew if their tables have changed; return whether to send.
+
+        Raises:
+            FederationError: It takes too long.
+        """
+        read = [rows[table] for table in self.reads]
+        if read == self._read and not self._follows_clock:
+            return bool(self.owed)
+        database = Database()
+        for table in self.reads:
+            database.append(table, [SourceEvent(row, now) for row in rows[table]])
+
+        def work() -> dict[str, Delta]:
+            return {f.id: evaluate(f.plan, database, now) for f in self.fragments}
+
+        plain = all(is_plain(f.plan) for f in self.fragments)
+        self._results = (
+            work() if plain else await beside.run(work, "a query over the system's tables")
+        )
+        self._read = read
+        return True
+
+    def batches(self, destination: str, channel: SendingChannel, now: int) -> Iterator[DeltaBatch]:
+        """Yield what a receiver does not have yet."""
+        mine = {
+            f.id: _routed(f, self._results[f.id], destination)
+            for f in self.fragments
+            if destination in f.destinations
+        }
+        if destination in self.owed:
+            channel.contents = {port: dict(mine[port]) for port in channel.contents}
+            self.owed.discard(destination)
+            yield from channel.snapshot(now=now)
+            return
+        for port, result in mine.items():
+            yield from channel.push(port, difference(result, channel.contents[port]), now=now)
+
+    def flow(self) -> FlowReport:
+        """Return the next sequence number of every channel."""
+        sent = {to: channel.sequence for to, channel in self.channels.items()}
+        return FlowReport(self.bundle.version, self.epoch, sent, {}, bool(self.owed))
+
+
+def is_plain(plan: Plan) -> bool:
+    """Whether rows are only read and columns chosen: no expression of a user is evaluated."""
+    return all(
+        isinstance(node, Scan)
+        or (isinstance(node, Project) and all(isinstance(e, Column) for e in node.expressions))
+        for node in walk_plan(plan)
+    )
+
+
+def _routed(fragment: Fragment, rows: Delta, destination: str) -> Delta:
+    """Return the rows of a fragment that go to one of its destinations."""
+    columns = fragment.partition
+    if len(fragment.destinations) == 1 or not columns:
+        return rows
+    return {
+        row: weight
+        for row, weight in rows.items()
+        if site_of(tuple([row[c] for c in columns]), fragment.destinations) == destination
+    }

@@ -1,0 +1,1 @@
+"""Changes of stored tables, and which files of them may be read."""

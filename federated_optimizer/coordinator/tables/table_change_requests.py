@@ -1,0 +1,157 @@
+"""INSERT and DELETE on stored tables: the static engine, which alone reads them, does them."""
+
+import asyncio
+import secrets
+import time
+
+import msgspec
+
+from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
+from federated_optimizer.coordinator.queries.deployment import Deployment
+from federated_optimizer.coordinator.sites.membership import Membership
+from streamsql.binder import bind_delete, bind_insert
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import BindingError, DeploymentError, UnsupportedError
+from streamsql.syntax import Delete, Insert
+from streamsql.wire.table_changes import TableChange, TableChanged
+
+Changing = Insert | Delete
+
+MAX_WAITING = 50
+SECONDS = 20.0
+"""Less than a terminal waits for the console (`ui.cli.client`)."""
+
+
+_LOOK_SECONDS = 0.25
+
+
+class TableChanges:
+    """Sends changes and waits for the answers.
+
+    Args:
+        catalog: All definitions.
+        deployment: Sends them.
+        membership: Says whether the static engine is there.
+        static: Its id.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        deployment: Deployment,
+        membership: Membership,
+        static: str,
+    ) -> None:
+        self._catalog = catalog
+        self._deployment = deployment
+        self._membership = membership
+        self.static = static
+        self._waiting: dict[str, asyncio.Future[TableChanged]] = {}
+
+    async def run(self, statement: Changing) -> StatementResult:
+        """Change a table and return how many rows.
+
+        Raises:
+            QueryError: The statement is wrong, or asks for what is not changed here.
+            DeploymentError: It could not be done; only with code `no_answer` that is not known.
+        """
+        change, done = self._bound(statement)
+        answer = await self._asked(change)
+        name = change.definition.name
+        if answer.code == "not_writable":
+            raise UnsupportedError(
+                answer.message, span=statement.source.span, hint=answer.hint, code=answer.code
+            )
+        if answer.code in ("duplicate_key", "constraint_violated"):
+            raise BindingError(
+                answer.message, span=statement.source.span, hint=answer.hint, code=answer.code
+            )
+        if answer.code:
+            raise DeploymentError(answer.message, hint=answer.hint, code=answer.code)
+        rows = "1 row" if answer.rows == 1 else f"{answer.rows} rows"
+        return StatementResult(ResultKind.DONE, f"{rows} {done} table {name}")
+
+    def heard(self, answer: TableChanged) -> None:
+        """Take in an answer; one that nobody waits for any more is none."""
+        waiting = self._waiting.get(answer.id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
+
+    def _bound(self, statement: Changing) -> tuple[TableChange, str]:
+        number = secrets.token_hex(8)
+        if isinstance(statement, Insert):
+            insert = bind_insert(statement, self._catalog)
+            self._check(insert.definition, statement)
+            rows, given = insert.rows, insert.given
+            return TableChange(number, 0, insert.definition, rows, given=given), "inserted into"
+        delete = bind_delete(statement, self._catalog)
+        self._check(delete.definition, statement)
+        change = TableChange(number, 0, delete.definition, delete=True, predicate=delete.predicate)
+        return change, "deleted from"
+
+    def _check(self, definition: SourceDefinition, statement: Changing) -> None:
+        """Check that it is a table that is kept somewhere.
+
+        Raises:
+            UnsupportedError: It is not; the text says what to do instead.
+        """
+        verb = type(statement).__name__.upper()
+        if not definition.is_table:
+            raise UnsupportedError(
+                f"{verb} on a stream works in a local script only: here readings come from "
+                "gateways",
+                span=statement.source.span,
+                hint="send a reading through a wrapper; or pando shell --local, pando run FILE "
+                "--local",
+                code="local_only",
+            )
+        if not definition.option("source"):
+            raise UnsupportedError(
+                f"table {definition.name} names no source: {verb} changes a table where it is kept",
+                span=statement.source.span,
+                hint="CREATE TABLE it WITH (source = 'csv', path = 'rows.csv')",
+                code="not_writable",
+            )
+
+    async def _asked(self, change: TableChange) -> TableChanged:
+        self._membership.check_reachable(self.static)
+        if len(self._waiting) >= MAX_WAITING:
+            raise DeploymentError(
+                f"{MAX_WAITING} changes of tables wait already",
+                hint="try again a little later",
+                code="change_failed",
+            )
+        asked = msgspec.structs.replace(change, epoch=self._membership.epoch(self.static))
+        waiting: asyncio.Future[TableChanged] = asyncio.get_running_loop().create_future()
+        self._waiting[change.id] = waiting
+        try:
+            self._deployment.change(self.static, asked)
+            await self._until_answered_or_gone(waiting, asked.epoch)
+        finally:
+            del self._waiting[change.id]
+        if waiting.done():
+            return waiting.result()
+        name = change.definition.name
+        what = (
+            f"the static engine has not answered within {SECONDS:g} s; whether table {name} has "
+            "changed, or will, is not known"
+            if self._is_there(asked.epoch)
+            else f"the static engine went away before it answered; whether table {name} has "
+            "changed is not known"
+        )
+        raise DeploymentError(
+            what, hint="look with a SELECT before you try again", code="no_answer"
+        )
+
+    async def _until_answered_or_gone(
+        self, waiting: asyncio.Future[TableChanged], epoch: int
+    ) -> None:
+        """Wait for an answer as long as the life of the static engine that was asked goes on."""
+        end = time.monotonic() + SECONDS
+        while not waiting.done() and self._is_there(epoch) and time.monotonic() < end:
+            await asyncio.wait((waiting,), timeout=min(_LOOK_SECONDS, SECONDS))
+
+    def _is_there(self, epoch: int) -> bool:
+        membership = self._membership
+        return membership.is_online(self.static) and membership.epoch(self.static) == epoch
