@@ -8,7 +8,7 @@
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
-PACKAGES := streamsql stream_engine host static_engine gateway federated_optimizer ui deploy
+PACKAGES := streamsql stream_engine host broker building static_engine gateway federated_optimizer ui deploy
 MARKED := broker or spark or end_to_end or browser or postgres or published
 
 RUNTIME_READY := .venv/.pando-runtime

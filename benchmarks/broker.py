@@ -30,9 +30,9 @@ from statistics import median
 
 import psutil
 
-from gateway.broker.launch import Preference
-from gateway.broker.mosquitto import find_mosquitto
-from gateway.broker.testing import BrokerProcess, RawClient, text, varint
+from broker.broker_launch import Preference
+from broker.broker_testing import BrokerProcess, RawClient, text, varint
+from broker.mosquitto import find_mosquitto
 
 _TOPIC = "bench/stream"
 _PAYLOAD = 200

@@ -43,9 +43,9 @@ import psutil
 
 from benchmarks._recursive.gateway_ways import Bytes, Fault, Outcome, Phase, judged, show
 from benchmarks._recursive.workloads import closure
+from broker.broker_launch import Preference
+from broker.broker_testing import BrokerProcess
 from deploy.fleet import SITE, Fleet, Link, ResultWatch, broker_bytes
-from gateway.broker.launch import Preference
-from gateway.broker.testing import BrokerProcess
 from host.mqtt import Message, open_client
 from stream_engine.simulation.topologies import transit_stub
 from streamsql.wire.topics import Topics

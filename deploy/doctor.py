@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker.free_ports import free_port
+from broker.mosquitto import find_mosquitto
 from deploy.local.options import DEFAULT_PORT
 from deploy.local.ports import holder, is_free
-from gateway.broker.mosquitto import find_mosquitto
-from gateway.broker.ports import free_port
 from static_engine.java import find_java
 from streamsql.errors import FederationError
 

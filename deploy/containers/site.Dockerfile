@@ -9,6 +9,9 @@ COPY requirements/console.txt requirements/console.txt
 RUN pip install --no-cache-dir --require-hashes -r requirements/console.txt
 
 COPY streamsql/ streamsql/
+COPY host/ host/
+COPY broker/ broker/
+COPY building/ building/
 COPY gateway/ gateway/
 COPY static_engine/ static_engine/
 COPY ui/ ui/

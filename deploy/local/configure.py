@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import psutil
 
+from broker.free_ports import HOST
+from building.files.provision import Processor, provision
+from building.files.site_files import write_atomically
+from building.model.site_model import Site
+from building.osm.osm_indoor import read_osm_indoor
+from building.sample.k7_trace import read_k7
+from building.sample.sample_building import sample_building
 from deploy.local.layout import Layout
 from deploy.local.options import UpOptions
 from deploy.local.recordings import Recording
 from deploy.local.schema import SCHEMAS, streams_of
-from deploy.site.atomic_files import write_atomically
-from deploy.site.k7_trace import read_k7
-from deploy.site.model import Site
-from deploy.site.osm_indoor import read_osm_indoor
-from deploy.site.provision import Processor, provision
-from deploy.site.sample_building import sample_building
-from gateway.broker.ports import HOST
 from gateway.settings import ClockSettings, GatewaySettings, WrapperSettings
 from host.files.atomic_file import PRIVATE
 from host.files.json_file import read_json

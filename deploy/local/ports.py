@@ -5,7 +5,7 @@ import socket
 
 import psutil
 
-from gateway.broker.ports import HOST, free_port
+from broker.free_ports import HOST, free_port
 from streamsql.errors import DeploymentError
 
 

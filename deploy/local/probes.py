@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from gateway.broker.ports import HOST
+from broker.free_ports import HOST
 from streamsql.errors import DeploymentError
 
 _SECONDS = 5.0

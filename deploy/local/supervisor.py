@@ -10,6 +10,9 @@ from collections.abc import Awaitable, Callable
 
 import httpx
 
+from broker.broker_launch import Preference, broker_command
+from broker.free_ports import HOST, free_port
+from building.files.site_files import write_atomically
 from deploy.local import configure
 from deploy.local.claim import Claim, end_leftovers, leftovers
 from deploy.local.events import Reporter
@@ -20,9 +23,6 @@ from deploy.local.probes import accepts, console_answers, require_reachable, sit
 from deploy.local.recordings import Recording, inspect
 from deploy.local.service import ServiceSpec
 from deploy.local.services import BROKER, Death, Services
-from deploy.site.atomic_files import write_atomically
-from gateway.broker.launch import Preference, broker_command
-from gateway.broker.ports import HOST, free_port
 from gateway.settings import ClockSettings
 from host.clocks import wall_clock
 from host.files.atomic_file import PRIVATE

@@ -19,9 +19,9 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gateway.broker.embedded.rules import FileAccess
-from gateway.broker.ports import free_port
-from gateway.broker.testing import PATIENCE
+from broker.broker_testing import PATIENCE
+from broker.embedded.access_rules import FileAccess
+from broker.free_ports import free_port
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "mosquitto"
 PASSWORDS = {

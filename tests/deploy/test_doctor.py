@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from broker.free_ports import HOST, free_port
 from deploy.cli.main import app
 from deploy.doctor import Finding, examine
-from gateway.broker.ports import HOST, free_port
 from static_engine.java import JavaRuntime, NoJavaError
 
 Usage = namedtuple("Usage", "total used free")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.ports import free_port
-from gateway.broker.testing import PATIENCE
+from broker.broker_testing import PATIENCE
+from broker.free_ports import free_port
 from gateway.testing import until
 from host.mqtt import open_client
 from streamsql.wire.codec import decode_json

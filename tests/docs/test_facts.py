@@ -12,9 +12,9 @@ import msgspec
 import pytest
 import typer
 
+from broker.embedded.limits import Limits
 from deploy.cli.main import app
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from gateway.broker.embedded.limits import Limits
 from gateway.settings import BufferSettings, ClockSettings, GatewaySettings, SnapshotSettings
 from gateway.wrappers.calendar.wrapper import CalendarOptions
 from gateway.wrappers.motes.settings import MoteOptions

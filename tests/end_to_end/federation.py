@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import psutil
 
-from gateway.broker.ports import free_port
+from broker.free_ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PANDO = (sys.executable, "-P", "-c", "from deploy.cli.main import run_app; run_app()")

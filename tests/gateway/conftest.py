@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
-from gateway.broker.launch import Preference
-from gateway.broker.mosquitto import find_mosquitto
-from gateway.broker.testing import BrokerProcess
+from broker.broker_launch import Preference
+from broker.broker_testing import BrokerProcess
+from broker.mosquitto import find_mosquitto
 
 
 @pytest.fixture(params=["embedded", "mosquitto"])

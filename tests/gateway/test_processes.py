@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.testing import BrokerProcess
+from broker.broker_testing import BrokerProcess
 from gateway.settings import ClockSettings, WrapperSettings
 from gateway.testing import fill_disk
 from host.clocks import wall_clock

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.broker.testing import BrokerProcess
+from broker.broker_testing import BrokerProcess
 from gateway.settings import ClockSettings, GatewaySettings, SnapshotSettings, WrapperSettings
 from host.mqtt import Message
 from streamsql.algebra.operators import (

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from gateway.broker.testing import BrokerProcess
+from broker.broker_testing import BrokerProcess
 from gateway.settings import GatewaySettings, StepSettings
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries

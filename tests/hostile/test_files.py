@@ -16,8 +16,8 @@ from types import FrameType
 
 import pytest
 
-from deploy.site.k7_trace import read_k7 as read_k7_site
-from deploy.site.osm_indoor import read_osm_indoor
+from building.osm.osm_indoor import read_osm_indoor
+from building.sample.k7_trace import read_k7 as read_k7_site
 from gateway.wrappers.calendar.fetching import fetch
 from gateway.wrappers.calendar.reservations import agenda_of, parse
 from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.testing import BrokerProcess
+from broker.broker_testing import BrokerProcess
 from host.mqtt import Message, MessageClient, open_client
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition

@@ -19,8 +19,8 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from deploy.site.provision import provision
-from deploy.site.sample_building import sample_building
+from building.files.provision import provision
+from building.sample.sample_building import sample_building
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,

@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from gateway.broker import ports
+from broker import free_ports as ports
 from ui.connections import MAX_DRAINED, MAX_HEAD
 
 REQUEST_SECONDS = 3.0

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.broker import ports
+from broker import free_ports as ports
 from ui.__main__ import _listen
 from ui.settings import ConsoleSettings
 

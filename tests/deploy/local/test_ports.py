@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
+from broker.free_ports import HOST, first_outgoing, free_port
 from deploy.local.ports import holder, is_free, require_free
-from gateway.broker.ports import HOST, first_outgoing, free_port
 from streamsql.errors import DeploymentError
 
 

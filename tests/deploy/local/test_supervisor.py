@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
+from broker.free_ports import free_port
 from deploy.local.events import Reporter
 from deploy.local.options import UpOptions
 from deploy.local.service import ServiceSpec
 from deploy.local.supervisor import Federation, _VitalDeathError, up
-from gateway.broker.ports import free_port
 from streamsql.errors import InternalError
 
 SLEEP = "print('up', flush=True); import time; time.sleep(60)"

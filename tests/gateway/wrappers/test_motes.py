@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.site.provision import provision
-from deploy.site.sample_building import sample_building
+from building.files.provision import provision
+from building.sample.sample_building import sample_building
 from gateway.intake.validation import event_of
 from gateway.testing import SECOND, until
 from gateway.wrappers.motes import world as simulation

@@ -1,4 +1,4 @@
-"""The MQTT client against a real broker process (outages: tests/gateway/broker/test_outages)."""
+"""The MQTT client against a real broker process (outages: tests/broker/test_outages)."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.ports import free_port
-from gateway.broker.testing import PATIENCE, BrokerProcess, RawClient
+from broker.broker_testing import PATIENCE, BrokerProcess, RawClient
+from broker.free_ports import free_port
 from host.mqtt import (
     ClientClosed,
     ConnectFailed,
@@ -157,7 +157,7 @@ def test_connecting_in_the_background(tmp_path: Path) -> None:
 @contextlib.asynccontextmanager
 async def _embedded(port: int, *options: str) -> AsyncIterator[None]:
     """Run an embedded broker with these options; it ends however the test ends."""
-    command = [sys.executable, "-m", "gateway.broker.embedded", "--port", str(port), *options]
+    command = [sys.executable, "-m", "broker.embedded", "--port", str(port), *options]
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     try:
         assert process.stderr is not None

@@ -1,0 +1,120 @@
+"""The broker as a service: listens on loopback, watches over its connections, stops cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import time
+from typing import Final
+
+from broker.embedded.broker_statistics import publish_statistics
+from broker.embedded.connection import Connection
+from broker.embedded.embedded_broker import Broker
+
+_LOG = logging.getLogger(__name__)
+
+_SHUTTING_DOWN: Final = 0x8B
+_TICK: Final = 0.25
+_STALL: Final = 1.0
+# Sockets that have not sent CONNECT yet, on top of the connected clients.
+_SPARE_SOCKETS: Final = 100
+
+
+def check_loopback(host: str) -> str:
+    """Return the address to listen on.
+
+    Raises:
+        ValueError: It is not a loopback address.
+    """
+    address = "127.0.0.1" if host == "localhost" else host
+    try:
+        loopback = ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        message = (
+            f"the embedded broker listens on loopback only, not on {host!r}: it has no TLS. "
+            "Use 127.0.0.1 or ::1, or run Mosquitto or EMQX for clients on other machines "
+            "(pando up --broker mqtts://…)"
+        )
+        raise ValueError(message)
+    return address
+
+
+class Server:
+    """Sockets and timers around a `Broker`."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self._connections: set[Connection] = set()
+        self._listener: asyncio.Server | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._started = time.monotonic()
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; return the port (chosen by the system when `port` is 0).
+
+        Raises:
+            ValueError: `host` is not a loopback address.
+            OSError: The port cannot be had.
+        """
+        address = check_loopback(host)
+        loop = asyncio.get_running_loop()
+        self._started = time.monotonic()
+        publish_statistics(self.broker, 0.0, self._started)  # who comes first finds them, too
+        self._listener = await loop.create_server(self._accept, address, port, backlog=512)
+        self._watch = asyncio.create_task(self._watch_over())
+        chosen: int = self._listener.sockets[0].getsockname()[1]
+        return chosen
+
+    async def stop(self) -> None:
+        """Close every connection, without wills: it is the broker that goes."""
+        if self._watch is not None:
+            self._watch.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watch
+        if self._listener is not None:
+            self._listener.close()
+        for connection in list(self._connections):
+            if connection.session is not None:
+                connection.session.will = None
+            connection.close(_SHUTTING_DOWN)
+        # Let the last bytes leave; a client that does not read is cut off with the process.
+        for _ in range(50):
+            if not self._connections:
+                break
+            await asyncio.sleep(0.01)
+
+    def _accept(self) -> Connection:
+        connection = Connection(self.broker, self._has_room, self._connections.discard)
+        self._connections.add(connection)
+        if len(self._connections) > self.broker.limits.max_connections + _SPARE_SOCKETS:
+            asyncio.get_running_loop().call_soon(connection.close, 0)
+        return connection
+
+    def _has_room(self) -> bool:
+        connected = sum(c.session is not None for c in self._connections)
+        return connected < self.broker.limits.max_connections
+
+    async def _watch_over(self) -> None:
+        """Check keep-alives, expiries and wills regularly; publish statistics now and then."""
+        before = time.monotonic()
+        next_statistics = before + self.broker.limits.statistics_interval
+        while True:
+            await asyncio.sleep(_TICK)
+            now = time.monotonic()
+            if now - before > _TICK + _STALL:
+                # This process was stopped or starved: what clients sent meanwhile is still in
+                # their sockets, so nobody is to be declared dead for our own absence.
+                _LOG.warning("the broker was held up for %.1f s", now - before)
+                for connection in self._connections:
+                    connection.forgive(now)
+            for connection in list(self._connections):
+                connection.check_alive(now)
+            self.broker.tick(now)
+            if now >= next_statistics:
+                publish_statistics(self.broker, now - self._started, now)
+                next_statistics = now + self.broker.limits.statistics_interval
+            before = time.monotonic()

@@ -1,0 +1,1 @@
+"""The plain files that services read about a building, and its drawing."""

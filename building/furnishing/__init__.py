@@ -1,0 +1,1 @@
+"""What stands in a building: desks, machines, sensors, gateways, calendars."""

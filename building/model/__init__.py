@@ -1,0 +1,1 @@
+"""What a building consists of."""

@@ -1,0 +1,1 @@
+"""Import of maps: OSM Simple Indoor Tagging in GeoJSON."""

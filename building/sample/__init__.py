@@ -1,0 +1,1 @@
+"""The sample building, and link traces as buildings."""

@@ -1,0 +1,1 @@
+"""The walking graph, derived from the shapes of rooms and doors."""
