@@ -55,7 +55,7 @@ what is dead is cleared away from time to time."""
 SAWTOOTH = "mentions"
 """What grows until it is cleared at once."""
 
-SHARE = {"alone": 1.0, "sites": 0.3, "engine": 0.3}
+SHARE = {"alone": 1.0, "sites": 0.6, "engine": 0.3}
 """Of the updates, by subject: those with messages and sources take longer."""
 
 

@@ -290,7 +290,7 @@ def test_a_query_that_cannot_be_planned_again_says_so_and_keeps_no_other_from_it
     async def scenario(federation: Any) -> None:
         await federation.site("base", "base")
         await federation.site("gw-1")
-        coordinator = await federation.coordinator(define_schema=True, beside=InProcesses(1.0))
+        coordinator = await federation.coordinator(define_schema=True, beside=InProcesses(5.0))
         texts = [f"SELECT rid FROM RoomSensor WHERE status <> '{n}'" for n in range(5)]
         queries = [await harness.start_query(coordinator, text) for text in texts]
         slow, others = queries[2], [*queries[:2], *queries[3:]]
