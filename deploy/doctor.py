@@ -76,7 +76,9 @@ def _port(port: int) -> Finding:
     if is_free(port):
         return Finding("Port", "ok", f"{port} is free")
     message = f"{port} is in use by {holder(port)}"
-    return Finding("Port", "problem", message, f"stop it, or use pando up --port {free_port()}")
+    return Finding(
+        "Port", "problem", message, f"stop that process, or use pando up --port {free_port()}"
+    )
 
 
 def _disk(data: Path) -> Finding:
@@ -84,7 +86,7 @@ def _disk(data: Path) -> Finding:
     while not place.exists():
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        message = f"nothing can be written at {place}"
+        message = f"{place} is not writable"
         return Finding("Disk", "problem", message, "use pando up --data DIR")
     free = shutil.disk_usage(place).free
     message = f"{free / 1e9:.1f} GB free at {place}"
@@ -99,5 +101,7 @@ def _memory() -> Finding:
     available = psutil.virtual_memory().available
     message = f"{available / 1e9:.1f} GB available"
     if available < 2_000_000_000:
-        return Finding("Memory", "note", message, "Spark wants about 1.5 GB; else use --no-spark")
+        return Finding(
+            "Memory", "note", message, "Spark needs about 1.5 GB; otherwise use --no-spark"
+        )
     return Finding("Memory", "ok", message)

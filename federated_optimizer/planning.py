@@ -96,7 +96,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
         )
     except RecursionError:
         raise UnsupportedError(
-            "too many operators of this query stand above one another",
-            hint="join and combine fewer relations in one query",
+            "the operators of this query are nested too deeply",
+            hint="use fewer joins and set operations in one query",
             code="limit_exceeded",
         ) from None

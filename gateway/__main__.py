@@ -59,7 +59,9 @@ async def _until_signalled(path: Path) -> None:
 def main() -> int:
     """Return the exit status: 0 stopped, 2 something the operator can fix, 1 a defect of ours."""
     parser = argparse.ArgumentParser(prog="python -m gateway", description=__doc__)
-    parser.add_argument("--config", required=True, type=Path, help="JSON settings of this site")
+    parser.add_argument(
+        "--config", required=True, type=Path, help="JSON settings file of this site"
+    )
     parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
     arguments = parser.parse_args()
     log_to_stderr(arguments.log_level)
@@ -71,7 +73,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     except Exception as error:
-        log.exception("this site stops because of a defect")
+        log.exception("a defect stopped this site")
         print(f"a defect ended this site: {_innermost(error)!r}", file=sys.stderr)
         return 1
     return 0

@@ -251,7 +251,7 @@ class Gateway:
             try:
                 await self.client.subscribe(topic)
             except SubscribeRefused as error:
-                log.warning("links of earlier lives are not cleared: %s", error)
+                log.warning("links of earlier runs are not cleared: %s", error)
                 continue
             await asyncio.sleep(LOOK_BACK_SECONDS)
             await self.client.unsubscribe(topic)
@@ -314,7 +314,7 @@ class Gateway:
     def _on_connection(self, connected: bool) -> None:
         if self._stopping:
             return
-        log.info("broker %s", "connected" if connected else "lost; trying again")
+        log.info("broker %s", "connected" if connected else "lost; reconnecting")
         if connected:
             self._connections += 1
             self._connected.set()
@@ -334,9 +334,9 @@ class Gateway:
         elif verdict == Verdict.STOLEN:
             self._finish(
                 StolenIdError(
-                    f"another process runs as {self.settings.gateway!r} with a newer session; "
-                    "this one stops so that readings are not mixed",
-                    hint="give every gateway an id of its own, or stop the other process",
+                    f"another process runs as {self.settings.gateway!r} with a newer "
+                    "session; this process stops to keep their readings apart",
+                    hint="give every gateway its own id, or stop the other process",
                 )
             )
 
@@ -405,5 +405,5 @@ async def serve(
                 epoch = directory.next_epoch(above=error.epoch)
         raise StolenIdError(
             f"other processes keep starting as {settings.gateway!r}",
-            hint="give every gateway an id of its own",
+            hint="give every gateway its own id",
         )

@@ -94,7 +94,7 @@ def microseconds(seconds: float) -> int:
         1767225601000001
     """
     if not math.isfinite(seconds):
-        raise ValueError(f"{seconds} is no time")
+        raise ValueError(f"{seconds} is not a time")
     result = round(Fraction(seconds) * MICROSECONDS)
     if not -_LATEST <= result < _LATEST:
         raise ValueError(f"{seconds} seconds do not fit 64 bits of microseconds")

@@ -48,8 +48,8 @@ class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Refuse a clock that stands still or runs backwards, and half a starting point."""
         _check(math.isfinite(self.speed) and self.speed > 0, "clock.speed must be above 0")
         both = (self.origin_wall is None) == (self.origin is None)
-        _check(both, "clock.origin and clock.origin_wall are given together or not at all")
-        _check(self.warn_offset_ms >= 0, "clock.warn_offset_ms must not be below 0")
+        _check(both, "clock.origin and clock.origin_wall must be set together")
+        _check(self.warn_offset_ms >= 0, "clock.warn_offset_ms must be at least 0")
 
 
 class WrapperSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -169,13 +169,13 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             except WireError as error:
                 raise ValueError(str(error)) from None
         _check(
-            self.role in ("gateway", "base"), f"role {self.role!r:.40} is no 'gateway' or 'base'"
+            self.role in ("gateway", "base"), f"role {self.role!r:.40} is neither 'gateway' nor 'base'"
         )
         _check(0 <= self.grace_seconds <= 86_400, "grace_seconds must be between 0 and 86400")
         _check(1 <= self.tick_ms <= 10_000, "tick_ms must be between 1 and 10000")
         _check(1 <= self.keepalive <= 3_600, "keepalive must be between 1 and 3600")
         names = [source.name for source in self.sources]
-        _check(len(names) == len(set(names)), "sources: a name is given twice")
+        _check(len(names) == len(set(names)), "sources: a name appears twice")
         for source in self.sources:
             _check(not source.is_table, f"sources: {source.name} is a table, not a stream")
             ends = len(source.key) >= 2 or source.kind != SourceKind.LINK

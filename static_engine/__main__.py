@@ -97,7 +97,7 @@ async def _until_signalled(settings: StaticSettings) -> None:
 def main() -> int:
     """Return the process's exit status: 0 stopped, 2 something the operator can fix."""
     parser = argparse.ArgumentParser(prog="python -m static_engine", description=__doc__)
-    parser.add_argument("--config", required=True, type=Path, help="JSON settings")
+    parser.add_argument("--config", required=True, type=Path, help="JSON settings file")
     parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
     arguments = parser.parse_args()
     os.umask(0o077)  # rows of tables are for nobody else

@@ -82,5 +82,5 @@ def refuse_streams(plan: Plan) -> None:
         if stream or isinstance(node, _STREAMING):
             raise UnsupportedError(
                 f"the static engine has no streams and no recursion: {describe(node)}",
-                hint="this part belongs into the stream engine",
+                hint="this part belongs to the stream engine",
             )

@@ -259,7 +259,8 @@ def _await_gateway(jvm: SparkJvm, gateway: Path, data_dir: Path) -> tuple[int, s
                 tail = log.read_text(errors="replace")[-600:].strip()
             raise SparkStartError(
                 f"Spark's JVM {late}: {tail or 'it wrote nothing'}",
-                hint=f"see {log}; is there memory for -Xmx, and may we listen on loopback?",
+                hint=f"see {log}; check that there is memory for -Xmx and that processes may "
+                "listen on loopback",
             )
         time.sleep(0.02)
     content = gateway.read_bytes()

@@ -17,7 +17,7 @@ class LocalExecutor:
         max_result_rows: Most rows a plan may produce.
     """
 
-    description = "without Spark: static tables are evaluated in this process"
+    description = "without Spark: this process evaluates static tables"
 
     def __init__(self, store: TableStore, *, max_result_rows: int = 1_000_000) -> None:
         self._store = store

@@ -137,7 +137,10 @@ class StaticEngine:
                 raise
             if time.monotonic() >= self._say_defect_at:
                 self._say_defect_at = time.monotonic() + DEFECT_SECONDS
-                log.exception("a turn met a defect (the %d. one); it goes on", self._defects)
+                log.exception(
+                    "a defect interrupted a turn (defect number %d); the service continues",
+                    self._defects,
+                )
             await asyncio.sleep(DEFECT_PAUSE)
 
     async def _turn(self) -> None:
@@ -200,7 +203,7 @@ class StaticEngine:
         try:
             await self._in_worker(evaluate)
         except EngineLostError as error:
-            log.warning("%s; starting it again", error.message)
+            log.warning("%s; restarting it", error.message)
             self._starter.restart(error.message)
             return False
         finally:
@@ -253,7 +256,7 @@ class StaticEngine:
 
     def _detail(self) -> str:
         broken = [str(problem.message) for problem in self._watch.problems().values()]
-        bridged = ["small tables are answered without it meanwhile"] if self._is_bridged else []
+        bridged = ["small tables are answered without it until then"] if self._is_bridged else []
         return "; ".join([self._starter.detail, *bridged, *broken])
 
     def _has_due(self, query: InstalledQuery) -> bool:
@@ -278,7 +281,7 @@ class StaticEngine:
         self._wake.set()
 
     def _on_connection(self, connected: bool) -> None:
-        log.info("broker %s", "connected" if connected else "lost; trying again")
+        log.info("broker %s", "connected" if connected else "lost; reconnecting")
         self._sender.connection_changed()
         if connected:
             self._reporter.announce()
@@ -314,7 +317,7 @@ class StaticEngine:
             case ["gw", _me, "cmd", verb]:
                 self._command(verb, decode_json(message.payload, Command))
             case _:
-                raise WireError(f"nobody here reads {message.topic!r:.200}")
+                raise WireError(f"no handler reads {message.topic!r:.200}")
 
     def _install(self, name: str, payload: bytes) -> None:
         bundle = decode_packed(payload, FragmentBundle) if payload else None

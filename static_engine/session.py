@@ -183,8 +183,8 @@ def _start_own(settings: SessionSettings, progress: Callable[[str], None]) -> Ru
     except (PySparkException, Py4JError, OSError) as error:
         _forget_gateway()
         jvm.stop(timeout=5)
-        message = f"Spark gave no session on {settings.master}: {error_text(error)}"
-        raise SparkStartError(message, hint="is the master's address right?") from error
+        message = f"Spark did not open a session on {settings.master}: {error_text(error)}"
+        raise SparkStartError(message, hint="check the address of the master") from error
     finally:
         for name in gateway:
             os.environ.pop(name, None)
@@ -203,8 +203,8 @@ def _build(settings: SessionSettings) -> SparkSession:
         message = f"Spark Connect is not installed: {error}"
         raise SparkStartError(message, hint='pip install "pyspark[connect]"') from error
     except (PySparkException, Py4JError, OSError) as error:
-        message = f"Spark gave no session on {settings.master}: {error_text(error)}"
-        raise SparkStartError(message, hint="is the master's address right?") from error
+        message = f"Spark did not open a session on {settings.master}: {error_text(error)}"
+        raise SparkStartError(message, hint="check the address of the master") from error
 
 
 def _query_properties() -> dict[str, str]:

@@ -77,15 +77,17 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             except WireError as error:
                 raise DeploymentError(error.message, hint=error.hint) from None
         if not self.data_dir:
-            raise DeploymentError("setting data_dir is empty", hint="name a folder we may write")
+            raise DeploymentError("setting data_dir is empty", hint="set a writable folder")
         for source in self.changed_sources:
             if source not in TABLE_OPTIONS:
                 raise DeploymentError(
                     f"setting changed_sources names {source!r:.40}",
-                    hint=f"some of {', '.join(TABLE_OPTIONS)}, or none",
+                    hint=f"write some of {', '.join(TABLE_OPTIONS)}, or none",
                 )
         if not (math.isfinite(self.poll_seconds) and 0.05 <= self.poll_seconds <= 3600):
-            raise DeploymentError(f"setting poll_seconds is {self.poll_seconds}: not in 0.05…3600")
+            raise DeploymentError(
+                f"setting poll_seconds is {self.poll_seconds}; it must be between 0.05 and 3600"
+            )
         for name, least in (("max_table_rows", 1), ("max_result_rows", 1), ("bridge_rows", 0)):
             if getattr(self, name) < least:
                 raise DeploymentError(f"setting {name} must be at least {least}")

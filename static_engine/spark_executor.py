@@ -135,8 +135,8 @@ class SparkExecutor:
         if self._watch is not None and self._watch.has_cancelled:
             return EvaluationError(
                 f"Spark has had no worker for {self._worker_seconds:g} s",
-                hint="start a worker of its cluster, or look why they end; the query is tried "
-                "again every minute",
+                hint="start a worker of its cluster, or find out why the workers stop; the "
+                "query is retried every minute",
                 code="no_workers",
             )
         text = error_text(error)

@@ -58,7 +58,7 @@ class WorkerWatch:
                 if self._spark.workers():
                     seen = time.monotonic()
                 elif time.monotonic() - seen >= self._seconds:
-                    log.warning("Spark has no worker; what it waits for them with is cancelled")
+                    log.warning("Spark has no worker; its waiting jobs are cancelled")
                     self.has_cancelled = True
                     self._spark.session.sparkContext.cancelAllJobs()
             except (Py4JError, OSError):

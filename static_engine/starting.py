@@ -65,7 +65,7 @@ class EngineStarter:
         lost, self.executor = self.executor, None
         with self._lock:
             self._made = None
-        self.detail = f"{reason}; starting it again"
+        self.detail = f"{reason}; restarting it"
         if lost is None:
             self._later()
         else:
@@ -130,7 +130,7 @@ class EngineStarter:
         self._changed()
 
     def _failed(self, error: FederationError) -> None:
-        log.warning("no engine: %s", error)
+        log.warning("the engine does not start: %s", error)
         self.problem = error
         self.detail = str(error).replace("\n", "; ")
         self._later()

@@ -110,7 +110,7 @@ class TableStore:
         data, snapshot, count = self._read(definition)
         try:
             if fingerprint(options, self._locations) != before:
-                raise TableChangedError(f"table {definition.name} changed while it was read")
+                raise TableChangedError(f"table {definition.name} changed during the read")
         except TableError:
             _delete(snapshot)
             raise

@@ -86,7 +86,7 @@ class TableWatch:
         """Return why a table cannot be read at present, or None."""
         watched = self._tables.get(name)
         if watched is None:
-            hint = "CREATE TABLE it, or drop the query"
+            hint = "create the table, or drop the query"
             return TableError(f"there is no table {name}", hint=hint)
         return watched.problem
 

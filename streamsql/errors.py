@@ -128,7 +128,7 @@ class RecursionRoundsError(RecursionLimitError):
         """Return the error of a recursion that may have so many rounds."""
         return cls(
             f"recursion {name} needs more than {most} rounds",
-            hint="allow more in WITH RECURSIVE (LIMIT n ERROR); RETURN leaves later rows out",
+            hint="allow more in WITH RECURSIVE (LIMIT n ERROR), or write RETURN to omit later rows",
         )
 
 

@@ -70,4 +70,4 @@ def newest(deeds: list[str]) -> tuple[str, ...]:
     left_out = len(told) - MOST_TOLD
     if left_out <= 0:
         return tuple(told)
-    return (f"{left_out} statements before these", *told[-MOST_TOLD:])
+    return (f"{left_out} earlier statements omitted", *told[-MOST_TOLD:])

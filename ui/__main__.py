@@ -148,7 +148,7 @@ def main(explainer: RowExplainer | None = None, *, program: str = "ui") -> int:
         program: Module that was started, for the help text.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=__doc__)
-    parser.add_argument("--config", required=True, type=Path, help="JSON settings")
+    parser.add_argument("--config", required=True, type=Path, help="JSON settings file")
     parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
     arguments = parser.parse_args()
     os.umask(0o077)  # what is written here, the catalog first, is for nobody else

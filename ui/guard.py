@@ -70,8 +70,8 @@ class Guard:
             return problem(
                 421,
                 "wrong_host",
-                f"this console is not known as {named}",
-                "if it is to be, start it with --allow-host NAME (setting allowed_hosts)",
+                f"this console has no host name {named}",
+                "to allow it, start the console with --allow-host NAME (setting allowed_hosts)",
             )
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2].lower() != hosts[0].lower():

@@ -73,7 +73,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
                 raise DeploymentError(f"setting {name} must be at least 1")
         for name in ("request_seconds", "statement_seconds"):
             if not 0 < getattr(self, name) <= 3600:
-                raise DeploymentError(f"setting {name} is {getattr(self, name)}: not in 0…3600")
+                raise DeploymentError(f"setting {name} is {getattr(self, name)}; it must be between 0 and 3600")
 
     @property
     def folders(self) -> OpenFolders | None:
@@ -94,7 +94,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
             if not host_name(name):
                 raise DeploymentError(
                     f"setting allowed_hosts names {name!r:.80}",
-                    hint="names or addresses of hosts with commas, without http://",
+                    hint="write names or addresses of hosts, separated by commas, without http://",
                 )
         return names
 

@@ -69,5 +69,5 @@ class Raised:
 def _micros(text: str) -> int:
     found = coerce(text, DataType.TIMESTAMP)
     if not isinstance(found, int):
-        raise TypeError(f"no time: {text}")
+        raise TypeError(f"not a time: {text}")
     return found

@@ -273,5 +273,5 @@ def _plain(rows: list[dict[str, Any]]) -> Rows:
 def _micros(text: str) -> int:
     found = coerce(text.replace(" UTC", "Z"), DataType.TIMESTAMP)
     if not isinstance(found, int):
-        raise TypeError(f"no time: {text}")
+        raise TypeError(f"not a time: {text}")
     return found

@@ -28,13 +28,25 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
         prog="python -m broker.embedded",
         description="Pando's embedded MQTT 3.1.1/5 broker; loopback only.",
     )
-    parser.add_argument("--port", type=int, default=1883, help="TCP port; 0 lets the system choose")
+    parser.add_argument(
+        "--port", type=int, default=1883, help="TCP port; 0: the system chooses a free one"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="loopback address (default 127.0.0.1)")
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="where broker.json says process and port"
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder for broker.json, which has the process id and the port",
     )
-    parser.add_argument("--passwords", type=Path, metavar="FILE", help="who may connect")
-    parser.add_argument("--acl", type=Path, metavar="FILE", help="who may publish and read what")
+    parser.add_argument(
+        "--passwords", type=Path, metavar="FILE", help="password file: users that may connect"
+    )
+    parser.add_argument(
+        "--acl",
+        type=Path,
+        metavar="FILE",
+        help="access list: topics that each user may publish and read",
+    )
     parser.add_argument("--max-packet", type=int, default=Limits().max_packet_size, metavar="BYTES")
     parser.add_argument(
         "--log-level", default="info", choices=["debug", "info", "warning", "error"]
@@ -57,7 +69,7 @@ async def _serve(options: argparse.Namespace, access: Access) -> None:
             _LOG.info("listening on mqtt://%s:%d", options.host, port)
             await stop.wait()
             counters = broker.counters
-            _LOG.info("stopping; %d messages taken, %d sent", counters.received, counters.sent)
+            _LOG.info("stopping; %d messages received, %d sent", counters.received, counters.sent)
     finally:
         await server.stop()
 

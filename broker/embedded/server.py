@@ -108,7 +108,7 @@ class Server:
             if now - before > _TICK + _STALL:
                 # This process was stopped or starved: what clients sent meanwhile is still in
                 # their sockets, so nobody is to be declared dead for our own absence.
-                _LOG.warning("the broker was held up for %.1f s", now - before)
+                _LOG.warning("the event loop of the broker was blocked for %.1f s", now - before)
                 for connection in self._connections:
                     connection.forgive(now)
             for connection in list(self._connections):

@@ -49,12 +49,13 @@ class Presence:
 def port_is_taken(host: str, port: int, error: OSError) -> str:
     """Explain why listening failed: what holds the port and what to do."""
     if error.errno == errno.EACCES:
-        return f"no permission to listen on port {port}; choose one above 1023 with --port"
+        return f"no permission to listen on port {port}; choose a port above 1023 with --port"
     if error.errno != errno.EADDRINUSE:
         return f"cannot listen on {host}:{port}: {error.strerror or error}"
     return (
-        f"port {port} is taken by {_holder(port)}. Stop that process, choose another port with "
-        f"--port, or use it if it is a broker (pando up --broker mqtt://{host}:{port})"
+        f"port {port} is taken by {_holder(port)}. Stop that process, choose another port "
+        "with --port, or, if it is a broker, use it (pando up --broker "
+        f"mqtt://{host}:{port})"
     )
 
 

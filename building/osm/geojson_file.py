@@ -61,7 +61,7 @@ def read_features(path: Path) -> list[Feature]:
         raise SiteError(f"{path.name}: 'features' must be a list, found {_named(features)}")
     if len(features) > MAX_FEATURES:
         raise SiteError(
-            f"{path.name}: {len(features)} features, at most {MAX_FEATURES} are accepted",
+            f"{path.name}: {len(features)} features; the max is {MAX_FEATURES}",
             hint="cut the building out of the larger map",
         )
     reader = _Reader()
@@ -74,7 +74,7 @@ def _load(path: Path) -> object:
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise SiteError(
-                f"{path.name}: {size} bytes, at most {MAX_BYTES} are accepted",
+                f"{path.name}: {size} bytes; the max is {MAX_BYTES}",
                 hint="cut the building out of the larger map",
             )
         text = path.read_text(encoding="utf-8-sig")
@@ -83,7 +83,7 @@ def _load(path: Path) -> object:
     except UnicodeDecodeError as error:
         raise SiteError(
             f"{path.name}: not UTF-8 text (byte {error.start})",
-            hint="GeoJSON is UTF-8; is this another kind of file?",
+            hint="GeoJSON is UTF-8; check the type of the file",
         ) from error
     try:
         document: object = json.loads(text, parse_constant=_refuse_constant)

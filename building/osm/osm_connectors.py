@@ -42,8 +42,8 @@ def _checked(
 ) -> list[Connector]:
     if connector is None:
         found.warnings.append(
-            f"{mapped.feature.label} joins no two levels: it needs a level such as 0;1 and a floor "
-            f"within {STOP_REACH:.0f} m on each of them"
+            f"{mapped.feature.label} does not connect two levels: it needs a level such as "
+            f"0;1 and a floor within {STOP_REACH:.0f} m on each of them"
         )
         return []
     return [connector]

@@ -119,8 +119,8 @@ def indoor_map(features: Sequence[Feature], *, source: str) -> IndoorMap:
         )
     if not any("level" in feature.tags for feature in indoors):
         raise SiteError(
-            f"{source}: {indoors[0].label} has no 'level', nor has any other indoor feature",
-            hint="give every room a level, such as level=0",
+            f"{source}: {indoors[0].label} and all other indoor features have no 'level'",
+            hint="add a level to every room, such as level=0",
         )
     west, south, east, north = shapely.total_bounds([f.geometry for f in indoors]).tolist()
     origin = (round((west + east) / 2, 7), round((south + north) / 2, 7))
@@ -193,7 +193,8 @@ def _add_space(
 ) -> None:
     if not isinstance(geometry, Polygon | MultiPolygon):
         found.warnings.append(
-            f"{_title(feature)} is left out: a room must be a Polygon, it is a {geometry.geom_type}"
+            f"{_title(feature)} is left out: a room must be a Polygon, but it is a "
+            f"{geometry.geom_type}"
         )
         return
     valid = _repaired(found, feature, geometry)
@@ -213,7 +214,7 @@ def _repaired(found: IndoorMap, feature: Feature, geometry: BaseGeometry) -> Bas
     if abs(repaired.area - geometry.area) > REPAIRABLE * repaired.area:
         raise SiteError(
             f"{_title(feature)}: broken polygon: its outline is not simple ({reason})",
-            hint="the corners must go round the room in order, without crossing",
+            hint="list the corners around the room in order, without crossing edges",
         )
     found.warnings.append(f"{_title(feature)}: a small flaw of its outline was repaired ({reason})")
     return repaired
@@ -260,8 +261,8 @@ def _check_extent(found: IndoorMap, source: str) -> None:
         farthest = max(abs(x0), abs(y0), abs(x1), abs(y1))
         if farthest > MAX_EXTENT / 2:
             raise SiteError(
-                f"{source}: {_title(space.feature)} lies {farthest:.0f} m from the middle of the "
-                f"map, at most {MAX_EXTENT / 2:.0f} m are accepted",
+                f"{source}: {_title(space.feature)} lies {farthest:.0f} m from the middle "
+                f"of the map; the max is {MAX_EXTENT / 2:.0f} m are accepted",
                 hint="cut one building out of the larger map",
             )
 

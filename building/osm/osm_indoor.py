@@ -58,7 +58,7 @@ def read_osm_indoor(path: Path) -> Site:
     connectors = tuple(connectors_of(found, by_level))
     spaces, doors = _with_doors(found, spaces, connectors)
     if not any(door.is_entrance for door in doors):
-        found.warnings.append(f"{path.name}: no entrance is mapped: any place may be a start")
+        found.warnings.append(f"{path.name}: no entrance is mapped, so any place can be a start")
     furniture = _furniture(_reachable_rooms(spaces, doors, connectors))
     site = Site(
         name=_name(features) or path.stem,

@@ -128,7 +128,7 @@ def _rows(source: str, text: TextIO) -> Iterator[tuple[int, list[str]]]:
         try:
             row = next(rows, None)
         except csv.Error as error:
-            raise SiteError(f"{source}, line {rows.line_num + 2}: no CSV: {error}") from error
+            raise SiteError(f"{source}, line {rows.line_num + 2}: not CSV: {error}") from error
         if row is None:
             return
         yield rows.line_num + 2, row

@@ -180,7 +180,7 @@ class _Builder:
             self._walk(space, start, end)
         self._name_room_point(space, paths, middle)
         self.warnings += [
-            f"level {space.level}: {_title(space)}: no straight way from {key} to the rest of it"
+            f"level {space.level}: {_title(space)}: no straight path from {key} to the rest of it"
             for key in paths.unattached
         ]
 

@@ -23,7 +23,9 @@ def run_benchmark(name: str, arguments: Sequence[str]) -> int:
     """
     known = sorted(p.stem for p in BENCHMARKS.glob("*.py") if not p.stem.startswith("_"))
     if not known:
-        raise FederationError("benchmarks come with the source tree, not with the package")
+        raise FederationError(
+            "the source tree contains the benchmarks, the installed package does not"
+        )
     if name == "list":
         width = max(map(len, known))
         for each in known:

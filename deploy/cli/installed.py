@@ -17,7 +17,7 @@ def version() -> str:
     try:
         return importlib.metadata.version("pando")
     except importlib.metadata.PackageNotFoundError:
-        return "of unknown version: neither installed nor in its source tree"
+        return "unknown version: neither installed nor in its source tree"
 
 
 def install_command() -> str:

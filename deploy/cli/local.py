@@ -32,7 +32,7 @@ def read_script(path: Path) -> str:
                 content = file.read(MAX_SCRIPT_BYTES + 1)
     except OSError as error:
         raise FederationError(
-            f"cannot read {name}: {error.strerror}", hint="give the path of a StreamSQL script"
+            f"cannot read {name}: {error.strerror}", hint="name the path of a StreamSQL script"
         ) from error
     if len(content) > MAX_SCRIPT_BYTES:
         raise FederationError(f"{name} is larger than {MAX_SCRIPT_BYTES} bytes")
@@ -40,8 +40,8 @@ def read_script(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FederationError(
-            f"{name} is no UTF-8 text: {error.reason} at byte {error.start}",
-            hint="give the path of a StreamSQL script",
+            f"{name} is not UTF-8 text: {error.reason} at byte {error.start}",
+            hint="name the path of a StreamSQL script",
         ) from error
 
 
@@ -71,8 +71,8 @@ def shell_local(engine: str, sites: int) -> None:
         remember_lines()
         complete_with_tab(session.suggest)
         console.print(
-            "A local StreamSQL session: CREATE SOURCE, INSERT, SELECT … Statements end with ';'. "
-            "help helps, \\q leaves.",
+            "A local StreamSQL session: CREATE SOURCE, INSERT, SELECT … Statements end "
+            "with ';'. help shows help, \\q quits.",
             style="dim",
             markup=False,
         )

@@ -44,7 +44,9 @@ def _say_version(wanted: bool) -> None:
 def pando(
     _version: Annotated[
         bool,
-        typer.Option("--version", "-V", callback=_say_version, is_eager=True, help="Say which"),
+        typer.Option(
+            "--version", "-V", callback=_say_version, is_eager=True, help="Show the version"
+        ),
     ] = False,
 ) -> None:
     """Pando: sensor federation. Start with: pando up."""
@@ -53,42 +55,46 @@ def pando(
 @app.command()
 def up(  # noqa: PLR0913, PLR0917  (the command line contract)
     site: Annotated[
-        Path | None, typer.Option(help="Building as OSM indoor GeoJSON; else the sample building")
+        Path | None,
+        typer.Option(help="Building as OSM indoor GeoJSON; default: the sample building"),
     ] = None,
     replay: Annotated[
         Path | None, typer.Option(help="Recording: K7 link trace, CSV, or SenML lines")
     ] = None,
     speed: Annotated[float, typer.Option(help="How many times faster to replay")] = 1.0,
     broker: Annotated[
-        str | None, typer.Option(help="Use mqtt://host:port, or start: embedded or mosquitto")
+        str | None,
+        typer.Option(
+            help="Broker to use (mqtt://host:port), or broker to start (embedded or mosquitto)"
+        ),
     ] = None,
     gateways: Annotated[int, typer.Option(help="Number of gateways")] = 3,
     port: Annotated[int, typer.Option(help="Port of the console")] = DEFAULT_PORT,
-    data: Annotated[Path, typer.Option(help="Directory for everything that is kept")] = DATA,
+    data: Annotated[Path, typer.Option(help="Directory for all stored data")] = DATA,
     no_spark: Annotated[
-        bool, typer.Option("--no-spark", help="Answer static tables without Spark")
+        bool, typer.Option("--no-spark", help="Evaluate static tables without Spark")
     ] = False,
     calendar: Annotated[
-        str | None, typer.Option(help="Calendar: .ics file or address; else a sample")
+        str | None, typer.Option(help="Calendar: .ics file or address; default: a sample")
     ] = None,
     database: Annotated[
-        str | None, typer.Option(help="Catalog database URL; else SQLite in the data directory")
+        str | None, typer.Option(help="Catalog database URL; default: SQLite in the data directory")
     ] = None,
     tables: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder whose files tables may name; repeatable; else this one"),
+        typer.Option(help="Folder that is open to tables; repeatable; default: the current folder"),
     ] = None,
     secrets: Annotated[
         Path | None,
-        typer.Option(help="Lines name = database address, for url = 'secret:name'"),
+        typer.Option(help="Secrets file with lines `name = address`, for url = 'secret:name'"),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="Name by which browsers reach the console, e.g. of a proxy; repeatable"),
+        typer.Option(help="Further host name of the console, e.g. of a proxy; repeatable"),
     ] = None,
     functions: Functions = "",
     form: Annotated[
-        str, typer.Option("--format", help="table or json (a line per event)")
+        str, typer.Option("--format", help="table or json (one line per event)")
     ] = "table",
 ) -> None:
     """Start the whole federation on this machine: broker, gateways, base site, Spark, console.
@@ -145,7 +151,7 @@ def gateway_restart(
     with guarded():
         layout = Layout(data_directory(console, data))
         layout.request_restart(service)
-    typer.echo(f"asked for {service} to be started again in {layout.root}")
+    typer.echo(f"requested a restart of {service} in {layout.root}")
 
 
 @app.command()
@@ -228,7 +234,7 @@ def doctor(
     if form == "json":
         typer.echo(json.dumps([finding_object(f) for f in findings]))
     else:
-        table = Table("", "subject", "found", "what to do")
+        table = Table("", "subject", "found", "hint")
         marks = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "problem": "[red]problem[/]"}
         for finding in findings:
             texts = map(escape, (finding.subject, finding.message, finding.advice))
@@ -253,11 +259,11 @@ def finding_object(finding: object) -> dict[str, str]:
 )
 def bench(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Benchmark, e.g. recursive; 'list' lists them")] = "",
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller, for a first look")] = False,
+    name: Annotated[str, typer.Argument(help="Benchmark, e.g. recursive; 'list' lists all")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="Run a smaller version")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
     wants_help: Annotated[
-        bool, typer.Option("--help", help="This, or behind a benchmark its own options")
+        bool, typer.Option("--help", help="Show this help, or the options of a benchmark")
     ] = False,
 ) -> None:
     """Run a benchmark beside its baselines and print ratios.

@@ -9,11 +9,9 @@ from streamsql.algebra.user_functions import INSTALLED, SETTING, modules_of
 from streamsql.errors import FederationError
 
 Engine = Annotated[str, typer.Option(help="With --local: stream, reference or spark")]
-Sites = Annotated[
-    int, typer.Option(help="With --local: sites the stream engine is partitioned over")
-]
+Sites = Annotated[int, typer.Option(help="With --local: number of sites of the stream engine")]
 Local = Annotated[
-    bool, typer.Option("--local", help="Without broker and services, in this process")
+    bool, typer.Option("--local", help="Run in this process, without broker and services")
 ]
 Format = Annotated[str, typer.Option("--format", help="table, json or csv")]
 TwoFormats = Annotated[str, typer.Option("--format", help="table or json")]
@@ -22,7 +20,7 @@ Functions = Annotated[
     str,
     typer.Option(
         envvar=SETTING,
-        help="Python modules with functions of the user, with commas; found on PYTHONPATH",
+        help="Python modules with user functions, separated by commas, on PYTHONPATH",
     ),
 ]
 
@@ -39,15 +37,13 @@ def check_engine(engine: str, sites: int, *, local: bool) -> None:
     if engine not in ENGINES:
         raise FederationError(f"--engine {engine!r}?", hint=f"use {', '.join(ENGINES)}")
     if not 1 <= sites <= MAX_SITES:
-        raise FederationError(f"--sites {sites}: give a number from 1 to {MAX_SITES}")
+        raise FederationError(f"--sites {sites}; write a number from 1 to {MAX_SITES}")
     if sites > 1 and engine != "stream":
         raise FederationError(
-            f"--engine {engine} is not partitioned", hint="leave --sites away, or --engine stream"
+            f"--engine {engine} is not partitioned", hint="remove --sites, or use --engine stream"
         )
     if not local and (engine != "stream" or sites != 1):
-        raise FederationError(
-            "--engine and --sites choose what --local runs on", hint="add --local"
-        )
+        raise FederationError("--engine and --sites need --local", hint="add --local")
 
 
 def allow_functions(functions: str, *, here: bool) -> None:

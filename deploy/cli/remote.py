@@ -101,7 +101,7 @@ def _settled_rows(client: ConsoleClient, query: str) -> list[dict[str, Any]]:
             raise DeploymentError(f"the query failed: {shown['error']}")
         settled = settled + 1 if shown["settled"] else 0
         if time.monotonic() > deadline:
-            waits = ", ".join(shown["waiting_for"]) or "sites that send without end"
+            waits = ", ".join(shown["waiting_for"]) or "sites that never stop sending"
             raise DeploymentError(
                 f"no settled answer within {SETTLE_SECONDS:.0f} s; it waits for {waits}",
                 hint="pando gateway list shows the sites",
@@ -127,7 +127,7 @@ def shell(address: str | None = None) -> None:
                 ]
             )
             typer.echo(f"Connected to {client.address}. Statements end with ';'.")
-            typer.echo("A query prints its changes until Ctrl-C. help helps, \\q leaves.")
+            typer.echo("A query prints its changes until Ctrl-C. help shows help, \\q quits.")
         for text in read_statements():
             with reported():
                 _execute(client, text)

@@ -95,7 +95,7 @@ def static_settings(layout: Layout, state: Path) -> dict[str, Any]:
 def main() -> int:
     """Return 0 when everything is written, 2 when the operator must change something."""
     parser = argparse.ArgumentParser(prog="python -m deploy.containers.prepare")
-    parser.add_argument("--to", required=True, type=Path, help="folder all services can read")
+    parser.add_argument("--to", required=True, type=Path, help="folder that all services can read")
     parser.add_argument("--state", default=Path("/var/lib/pando"), type=Path)
     parser.add_argument("--gateways", default=3, type=int)
     parser.add_argument("--site", type=Path, help="OSM indoor GeoJSON; else the sample building")

@@ -106,8 +106,8 @@ def _simulated(site: Site) -> Iterator[str]:
     sensors = sum(map(site.is_simulated, site.sensors))
     if machines or sensors:
         yield (
-            f"{machines} machines and {sensors} sensors of {site.name or 'the building'} are "
-            "simulated; of this computer the load is measured"
+            f"{machines} machines and {sensors} sensors of {site.name or 'the building'} "
+            "are simulated; the load of this computer is measured"
         )
 
 

@@ -54,15 +54,15 @@ class UpOptions:
         """
         if not 1 <= self.gateways <= MAX_GATEWAYS:
             raise DeploymentError(
-                f"--gateways {self.gateways}: give a number from 1 to {MAX_GATEWAYS}"
+                f"--gateways {self.gateways}; write a number from 1 to {MAX_GATEWAYS}"
             )
         if not 0 < self.port < 65536:
-            raise DeploymentError(f"--port {self.port}: give a number from 1 to 65535")
+            raise DeploymentError(f"--port {self.port}; write a number from 1 to 65535")
         if not 0.001 <= self.speed <= 100_000:
-            raise DeploymentError(f"--speed {self.speed}: give a number from 0.001 to 100000")
+            raise DeploymentError(f"--speed {self.speed}; write a number from 0.001 to 100000")
         if self.site is not None and self.replay is not None:
             raise DeploymentError(
-                "--site and --replay exclude each other", hint="a replay brings its own nodes"
+                "--site and --replay exclude each other", hint="a replay has its own nodes"
             )
         for name, path in (("--site", self.site), ("--replay", self.replay)):
             if path is not None and not path.is_file():

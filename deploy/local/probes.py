@@ -33,7 +33,7 @@ async def require_reachable(url: str) -> None:
         port = parts.port or (8883 if parts.scheme == "mqtts" else 1883)
     if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or port is None:
         raise DeploymentError(
-            f"--broker {url!r}: no broker address",
+            f"--broker {url!r}is not a broker address",
             hint="write mqtt://host:1883, or embedded or mosquitto to start one",
         )
     try:
@@ -42,7 +42,7 @@ async def require_reachable(url: str) -> None:
         reason = getattr(error, "strerror", None) or str(error) or "no answer"
         raise DeploymentError(
             f"no broker answers at {parts.hostname}:{port} ({reason})",
-            hint="start it first, or leave --broker away to get one of our own",
+            hint="start it first, or omit --broker to start one",
         ) from error
     writer.close()
     with contextlib.suppress(OSError):

@@ -57,7 +57,7 @@ def inspect(path: Path) -> Recording:
         return _csv(path)
     raise DeploymentError(
         f"recording {path} is neither a K7 link trace, nor CSV with a header, nor SenML lines",
-        hint="K7: a JSON line, then 'datetime,src,dst,…'; SenML: one JSON array a line",
+        hint="K7: a JSON line, then 'datetime,src,dst,…'; SenML: one JSON array per line",
     )
 
 
@@ -81,7 +81,7 @@ def _csv(path: Path) -> Recording:
         _check_header(path, names)
         rows = [row for row in itertools.islice(reader, SAMPLE_ROWS) if len(row) == len(names)]
     except csv.Error as error:
-        raise DeploymentError(f"recording {path} is no CSV: {error}") from error
+        raise DeploymentError(f"recording {path} is not CSV: {error}") from error
     time_column = next(name for name in names if name in TIME_COLUMNS)
     source = _identifier(path)
     begins = next((r.ts for r in read_csv(path, source, time_column, _leave_out)), None)
@@ -108,7 +108,7 @@ def _check_header(path: Path, names: list[str]) -> None:
     if not any(name in TIME_COLUMNS for name in names):
         raise DeploymentError(
             f"recording {path} has no time column",
-            hint=f"call it one of {', '.join(TIME_COLUMNS)}",
+            hint=f"name it one of {', '.join(TIME_COLUMNS)}",
         )
 
 

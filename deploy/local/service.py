@@ -101,7 +101,7 @@ class Service:
             async with asyncio.timeout(self.spec.stop_seconds):
                 await process.wait()
         except TimeoutError:
-            self.log(self.spec.name, "does not stop; killed")
+            self.log(self.spec.name, "does not stop and is killed")
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()

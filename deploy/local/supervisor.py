@@ -221,9 +221,9 @@ class Federation:
 
     def _tell_death(self, death: Death) -> None:
         consequence = (
-            "static tables are not refreshed until it is back"
+            "static tables are not refreshed until it restarts"
             if death.name == "static"
-            else "after the grace time its rooms are stale and its rows leave every answer"
+            else "after the grace time its rooms are stale and its rows leave every result"
         )
         self.reporter.event(
             "died",
@@ -265,14 +265,14 @@ class Federation:
     # Ending -----------------------------------------------------------------------------------
 
     def _explain(self, death: Death) -> None:
-        again = "`pando up` starts it again with all queries."
-        reason = f"{death}; the federation cannot go on without it. Everything is being stopped."
+        again = "`pando up` restarts it with all queries."
+        reason = f"{death}; the federation cannot run without it. Stopping all services."
         lines = death.service.last_lines[-5:]
         self.reporter.event(
             "died", f"{reason} {again}", service=death.name, status=death.status, last_lines=lines
         )
         said = "".join(f"\n  {line}" for line in lines)
-        self.reporter.error(f"{death}" + (f"; it said last:{said}" if said else ""))
+        self.reporter.error(f"{death}" + (f"; its last output:{said}" if said else ""))
 
     async def _stop_all(self) -> None:
         """Stop the services and give the data directory free, if it is ours."""
@@ -287,7 +287,7 @@ class Federation:
                 path.unlink(missing_ok=True)
         self._claim.release()
         if self.services:
-            self.reporter.event("stopped", "everything is stopped")
+            self.reporter.event("stopped", "all services are stopped")
 
 
 def _on_signals(stop: Callable[[], None]) -> None:
@@ -303,7 +303,7 @@ async def up(options: UpOptions, reporter: Reporter) -> int:
     try:
         return await Federation(options, reporter).run()
     except InternalError as error:
-        reporter.error(f"(ours, not yours) {error}", code=error.code)
+        reporter.error(f"(a defect of Pando) {error}", code=error.code)
         return 1
     except FederationError as error:
         reporter.error(str(error), code=error.code)

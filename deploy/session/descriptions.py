@@ -77,7 +77,7 @@ def described(statement: Describe, catalog: Catalog, refreshes: LocalRefreshes) 
     definition = catalog.find(statement.name.text)
     if definition is None:
         raise BindingError(
-            f"there is nothing of the name {statement.name.text!r}",
+            f"there is nothing with the name {statement.name.text!r}",
             span=statement.name.span,
             hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, ALARMS or DISPLAYS",
             code="unknown_relation",

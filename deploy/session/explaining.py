@@ -88,9 +88,9 @@ def refuse_gateways(losses: Sequence[BoundLoss], question: ExplainWhatIf) -> Non
     """
     if any(isinstance(loss, GatewayDeletion) for loss in losses):
         raise UnsupportedError(
-            "a local session has no gateways: no base row is any gateway's",
+            "a local session has no gateways: no gateway owns a base row",
             span=question.span,
-            hint="ask the federation, or name the rows: DELETE link('a', 'b'), DELETE NODE 'a'",
+            hint="ask in a federation, or name the rows: DELETE link('a', 'b'), DELETE NODE 'a'",
             code="needs_federation",
         )
 

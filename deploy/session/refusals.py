@@ -14,8 +14,8 @@ def refuse_system_sources(plan: Plan) -> None:
     for node in walk_plan(plan):
         if isinstance(node, Scan) and system_source(node.source) is not None:
             raise UnsupportedError(
-                f"{node.source} tells of queries that run and of the sites that run them; a local "
-                "session answers one query after the other and keeps none running",
+                f"{node.source} describes running queries and their sites; a local session "
+                "runs one query after another and keeps none running",
                 hint="run it in a federation: pando shell, or pando query run",
                 code="needs_federation",
             )

@@ -175,8 +175,8 @@ class LocalSession:
         key = key_positions(statement.key, bound.schema, bound.emit)
         if not statement.snapshot:
             raise UnsupportedError(
-                "a script reads the rows there are and waits for no changes, so without SNAPSHOT "
-                "there is nothing to read",
+                "a local session reads only current rows and does not wait for changes, so "
+                "SUBSCRIBE needs SNAPSHOT",
                 span=statement.span,
                 hint="WITH (SNAPSHOT), or run it on a federation",
                 code="needs_federation",
@@ -209,7 +209,7 @@ class LocalSession:
             raise UnsupportedError(
                 "a local session has no continuous queries",
                 span=statement.span,
-                hint="pando shell, or pando run FILE, talks to the federation that is up",
+                hint="pando shell, or pando run FILE, uses the running federation",
                 code="needs_federation",
             )
         name = statement.name.text
@@ -228,7 +228,7 @@ class LocalSession:
         check_not_system(name, statement.name.span, code="in_use")
         if is_library(found):
             raise BindingError(
-                f"view {found.name} belongs to the library and stays",
+                f"view {found.name} belongs to the library and cannot be dropped",
                 span=statement.name.span,
                 code="in_use",
             )
@@ -260,7 +260,7 @@ class LocalSession:
         events = tuple(event for event in given if sampler is None or sampler.keeps(event))
         self.history.record(definition.name, events)
         left_out = len(given) - len(events)
-        told = f", {left_out} left out between two samples" if left_out else ""
+        told = f", {left_out} omitted by sample" if left_out else ""
         return Result(message=f"{len(events)} inserted{told}")
 
     def _event_time(self, definition: SourceDefinition, row: Row) -> int:

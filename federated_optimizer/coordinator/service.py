@@ -398,7 +398,7 @@ class Coordinator:
         """Send a command to a site; nobody answers, and one that does not listen never gets it.
 
         Raises:
-            DeploymentError: The site is not online, or not heard from since the broker was away.
+            DeploymentError: The site is not online, or has not reported since the broker was offline.
         """
         self._membership.check_reachable(site)
         self._deployment.command(check_id(site, "site"), verb, Command(arguments=arguments))
@@ -464,7 +464,7 @@ class Coordinator:
         self._replanning.look()  # a gateway may have been away for too long by now
         if self._client.connected:
             for site in self._membership.give_up(monotonic_clock(), self._clock()):
-                log.warning("site %s was not heard from since the broker was away", site)
+                log.warning("site %s has not reported since the broker was offline", site)
                 self._sites_changed()
             self._announcer.go_on()
             self._reports.look(self._queries.all(), monotonic_clock())

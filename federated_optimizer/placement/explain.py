@@ -52,14 +52,14 @@ def fragment_lines(fragment: Fragment) -> list[str]:
     lines.extend("  " + line for line in plan_lines(fragment.plan))
     if fragment.homes:
         lines.append(
-            f"  kept together: rows about {len(fragment.homes)} ends of links, where those are"
+            f"  co-located: rows of {len(fragment.homes)} link ends, at the sites of these ends"
         )
     parts = pushed(fragment)
     if parts:
         lines.append("  pushed: " + ", ".join(parts))
     parts = over_tables(fragment)
     if parts:
-        lines.append("  computed here, over tables read whole: " + ", ".join(parts))
+        lines.append("  computed here, over complete tables: " + ", ".join(parts))
     lines.extend("  not pushed: " + reason for reason in fragment.reasons)
     return lines
 
@@ -80,11 +80,13 @@ def recursion_lines(recursion: RecursionPlan) -> list[str]:
     if recursion.kept:
         lines.append(f"  kept by {recursion.kept}")
     if recursion.without:
-        lines.append(f"  without {', '.join(recursion.without)}: away for too long")
+        lines.append(f"  without {', '.join(recursion.without)}: offline for too long")
     if recursion.measured:
-        lines.append(f"  rates: as measured while it ran; bytes/s within a factor of {TRUST}")
+        lines.append(f"  rates: measured while the query ran; bytes/s within a factor of {TRUST}")
     elif recursion.prices:
-        lines.append("  bytes/s: orders only; nothing of this recursion has been counted yet")
+        lines.append(
+            "  bytes/s: only the order is reliable; this recursion has no measurements yet"
+        )
     if recursion.assumed:
         lines.append("  assumed: " + "; ".join(recursion.assumed))
     return lines

@@ -74,8 +74,8 @@ def window_piece(window: Window, topology: Topology) -> GatewayPiece | str:
     if _covered(below, window.partition):
         return piece
     return (
-        f"[{window_text(window)}] of {window.input.source} because: it counts rows of "
-        f"{len(below.sites)} gateways together, and their order is known only where all arrive"
+        f"[{window_text(window)}] of {window.input.source} because: it counts the rows of "
+        f"{len(below.sites)} gateways together, and only the base sees their order"
     )
 
 
@@ -124,8 +124,8 @@ def distinct_piece(below: GatewayPiece) -> GatewayPiece | str:
     if len(below.sites) <= 1 or _covered(below, tuple(range(len(below.plan.schema)))):
         return piece
     return (
-        f"Distinct over {_words(below)} because: two gateways may have equal rows, "
-        "no column tells which gateway a row comes from"
+        f"Distinct over {_words(below)} because: two gateways may have equal rows, and no "
+        "column identifies the gateway of a row"
     )
 
 
@@ -235,8 +235,8 @@ def _join_refused(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> st
     alone = len(left.sites) == 1 and left.sites == right.sites
     if not alone and not meet_at_one_gateway(plan, left, right):
         return (
-            f"partners from {_words(left)} and {_words(right)} may be at different gateways, "
-            "the join columns are not co-located"
+            f"matching rows of {_words(left)} and {_words(right)} may be at different "
+            "gateways, because the join columns are not co-located"
         )
     if not _keeps_lonely(plan):
         shared = set(left.sites) & set(right.sites)

@@ -152,7 +152,7 @@ class Cutter:
             case Values():
                 return BasePiece(plan, SINGLE)
             case RecursiveReference() | RemoteSource():
-                raise InternalError(f"{describe(plan)} outside of its recursion or bundle")
+                raise InternalError(f"{describe(plan)} outside its recursion or bundle")
 
     def gathered(self, piece: Piece) -> BasePiece:
         """Return the piece with all rows at the first base site."""
@@ -180,9 +180,11 @@ class Cutter:
         placed = window_piece(plan, self.topology)
         if isinstance(placed, str) and is_site_source(plan.input.source):
             raise UnsupportedError(
-                f"{plan.input.source} [{window_text(plan)}] counts rows of several sites together, "
-                f"but rows of {plan.input.source} stay at the site they tell of",
-                hint="write [PARTITION BY site ROWS n] for the last of each site, or [RANGE …]",
+                f"{plan.input.source} [{window_text(plan)}] counts rows of several sites "
+                f"together, but rows of {plan.input.source} stay at the site that they "
+                "describe",
+                hint="write [PARTITION BY site ROWS n] for the last n rows of each site, or "
+                "[RANGE …]",
                 code="unsupported_query",
             )
         return BasePiece(plan, SINGLE, (placed,)) if isinstance(placed, str) else placed
@@ -244,7 +246,7 @@ class Cutter:
                 joined = with_inputs(plan, (left.plan, right.plan))
                 tables = tuple(dict.fromkeys(left.tables + right.tables))
                 return StaticPiece(joined, tables, left.site)
-            reason = f"{join_words(plan)} because: a product is larger than what it is made of"
+            reason = f"{join_words(plan)} because: a product is larger than its inputs"
         if isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece):
             placed = join_piece(plan, left, right)
             if not isinstance(placed, str):

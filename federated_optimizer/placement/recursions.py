@@ -160,7 +160,7 @@ def choose(
     if together and node.choice.way == "auto":
         way, why = "centre", together
     if node.copies != Copies.ONE:
-        way, why = "centre", "UNION ALL counts copies, which one place can"
+        way, why = "centre", "UNION ALL counts copies, which needs one site"
         priced = tuple(price for price in priced if price.way == way)
     at_gateways = way != "centre" and not spread
     sites = candidates if way != "centre" else bases[:1]
@@ -204,14 +204,14 @@ def _reads_links(leaves: tuple[Plan, ...]) -> bool:
 def _check(choice: RecursionChoice) -> None:
     if choice.strategy in AT_ONE_PLACE and choice.way in DERIVED:
         raise UnsupportedError(
-            f"way = '{choice.way}' ships derived rows, and strategy = '{choice.strategy}' computes "
-            "from base rows only",
+            f"way = '{choice.way}' ships derived rows, but strategy = '{choice.strategy}' "
+            "computes from base rows only",
             hint="choose way = 'flood' or 'centre', or strategy = 'absorption'",
         )
     if choice.way == "flood" and _keeps_provenance(choice):
         raise UnsupportedError(
-            "way = 'flood' ships base rows, and what the query says of strategy, ship, annotations "
-            "or order is about derived rows that travel",
+            "way = 'flood' ships base rows, but the options strategy, ship, annotations "
+            "and order apply to shipped derived rows",
             hint="choose way = 'witness' or 'annotations', or strategy = 'ranked'",
         )
 
@@ -220,9 +220,9 @@ def _check_copies(choice: RecursionChoice) -> None:
     wanted = {choice.strategy, choice.ship, choice.annotations, choice.order} - {"auto"}
     if wanted or choice.way not in ("auto", "centre"):
         raise UnsupportedError(
-            "UNION ALL in a recursion counts copies at one place: what the query says of strategy, "
-            "way, ship, annotations or order is about sets",
-            hint="leave these options out, or write UNION",
+            "UNION ALL in a recursion counts copies at one site: the options strategy, "
+            "way, ship, annotations and order apply to sets",
+            hint="remove these options, or write UNION",
         )
 
 
@@ -243,10 +243,10 @@ def _decided(
 ) -> tuple[str, str]:
     """Return way and reason."""
     if not several:
-        reason = "fewer than two gateways have what it reads, or more than tokens can tell apart"
+        reason = "fewer than two gateways have its inputs, or more than tokens can distinguish"
         return "centre", reason
     if choice.way != "auto":
-        return choice.way, "the query asks for it"
+        return choice.way, "the query sets it"
     ways = [p for p in priced if _ships(choice) or p.way not in DERIVED]
     if _keeps_provenance(choice):
         ways = [p for p in ways if p.way != "flood"]
@@ -254,11 +254,15 @@ def _decided(
     known = {p.way: p.bytes_per_second for p in ways}
     if current in known and best.way != current:
         if best.bytes_per_second * MUCH > known[current]:
-            return current, f"it runs so, and {best.way} would cost more than half of it"
+            return (
+                current,
+                f"it already runs this way, and {best.way} would cost more than half of it",
+            )
         factor = known[current] / max(best.bytes_per_second, 1e-9)
         return (
             best.way,
-            f"{best.way} is cheapest: {current}, as it ran, costs {times_text(factor)} as much",
+            f"{best.way} is cheapest: {current}, its current way, costs "
+            f"{times_text(factor)} as much",
         )
     others = [p for p in ways if p.way != best.way]
     if not others or not best.bytes_per_second:
@@ -267,7 +271,8 @@ def _decided(
     factor = second.bytes_per_second / best.bytes_per_second
     return (
         best.way,
-        f"{best.way} is cheapest: {second.way}, the next, costs {times_text(factor)} as much",
+        f"{best.way} is cheapest: {second.way}, the second cheapest, costs "
+        f"{times_text(factor)} as much",
     )
 
 

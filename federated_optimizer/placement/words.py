@@ -22,12 +22,12 @@ def materialized_reason(table: str) -> str:
 
 def network_reason(plan: Plan) -> str:
     """Return why an operator is not computed by the gateways of a recursion."""
-    return f"{describe(plan)} because: it combines rows that different gateways show"
+    return f"{describe(plan)} because: it combines rows of different gateways"
 
 
 def filter_reason(predicate: str) -> str:
     """Return why a filter stands at the base."""
-    return f"[{predicate}] because: what it reads is known only after the operators below it"
+    return f"[{predicate}] because: the operators below it compute its columns"
 
 
 def different_places(left: Piece, right: Piece) -> str:
@@ -62,7 +62,7 @@ def _place_words(piece: Piece) -> str:
         case NetworkPiece():
             return "one side is a recursion that gateways compute together"
         case BasePiece():
-            return "one side is put together at the base"
+            return "one side is merged at the base"
 
 
 def _verb(names: tuple[str, ...]) -> str:

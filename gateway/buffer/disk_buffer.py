@@ -218,9 +218,9 @@ class DiskBuffer:
         self._stored = self._bytes = 0
 
     def _failed(self, error: sqlite3.Error | OSError) -> None:
-        problem = f"disk buffer: {error}; readings pass unbuffered"
+        problem = f"disk buffer: {error}; readings are not buffered"
         if self.problem != problem:
-            log.warning("buffer %s: %s; readings pass unbuffered", self.path, error)
+            log.warning("buffer %s: %s; readings are not buffered", self.path, error)
         self.problem = problem
         if isinstance(error, sqlite3.Error) and _is_damage(error) and self._database is not None:
             try:

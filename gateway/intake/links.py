@@ -122,4 +122,4 @@ def clear_unknown(levels: Levels, gateway: str, client: MessageClient, topics: T
     try:
         client.publish(topics.link(gateway, *levels), b"", retain=True)
     except QueueFull:
-        log.warning("too many messages wait for the broker; an old link is cleared later")
+        log.warning("too many messages wait for the broker; an old link will be cleared later")

@@ -28,7 +28,7 @@ def event_of(
             or more than an hour ahead.
     """
     if not isinstance(reading.values, Mapping):
-        raise ValueError(f"values {reading.values!r:.60} are no mapping of columns")
+        raise ValueError(f"values {reading.values!r:.60} are not a mapping of columns")
     values = dict(reading.values)
     schema = definition.schema
     position = definition.time_column
@@ -52,15 +52,13 @@ def event_of(
 def _event_time(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and EARLIEST <= value < LATEST:
         return value
-    raise ValueError(
-        f"event time {value!r:.60} is not a number of microseconds of the years 1 to 9999"
-    )
+    raise ValueError(f"event time {value!r:.60} is not in microseconds within the years 1 to 9999")
 
 
 def _check_text(value: str, name: str) -> None:
     if len(value) > MAX_TEXT:
-        raise ValueError(f"column {name}: text of {len(value)} characters, at most {MAX_TEXT}")
+        raise ValueError(f"column {name}: text of {len(value)} characters; the max is {MAX_TEXT}")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"column {name}: text is no Unicode at {error.start}") from None
+        raise ValueError(f"column {name}: text is not Unicode at {error.start}") from None

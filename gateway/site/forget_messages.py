@@ -24,7 +24,7 @@ def forget_from(command: Command, *, me: str) -> Forget:
     numbers: dict[str, int] = {}
     for name, value in command.arguments.items():
         if not isinstance(value, int) or isinstance(value, bool):
-            raise WireError(f"command forget: {name!r:.40} is no whole number")
+            raise WireError(f"command forget: {name!r:.40} is not a whole number")
         numbers[name] = value
     if _VERSION not in numbers or _WATERMARK not in numbers:
         raise WireError("command forget: version or watermark is missing")

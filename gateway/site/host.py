@@ -228,8 +228,11 @@ class SiteHost:
                 raise
             if now >= self._say_defect_at:
                 self._say_defect_at = now + DEFECT_SECONDS
-                log.exception("a step met a defect (the %d. one); the site goes on", self.defects)
-            self.problem = f"a step met a defect: {error!r:.200}"
+                log.exception(
+                    "a defect interrupted a step (defect number %d); the site continues",
+                    self.defects,
+                )
+            self.problem = f"a defect interrupted a step: {error!r:.200}"
             # What the step was to send is lost with it: every channel begins with a snapshot.
             self._snapshots_due = now + FULL_PAUSE
 
@@ -317,7 +320,7 @@ class SiteHost:
             payload = encode_packed(outgoing.batch)
             self.client.publish(topic, payload)
         except QueueFull:
-            log.warning("too many messages wait for the broker; snapshots follow")
+            log.warning("too many messages wait for the broker; snapshots will follow")
             self._snapshots_due = now + FULL_PAUSE
         except WireError as error:
             self.engine.uninstall(query)
@@ -357,11 +360,11 @@ class SiteHost:
     # What comes in ----------------------------------------------------------------------------
 
     def _site_lost(self, site: str, epoch: int) -> None:
-        log.warning("site %s is lost: its rows leave every answer", site)
+        log.warning("site %s is lost: its rows leave every result", site)
         self.engine.site_lost(site, epoch)
 
     def _site_removed(self, site: str) -> None:
-        log.info("site %s was removed for good: how far its readings had come is forgotten", site)
+        log.info("site %s was removed permanently: its watermarks are discarded", site)
         self.engine.site_removed(site)
 
     def _on_connection(self, connected: bool) -> None:

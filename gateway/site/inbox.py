@@ -143,7 +143,7 @@ class SiteInbox:
                 if message.retain and payload and self._on_own_link is not None:
                     self._on_own_link(tuple(levels))
             case _:
-                raise WireError(f"nobody here reads {message.topic!r:.200}")
+                raise WireError(f"no handler reads {message.topic!r:.200}")
 
     def _fragment(self, query: str, payload: bytes) -> None:
         if not payload:
@@ -196,7 +196,7 @@ class SiteInbox:
         settings = decode_json(payload, SiteSettings, limit=MAX_SMALL) if payload else None
         self._host.configure(settings)
         if settings is None:
-            log.info("settings: those of the site's file")
+            log.info("settings: as in the site's file")
         else:
             values = asdict(settings).items()
             log.info("settings: %s", ", ".join(f"{name} {value}" for name, value in values))
@@ -217,7 +217,7 @@ class SiteInbox:
         elif verb == "forget":
             host.engine.forget(sender, forget_from(command, me=host.engine.site))
         else:
-            raise WireError(f"nobody here does {verb!r:.80}")
+            raise WireError(f"no handler for {verb!r:.80}")
 
     def _command(self, verb: str, command: Command) -> None:
         host = self._host

@@ -114,7 +114,7 @@ def _event_time(seconds: float) -> int:
     """
     time = microseconds(seconds)
     if not EARLIEST <= time < LATEST:
-        raise ValueError(f"{seconds} s since 1970 is in no year from 1 to 9999")
+        raise ValueError(f"{seconds} s since 1970 is outside the years 1 to 9999")
     return time
 
 

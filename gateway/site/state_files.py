@@ -127,7 +127,7 @@ class StateFiles:
         start = len(_SNAPSHOT) + _DIGEST
         rest = content[start:]
         if not content.startswith(_SNAPSHOT) or len(rest) < _GENERATION.size:
-            raise ValueError("the snapshot is no snapshot of this version")
+            raise ValueError("the snapshot is not of this version")
         if hashlib.sha256(rest).digest() != content[len(_SNAPSHOT) : start]:
             raise ValueError("the snapshot is damaged")
         (generation,) = _GENERATION.unpack_from(rest)
@@ -159,7 +159,7 @@ class StateFiles:
             journal = path.open("wb", buffering=0)
             _write(journal, _JOURNAL + _WHOLE)
         except OSError as error:
-            self._complain(f"no journal can be begun: {error.strerror}")
+            self._complain(f"cannot create a journal: {error.strerror}")
             if journal is not None:
                 journal.close()
             _remove(path)
@@ -227,7 +227,7 @@ class StateFiles:
             else:
                 (self.folder / _LOSSES).unlink(missing_ok=True)
         except OSError as error:
-            self._complain(f"what was lost cannot be saved: {error.strerror}")
+            self._complain(f"the record of losses cannot be saved: {error.strerror}")
             return False
         return True
 
@@ -256,7 +256,7 @@ class StateFiles:
                 self._journal_path(number).stat().st_size for number in self._journals()
             )
         except OSError as error:
-            self._complain(f"the journals cannot be looked at: {error.strerror}")
+            self._complain(f"the journals cannot be listed: {error.strerror}")
 
     def close(self) -> None:
         """Close the journal."""
@@ -281,7 +281,7 @@ class StateFiles:
 
     def _complain(self, problem: str) -> None:
         if self.problem != problem:
-            log.warning("%s; after a crash some answers would begin anew", problem)
+            log.warning("%s; after a crash some queries would restart without their state", problem)
         self.problem = problem
 
     def _close(self) -> None:
@@ -308,7 +308,7 @@ def _records(content: bytes) -> list[bytes]:
     if len(content) < _HEADER:
         return records
     if not content.startswith(_JOURNAL):
-        raise _CutError("is no journal of this version", records)
+        raise _CutError("is not a journal of this version", records)
     place = _HEADER
     while place + _RECORD.size <= len(content):
         length, check = _RECORD.unpack_from(content, place)
@@ -321,7 +321,9 @@ def _records(content: bytes) -> list[bytes]:
         records.append(record)
         place = end
     if content[len(_JOURNAL) : _HEADER] != _WHOLE:
-        raise _CutError("was cut: the disk was full, or the journal had reached its bound", records)
+        raise _CutError(
+            "was cut: the disk was full, or the journal had reached its max size", records
+        )
     return records
 
 

@@ -129,8 +129,8 @@ class StateKeeper:
         try:
             return decode_losses(self.files.losses())
         except (OSError, FederationError) as error:
-            log.warning("what former restarts have lost is not known: %s", error)
-            unknown = Loss(None, now, "the record of what former restarts have lost is damaged")
+            log.warning("the losses of earlier restarts are unknown: %s", error)
+            unknown = Loss(None, now, "the record of losses of earlier restarts is damaged")
             return SavedLosses(general=(unknown,))
 
     def _save_losses(self) -> None:
@@ -152,7 +152,7 @@ class StateKeeper:
         for loss in self.losses.general:
             log.warning("%s", loss)
         for complaint in [f"{q}: {why}" for q, (_, why) in restored.unsaved.items()]:
-            log.warning("query %s begins anew", complaint)
+            log.warning("query %s restarts without its state", complaint)
         for complaint in restored.complaints[:10]:
             log.warning("while the journal was read: %s", complaint)
 
@@ -240,7 +240,7 @@ class StateKeeper:
         if since >= 1 and now - self._say_at >= REPEAT_SECONDS:
             self._say_at = now
             if self.losses.away_since:
-                reason = "this site was away while gateways sent observations"
+                reason = "this site was offline while gateways sent observations"
                 away = Loss(self.losses.away_since, self._clock(), reason)
                 self.losses.missed(self.engine, away)
                 self.losses.away_since = 0
@@ -258,6 +258,6 @@ class StateKeeper:
         waiting = self.engine.unsynchronised()
         answered = {site for query, site in senders if (query, site) not in waiting}
         for site in sorted({site for _, site in senders} & self._restored - answered):
-            log.warning("site %s has not come back: its rows leave every answer", site)
+            log.warning("site %s has not come back: its rows leave every result", site)
             self.engine.site_lost(site)
         self._restored = set()

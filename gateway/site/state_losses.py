@@ -14,7 +14,7 @@ CODE = "state_lost"
 MAX_GAPS = 12
 """Gaps of a query that are named one by one; the nearest of more are named together."""
 _MAX_REASON = 500
-_HINT = "stop the query and start it again to begin anew"
+_HINT = "restart the query to recompute it"
 _BEGINNING = -(2**62)
 
 
@@ -202,7 +202,7 @@ def sentence(losses: Iterable[Loss]) -> str:
     for loss in losses:
         by_reason.setdefault(loss.reason, []).append(loss.stretch)
     return "; ".join(
-        f"what came in {_listed(stretches)} is missing in the answer: {reason}"
+        f"the result lacks the input {_listed(stretches)}: {reason}"
         for reason, stretches in by_reason.items()
     )
 

@@ -30,8 +30,8 @@ from streamsql.wire.fragments import FragmentBundle
 log = logging.getLogger(__name__)
 
 HINT = (
-    "read fewer rows: a window, a narrower condition, a key in every join; "
-    "then DROP QUERY and start it again. step.seconds and step.max_bytes set what a step may take"
+    "read fewer rows: a window, a stricter condition, a key in every join; then DROP QUERY "
+    "and start it again. The settings step.seconds and step.max_bytes limit a step"
 )
 _IDLE, _WORKING, _LONG = 0, 1, 2
 _SIZE = 1_024
@@ -73,7 +73,7 @@ class StepGuard:
                 self._note = mmap.mmap(file.fileno(), _SIZE)
             self._trace = self._trace_path.open("w", encoding="utf-8")
         except OSError as error:
-            log.warning("what ends this life cannot be noted for the next one: %s", error)
+            log.warning("the reason of this stop cannot be recorded for the next start: %s", error)
             self._note = mmap.mmap(-1, _SIZE)
             self._trace = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (until stop)
 
@@ -133,9 +133,9 @@ class StepGuard:
         if _is_shared(frame):
             return
         raise StepBudgetExceeded(
-            f"took more than {self._settings.seconds:g} s of CPU in one step"
+            f"used more than {self._settings.seconds:g} s of CPU in one step"
             if spent >= _TICKS
-            else f"took more than {self._settings.max_bytes} bytes of memory in one step"
+            else f"used more than {self._settings.max_bytes} bytes of memory in one step"
         )
 
     def _put_off_the_end(self) -> None:
@@ -152,13 +152,15 @@ class StepGuard:
             return
         query = note[1:].rstrip(b"\0").decode("utf-8", "replace")
         if trace:
-            log.warning("the last life of this site ended in query %s:\n%s", query, trace[:4_000])
-            text = f"one operation of it took more than {_HARD * self._settings.seconds:g} s of CPU"
+            log.warning("the last run of this site ended in query %s:\n%s", query, trace[:4_000])
+            text = (
+                f"one of its operations used more than {_HARD * self._settings.seconds:g} s of CPU"
+            )
         elif note[0] == _LONG and self._stopped.died_in(query) >= DEATHS:
-            text = f"the site died {DEATHS} times in a long step of it"
+            text = f"the site died {DEATHS} times during a long step of the query"
         else:
             return
-        error = StepBudgetError(f"query {query} is not run here again: {text}", hint=HINT)
+        error = StepBudgetError(f"query {query} stays stopped at this site: {text}", hint=HINT)
         self._stopped.add(query, None, error)
 
 

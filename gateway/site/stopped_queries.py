@@ -51,7 +51,7 @@ class StoppedQueries:
         except FileNotFoundError:
             pass
         except (OSError, msgspec.MsgspecError) as error:
-            log.warning("%s cannot be read: queries that were stopped run again: %s", path, error)
+            log.warning("%s cannot be read: stopped queries will run again: %s", path, error)
 
     def refusal(self, bundle: FragmentBundle) -> FederationError | None:
         """Return why a query is not run, or None."""
@@ -95,4 +95,4 @@ class StoppedQueries:
         try:
             replace_file(self._path, msgspec.json.encode(self._known))
         except OSError as error:
-            log.warning("which queries were stopped cannot be kept: %s", error)
+            log.warning("the list of stopped queries cannot be saved: %s", error)

@@ -46,7 +46,7 @@ def read_settings(
         path,
         kind,
         "settings",
-        hint="give --config the path of this service's JSON settings",
+        hint="give --config the path of this service's JSON settings file",
         known=kind.__struct_fields__,
         max_bytes=_MAX_BYTES,
     )

@@ -47,7 +47,7 @@ class SiteDirectory:
         if not is_ours:
             raise DeploymentError(
                 f"data directory {path} is in use by another process of the same site",
-                hint="stop that process, or give this site a data directory of its own",
+                hint="stop that process, or give this site its own data directory",
             )
 
     def next_epoch(self, above: int = 0) -> int:
@@ -92,8 +92,8 @@ def next_epoch(file: Path, above: int = 0, clock: Callable[[], float] = time.tim
             last = _clock_epoch(clock())
             file.replace(file.with_name(file.name + ".broken"))
             log.warning(
-                "%s holds no epoch (set aside as %s.broken): this start uses %d, derived from "
-                "the clock and above all earlier ones",
+                "%s holds no epoch (set aside as %s.broken): this start uses %d, which is "
+                "derived from the clock and greater than all earlier ones",
                 file,
                 file.name,
                 max(last, above) + 1,
@@ -107,8 +107,8 @@ def next_epoch(file: Path, above: int = 0, clock: Callable[[], float] = time.tim
         _remember(file, epoch)
     except OSError as error:
         raise DeploymentError(
-            f"cannot remember the epoch in {file}: {error.strerror}",
-            hint="check that this process may write there",
+            f"cannot save the epoch in {file}: {error.strerror}",
+            hint="make the file and its folder writable for this process",
         ) from error
     return epoch
 
@@ -145,7 +145,7 @@ def _remember(file: Path, epoch: int) -> None:
         try:
             _overwrite(file, content.rjust(_MAX_BYTES))
         except OSError as full:
-            log.warning("cannot remember epoch %d in %s: %s", epoch, file, full.strerror)
+            log.warning("cannot save epoch %d in %s: %s", epoch, file, full.strerror)
 
 
 def _overwrite(file: Path, content: bytes) -> None:

@@ -59,7 +59,7 @@ def parse_address(url: str) -> BrokerAddress:
     try:
         parts.hostname.encode("idna")
     except UnicodeError as error:
-        message = f"broker address: {parts.hostname!r:.80} is no host name"
+        message = f"broker address: {parts.hostname!r:.80} is not a host name"
         raise ValueError(message) from error
     return BrokerAddress(
         host=parts.hostname,
@@ -96,7 +96,7 @@ def tls_context(
         ValueError: A file is missing or unreadable, or a key comes without its certificate.
     """
     if key is not None and cert is None:
-        message = f"TLS key {key} was given without its certificate"
+        message = f"TLS key {key} needs its certificate"
         raise ValueError(message)
     try:
         context = ssl.create_default_context(cafile=None if ca is None else str(ca))

@@ -61,15 +61,15 @@ class DeadLetters:
             return
         self._kinds.add(kind)
         if cause is None:
-            log.warning("ignored a bad payload on %s: %s", topic, why)
+            log.warning("ignored an invalid payload on %s: %s", topic, why)
         else:
-            log.error("a defect met a message on %s", topic, exc_info=cause)
+            log.error("a defect interrupted the handling of a message on %s", topic, exc_info=cause)
         text = message.payload[:MAX_KEPT].decode("utf-8", "replace")
         letter = DeadLetter(topic, why, wall_clock(), text)
         try:
             self._client.publish(self._topic, encode_json(letter))
         except MessagingError as refusal:
-            log.warning("the bad payload is not kept: %s", refusal.message)
+            log.warning("the invalid payload is not kept: %s", refusal.message)
 
 
 def _line(text: str) -> str:

@@ -124,7 +124,9 @@ class InMemoryBroker:
                 c.connected and c.pending() for c in self._clients
             ):
                 return
-        message = "the in-memory broker does not settle: do two clients answer each other?"
+        message = (
+            "the in-memory broker does not settle: check whether two clients answer each other"
+        )
         raise RuntimeError(message)
 
     # --- used by InMemoryClient ----------------------------------------------------------------

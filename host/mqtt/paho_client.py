@@ -116,7 +116,7 @@ class MqttClient:
         if refusal:
             await self.close()
             message = f"broker {self._settings.address}: {refusal}"
-            hint = self._last_failure.hint or "is it running, and are address and password right?"
+            hint = self._last_failure.hint or "check that it runs, and check address and password"
             raise ConnectFailed(message, hint=hint)
 
     def _glance(self, message: Message) -> None:
@@ -137,7 +137,7 @@ class MqttClient:
         if refused:
             for topic_filter in refused:
                 self._filters.pop(topic_filter, None)
-            message = f"broker {self._settings.address} refused to subscribe us to {refused}"
+            message = f"broker {self._settings.address} refused the subscription to {refused}"
             raise SubscribeRefused(message, hint="check the broker's access rules")
 
     async def unsubscribe(self, *filters: str) -> None:
@@ -208,7 +208,7 @@ class MqttClient:
                 await newest.wait(_FLUSH_TIMEOUT)
         if len(self._outbox):
             left = len(self._outbox)
-            _LOG.warning("client %s closes with %d publishes unsettled", self.client_id, left)
+            _LOG.warning("client %s closes with %d publishes unacknowledged", self.client_id, left)
 
     def _check_open(self) -> None:
         if self._closed or self._inbox is None:
@@ -282,7 +282,9 @@ class MqttClient:
                 if future is not None and not future.done():
                     future.set_result(refused)
                 elif refused:
-                    _LOG.warning("broker %s refused a renewed filter", self._settings.address)
+                    _LOG.warning(
+                        "broker %s refused to renew a subscription", self._settings.address
+                    )
             case Acknowledged() | Message():
                 message = f"{event!r} is not a change of state"
                 raise AssertionError(message)

@@ -98,7 +98,7 @@ class _EnduringClient(Client):
             try:
                 return super().loop_forever(timeout, retry_first_connection)
             except Exception:  # noqa: BLE001 - whatever it is, a mute service is worse
-                _LOG.exception("a defect ended the connection to the broker; it is made anew")
+                _LOG.exception("a defect ended the connection to the broker; reconnecting")
                 self.hang_up()
                 if self.ended.wait(_BACKOFF_MAX):
                     return MQTTErrorCode.MQTT_ERR_UNKNOWN

@@ -55,7 +55,9 @@ class Outbox:
                 f"{len(self)} messages ({self._bytes} bytes) wait for the broker already; "
                 f"{item.topic!r} was not queued"
             )
-            raise QueueFull(message, hint="slow down, or find out why the broker does not answer")
+            raise QueueFull(
+                message, hint="publish less, or find out why the broker does not answer"
+            )
         self._waiting.append(item)
         self._bytes += len(item.payload)
 

@@ -53,7 +53,7 @@ def failure_of(error: BaseException, address: BrokerAddress) -> Failure:
             return ENDED_AT_ONCE
         case OSError() if error.errno in _UNREACHABLE:
             return Failure(
-                f"there is no way to it ({error.strerror})", "check this machine's network"
+                f"there is no route to it ({error.strerror})", "check this machine's network"
             )
         case OSError():
             return Failure(error.strerror or str(error) or type(error).__name__)
@@ -62,8 +62,9 @@ def failure_of(error: BaseException, address: BrokerAddress) -> Failure:
 
 
 ENDED_AT_ONCE = Failure(
-    "it ends the connection at once",
-    "is it an MQTT broker, and does this port speak TLS (mqtts://) or not (mqtt://)?",
+    "it closes the connection at once",
+    "check that it is an MQTT broker, and whether this port expects TLS (mqtts://) or not "
+    "(mqtt://)",
 )
 
 
@@ -76,19 +77,19 @@ def refusal_of(reason: str) -> Failure:
     text = reason.lower()
     if "user name" in text or "password" in text:
         return Failure(
-            f"it refuses us: {reason}",
+            f"it refuses the connection: {reason}",
             "correct user and password: mqtt://user:password@host:port, in PANDO_BROKER or the "
             "settings",
         )
     if "not authorized" in text or "authorised" in text:
         return Failure(
-            f"it refuses us: {reason}",
-            "give user and password (mqtt://user:password@host:port) or a client certificate "
-            "(broker_cert) that the broker knows for this id",
+            f"it refuses the connection: {reason}",
+            "set user and password (mqtt://user:password@host:port) or a client "
+            "certificate (broker_cert) that the broker accepts for this id",
         )
     if "identifier" in text:
-        return Failure(f"it refuses us: {reason}", "choose another id for this service")
-    return Failure(f"it refuses us: {reason}")
+        return Failure(f"it refuses the connection: {reason}", "choose another id for this service")
+    return Failure(f"it refuses the connection: {reason}")
 
 
 def _untrusted(error: ssl.SSLCertVerificationError, address: BrokerAddress) -> Failure:
@@ -96,7 +97,7 @@ def _untrusted(error: ssl.SSLCertVerificationError, address: BrokerAddress) -> F
     if "mismatch" in why.lower():
         return Failure(
             f"its certificate is not for {address.host!r}: {why}",
-            "use a name that is in the certificate, or give the broker a certificate with this one",
+            "use a name from the certificate, or install a broker certificate with this name",
         )
     if "expired" in why or "not yet valid" in why:
         return Failure(
@@ -104,7 +105,7 @@ def _untrusted(error: ssl.SSLCertVerificationError, address: BrokerAddress) -> F
         )
     return Failure(
         f"its certificate is not trusted: {why}",
-        "name the authority that signed it: broker_ca in the settings, or PANDO_BROKER_CA",
+        "set the authority that signed it: broker_ca in the settings, or PANDO_BROKER_CA",
     )
 
 
@@ -113,17 +114,17 @@ def _failed_tls(error: ssl.SSLError) -> Failure:
     if "CERTIFICATE_REQUIRED" in reason or "HANDSHAKE_FAILURE" in reason:
         return Failure(
             "it asks for a client certificate",
-            "give one: broker_cert and broker_key in the settings, or PANDO_BROKER_CERT and "
+            "set one: broker_cert and broker_key in the settings, or PANDO_BROKER_CERT and "
             "PANDO_BROKER_KEY",
         )
     if "UNKNOWN_CA" in reason or "BAD_CERTIFICATE" in reason or "CERTIFICATE_UNKNOWN" in reason:
         return Failure(
-            f"it does not accept our client certificate ({error.reason})",
-            "use one that is signed by an authority the broker knows",
+            f"it rejects our client certificate ({error.reason})",
+            "use a certificate that is signed by an authority of the broker",
         )
     if "EXPIRED" in reason:
         return Failure(
-            f"it does not accept our client certificate ({error.reason})", "renew our certificate"
+            f"it rejects our client certificate ({error.reason})", "renew the client certificate"
         )
     if "WRONG_VERSION_NUMBER" in reason or "RECORD_LAYER" in reason or "HTTP_REQUEST" in reason:
         return Failure(

@@ -55,7 +55,8 @@ def change_csv(change: TableChange, options: TableOptions, locations: Locations)
         if list(_rows(definition, options, written)) != expected:
             raise failed(
                 f"{where} cannot hold these rows",
-                "a line of one empty column is none, for instance; give the row another value",
+                "a line with one empty column is not a row, for example; give the row "
+                "another value",
             )
         check_unchanged(options, locations, before, where)
 
@@ -92,7 +93,7 @@ class _Found:
         # What queries read, and what is cut up here, must be the same records.
         if [record.fields for record in records] != texts:
             raise failed(
-                f"{where} has quotes or line ends that can be read in two ways",
+                f"{where} has ambiguous quotes or line ends",
                 "correct the file with an editor",
             )
         self.records: list[tuple[Record, Row]] = [*zip(records, rows, strict=True)]

@@ -38,32 +38,32 @@ def refusal_of(error: DBAPIError, where: str) -> TableError:
                 "SQLITE_CONSTRAINT_ROWID"):  # fmt: skip
         return TableError(
             f"{where}: {said}",
-            hint="DELETE the row that is there first, or give this one other values",
+            hint="DELETE the existing row first, or give this row other values",
             code="duplicate_key",
         )
     if code.startswith(("23", "44", "SQLITE_CONSTRAINT")):
         return TableError(
             f"{where}: {said}",
-            hint="the database has a rule for this table; see its definition there",
+            hint="the database has a constraint on this table; see its definition there",
             code="constraint_violated",
         )
     for prefixes, hint in _HINTS:
         if code.startswith(prefixes):
             return failed(f"{where}: {said}; nothing has changed", hint)
-    return failed(f"{where}: {said}; nothing has changed", "try again, or look into the database")
+    return failed(f"{where}: {said}; nothing has changed", "retry, or check the database")
 
 
 _HINTS = (
     (("42501",), "GRANT SELECT, INSERT, DELETE on the table to the user of the address"),
-    (("25006", "SQLITE_READONLY"), "let it be written, or change it where that is allowed"),
-    (("SQLITE_CANTOPEN",), "the static engine's user has to write the file and its folder"),
-    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"), "somebody else is changing it; try again"),
-    (("57014",), "it took too long: ask for less at a time, or change it in the database"),
-    (_AGAIN, "somebody else is changing the same rows; try again"),
+    (("25006", "SQLITE_READONLY"), "make it writable, or change it in the database"),
+    (("SQLITE_CANTOPEN",), "make the file and its folder writable for the static engine's user"),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"), "another session is changing it; retry"),
+    (("57014",), "it took too long: change fewer rows at a time, or change it in the database"),
+    (_AGAIN, "another session is changing the same rows; retry"),
     (("53", "SQLITE_FULL"), "check the free space of the database"),
-    (("22", "42804"), "give a value that its column there can hold"),
-    (("428C9",), "leave that column out: the database fills it"),
-    (("28",), "check user and password of the address"),
+    (("22", "42804"), "write a value that the database column can hold"),
+    (("428C9",), "omit that column: the database fills it"),
+    (("28",), "check the user and the password in the address"),
 )
 
 

@@ -121,7 +121,7 @@ class FoundRows:
         if len(chosen) > MAX_CHOSEN:
             raise failed(
                 f"{self._where}: more than {MAX_CHOSEN} rows fit the condition",
-                "DELETE them in parts, or all of them without a condition",
+                "DELETE them in parts, or DELETE all rows without a condition",
             )
         if self._delete(identity, chosen) < len(chosen):
             # Fewer, when one has taken others with it (ON DELETE CASCADE), or a trigger kept some.
@@ -132,8 +132,8 @@ class FoundRows:
     def _check_gone(self, left: int) -> None:
         if left:
             raise failed(
-                f"{self._where}: a trigger or a rule there keeps {left} of the rows; nothing has "
-                "changed",
+                f"{self._where}: a trigger or a rule of the database keeps {left} of the "
+                "rows; nothing has changed",
                 "see the table's definition there",
             )
 
@@ -170,8 +170,9 @@ class FoundRows:
                 return [literal_column(name)]
         raise not_writable(
             self._definition,
-            f"has columns named {', '.join(_ROWID_NAMES)} in its database, so no row can be named",
-            "DELETE it there",
+            f"has columns named {', '.join(_ROWID_NAMES)} in its database, so Pando cannot "
+            "identify its rows",
+            "DELETE it in the database",
         )
 
     def _delete(self, identity: list[ColumnElement[Any]], chosen: list[Identity]) -> int:

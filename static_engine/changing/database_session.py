@@ -104,8 +104,8 @@ def _check_time(limit: TimeLimit, where: str) -> None:
 
 def _too_slow(where: str) -> TableError:
     return failed(
-        f"{where} was not done within {CHANGE_SECONDS} s; nothing has changed",
-        "ask for less at a time, change it there, or look what holds it up",
+        f"{where} was not finished within {CHANGE_SECONDS} s; nothing has changed",
+        "change fewer rows at a time, change them in the database, or check for locks",
     )
 
 
@@ -134,13 +134,15 @@ def _find_out(engine: Engine, number: int | None, where: str, lost: DBAPIError) 
         if status == "committed":
             return
         if status == "aborted":
-            raise failed(f"{where} went away before it was done; nothing has changed", "try again")
+            raise failed(
+                f"{where} disconnected before it finished; nothing has changed", "try again"
+            )
         if status is None or time.monotonic() > end:
             break
         time.sleep(_ASK_PAUSE)
     raise TableError(
-        f"{where} went away before it confirmed; whether the table has changed is not known",
-        hint="look with a SELECT before you try again",
+        f"{where} disconnected before it confirmed; it is unknown whether the table has changed",
+        hint="check with SELECT before you retry",
         code="no_answer",
     ) from lost
 

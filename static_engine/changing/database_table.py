@@ -77,8 +77,8 @@ class _Target:
         if plain_name not in inspect(connection).get_table_names(schema or None):
             raise not_writable(
                 definition,
-                f"is {name}, which is no plain table of its database",
-                "change the tables it is made of",
+                f"is {name}, which is not a plain table of its database",
+                "change its underlying tables",
             )
         names = [str(one["name"]) for one in found]
         chosen = [found[position] for position in match_columns(definition, names, name)]
@@ -109,16 +109,16 @@ class _Target:
         written = self._connection.execute(statement, parameters).all()
         if len(written) != len(change.rows):
             raise failed(
-                f"{self._where}: {len(written)} of {len(change.rows)} rows were taken, a trigger "
-                "or a rule there leaves out others; nothing has changed",
+                f"{self._where}: {len(written)} of {len(change.rows)} rows were accepted, "
+                "and a trigger or a rule of the database rejects the others; nothing has "
+                "changed",
                 "see the table's definition there",
             )
         try:
             batch = batch_of_values(self._definition, written, 1, self._where)
         except TableError as error:
             raise failed(
-                f"{error.message}: what the database makes of it could not be read; nothing has "
-                "changed",
+                f"{error.message}: Pando could not read back the stored value; nothing has changed",
                 error.hint,
             ) from error
         self._check_keys([*zip(*(one.to_pylist() for one in batch.columns), strict=True)])

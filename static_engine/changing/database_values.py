@@ -54,6 +54,6 @@ def _time(micros: int, kind: TypeEngine[Any]) -> object:
         return micros
     if isinstance(kind, types.Date) and not isinstance(kind, types.DateTime):
         if micros % _DAY:
-            raise ValueError(f"{timestamp_text(micros)} is not midnight, and a day has no time")
+            raise ValueError(f"{timestamp_text(micros)} is not midnight, but a day has no time")
         return (_EPOCH + timedelta(microseconds=micros)).date().isoformat()
     return timestamp_text(micros)

@@ -60,4 +60,4 @@ def check_unchanged(
         TableError: Somebody else has changed them.
     """
     if fingerprint(options, locations) != before:
-        raise failed(f"{where} was changed by somebody else meanwhile", "try again")
+        raise failed(f"{where} was changed by another process in the meantime", "try again")

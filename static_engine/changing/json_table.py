@@ -36,15 +36,15 @@ def change_json(change: TableChange, options: TableOptions, locations: Locations
     if content.removeprefix(_MARK).lstrip()[:1] == b"[":
         raise not_writable(
             definition,
-            f"is in {file.name}, one JSON array: INSERT and DELETE change files of one object a "
-            "line",
-            "write the file as one object a line",
+            f"is in {file.name}, one JSON array: INSERT and DELETE change only files with "
+            "one object per line",
+            "write the file with one object per line",
         )
     lines = [*lines_of(content, where)]
     tail = lines.pop().raw if lines and lines[-1].item is None else b""
     rows = _rows(definition, file)
     if len(lines) != len(rows):
-        raise failed(f"{where} was changed by somebody else meanwhile", "try again")
+        raise failed(f"{where} was changed by another process in the meantime", "try again")
     found = [*zip(lines, rows, strict=True)]
     kept = found
     added: tuple[Row, ...] = ()
@@ -64,7 +64,7 @@ def change_json(change: TableChange, options: TableOptions, locations: Locations
         try:
             found_again = _rows(definition, written)
         except TableError as error:  # no line that stays has one of the columns, for instance
-            raise failed(f"{where} would be no table any more: {error.message}") from error
+            raise failed(f"{where} would no longer be a table: {error.message}") from error
         if found_again != expected:
             raise failed(f"{where} cannot hold these rows", "give them other values")
         check_unchanged(options, locations, before, where)

@@ -43,7 +43,7 @@ def lines_of(content: bytes, where: str) -> Iterator[Line]:
             item = _object.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
             raise TableError(
-                f"{where}: line {number}: {error}", hint="expected one object a line"
+                f"{where}: line {number}: {error}", hint="expected one object per line"
             ) from None
         yield Line(blank + line, item)
         blank = b""

@@ -49,7 +49,7 @@ def missing(definition: SourceDefinition, key: Key) -> TableError:
 def duplicate(definition: SourceDefinition, key: Key) -> TableError:
     """Return the error of a key that is there already."""
     return TableError(
-        f"table {definition.name} has a row of the primary key {_shown(definition, key)} already",
+        f"table {definition.name} already has a row with the primary key {_shown(definition, key)}",
         hint="DELETE that row first, or give this one another key",
         code="duplicate_key",
     )

@@ -51,9 +51,9 @@ def change_parquet(change: TableChange, options: TableOptions, locations: Locati
     if not change.delete:
         if len(files) >= location.MAX_FILES:
             raise failed(
-                f"table {definition.name}: its folder has {len(files)} files, which is as many as "
-                "a table may have",
-                "write them anew as fewer files",
+                f"table {definition.name}: its folder has {len(files)} files, which is the "
+                "max of a table",
+                "rewrite them as fewer files",
             )
         known = (key for file in files for key in _keys_in(definition, file))
         check_keys(definition, known, keys_of(definition, change.rows))
@@ -64,8 +64,9 @@ def change_parquet(change: TableChange, options: TableOptions, locations: Locati
         names = ", ".join(file.name for file in hit[:3]) + (", …" if len(hit) > 3 else "")
         raise not_writable(
             definition,
-            f"has rows to delete in {len(hit)} files ({names}), which cannot be replaced at once",
-            "DELETE by conditions that meet rows of one file each, or write the folder anew",
+            f"has rows to delete in {len(hit)} files ({names}), which cannot be replaced "
+            "atomically",
+            "DELETE with conditions that match rows of one file each, or rewrite the folder",
         )
     return _File(definition, hit[0]).change(change, options, locations, before) if hit else 0
 
@@ -94,9 +95,9 @@ class _File:
         unpacked = sum(metadata.row_group(number).total_byte_size for number in groups)
         if unpacked > MAX_UNPACKED:
             raise failed(
-                f"{self._where} has {unpacked} bytes unpacked, at most {MAX_UNPACKED} are changed "
-                "here",
-                "change it with a tool of its own, or keep the table in a database",
+                f"{self._where} has {unpacked} bytes unpacked; the max for changes is "
+                f"{MAX_UNPACKED}",
+                "change it with another tool, or store the table in a database",
             )
         found = self._parquet.schema_arrow.names
         self._positions = match_columns(definition, found, file.name)
@@ -159,7 +160,7 @@ class _File:
             self._check(written, new)
             check_unchanged(options, locations, before, where)
             if file.exists():
-                raise failed(f"{where} is there already", "these rows have been inserted before")
+                raise failed(f"{where} already exists", "these rows were already inserted")
 
         add_file(
             file,

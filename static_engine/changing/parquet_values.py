@@ -58,7 +58,7 @@ def _array(values: list[Value], field: Field, kind: pa.DataType) -> pa.Array:
         return pa.array(values, pa.int64()).cast(pa.timestamp("us", kind.tz)).cast(kind)
     if pa.types.is_date(kind):
         if any(isinstance(value, int) and value % _DAY for value in values):
-            raise ValueError("a day has no time; give midnight")
+            raise ValueError("a day has no time; write midnight")
         return pa.array(values, pa.int64()).cast(pa.timestamp("us")).cast(kind)
     if pa.types.is_duration(kind):
         return pa.array(values, pa.int64()).cast(pa.duration("us")).cast(kind)

@@ -19,6 +19,6 @@ def not_writable(definition: SourceDefinition, why: str, hint: str = "") -> Tabl
     """
     return TableError(
         f"table {definition.name} {why}",
-        hint=hint or "change it where it is kept; what has changed there is read again",
+        hint=hint or "change it where it is stored; Pando reads the change",
         code="not_writable",
     )

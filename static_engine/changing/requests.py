@@ -63,13 +63,13 @@ class ChangeRequests:
         """
         check_id(change.id)
         if change.epoch != self._epoch:
-            log.warning("left alone a change of table %s: it is old", change.definition.name)
+            log.warning("ignored a change of table %s: it is too old", change.definition.name)
         elif change.id in self._answers:
             self._publish(self._answers[change.id])
         elif len(self._waiting) >= MAX_WAITING:
             busy = DeploymentError(
-                f"{MAX_WAITING} changes of tables wait already",
-                hint="try again a little later",
+                f"{MAX_WAITING} changes of tables already wait",
+                hint="retry later",
                 code="change_failed",
             )
             self._answer(_refusal(change, busy))
@@ -118,7 +118,7 @@ class ChangeRequests:
                 self._topics.response(self._site, answer.id), encode_packed(answer)
             )
         except QueueFull:
-            log.warning("too many messages wait for the broker; an answer is not sent")
+            log.warning("too many messages wait for the broker; a reply is not sent")
 
 
 def _too_late(request: TableChange, waited: float) -> DeploymentError:
@@ -136,7 +136,7 @@ def _done(change: Change, request: TableChange) -> TableChanged:
     except FederationError as error:
         return _refusal(request, error)
     except Exception as error:
-        log.exception("a defect met a change of table %s", request.definition.name)
+        log.exception("a defect interrupted a change of table %s", request.definition.name)
         return _refusal(request, InternalError(f"{type(error).__name__}: {error}"))
 
 

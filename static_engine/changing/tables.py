@@ -25,8 +25,8 @@ def change_table(change: TableChange, locations: Locations) -> int:
     if options.source not in locations.changed:
         raise not_writable(
             change.definition,
-            f"is read from {options.source}, which may not be changed here",
-            "change it where it is kept, or allow it: setting changed_sources",
+            f"is read from {options.source}, which INSERT and DELETE may not change",
+            "change it where it is stored, or allow it with the setting changed_sources",
         )
     match options.source:
         case "csv":

@@ -29,7 +29,7 @@ def check_may_write(file: Path, where: str) -> os.stat_result:
     if not status.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(
         file, os.W_OK
     ):
-        raise failed(f"{where} is read-only", "let the static engine's user write it")
+        raise failed(f"{where} is read-only", "make it writable for the static engine's user")
     return status
 
 
@@ -42,13 +42,14 @@ def read_whole(file: Path, where: str) -> bytes:
     status = check_may_write(file, where)
     if status.st_nlink > 1:
         raise failed(
-            f"{where} has {status.st_nlink} names (hard links), of which one would change",
-            "make it a file of its own",
+            f"{where} has {status.st_nlink} names (hard links), but the change would "
+            "affect only one of them",
+            "replace it by a separate file",
         )
     if status.st_size > MAX_BYTES:
         raise failed(
-            f"{where} has {status.st_size} bytes, at most {MAX_BYTES} are changed here",
-            "change it with a tool of its own, or keep the table in a database",
+            f"{where} has {status.st_size} bytes; the max for changes is {MAX_BYTES}",
+            "change it with another tool, or store the table in a database",
         )
     try:
         return file.read_bytes()
@@ -72,8 +73,8 @@ def replace_whole(
     """
     if file.is_symlink():  # of a folder's file; of a table that is one file it was followed
         raise failed(
-            f"{where} is a symbolic link: the file it names would stay as it is",
-            "put the file itself into the folder, or declare a table of that file",
+            f"{where} is a symbolic link: its target would stay unchanged",
+            "move the file itself into the folder, or declare a table over the target",
         )
     _write(file, file, write, check, where)
 
@@ -117,7 +118,7 @@ def _write(
         replace_file(file, write_alike, mode=PRIVATE, check=check, temporary=temporary)
     except OSError as error:
         raise failed(
-            f"{where} cannot be written: {error.strerror or error}; it is as it was",
+            f"{where} cannot be written: {error.strerror or error}; it is unchanged",
             "check the free space, and that the static engine may write in its folder",
         ) from error
 

@@ -73,11 +73,12 @@ class RowsFolder:
                 lambda file: pq.write_table(written, file, row_group_size=row_group_size(written)),
             )
         except (pa.ArrowException, OverflowError, UnicodeError) as error:
-            raise TableError(f"view {name}: its rows cannot be kept: {error}") from error
+            raise TableError(f"view {name}: its rows cannot be saved: {error}") from error
         except OSError as error:
             raise TableError(
-                f"view {name}: its rows cannot be kept in {path}: {error.strerror or error}",
-                hint="check the free space and the permissions of the static engine's data folder",
+                f"view {name}: its rows cannot be saved in {path}: {error.strerror or error}",
+                hint="check the free space and the permissions of the static engine's data "
+                "directory",
             ) from error
         return KeptRows(header, data, path)
 

@@ -190,7 +190,7 @@ class RefreshedViews:
         except FederationError as error:
             self.fail(name, error)
         except Exception as error:  # one view must not stop the others
-            log.exception("refreshing view %s met a defect", name)
+            log.exception("a defect interrupted the refresh of view %s", name)
             self.fail(name, InternalError(f"refresh failed: {type(error).__name__}: {error}"))
         else:
             view.problem, view.failed, view.failures = None, None, 0
@@ -226,7 +226,7 @@ class RefreshedViews:
             if kept is not None:
                 self._take(view, kept)
         except TableError as error:
-            log.warning("%s; it is computed anew", error.message)
+            log.warning("%s; it is recomputed", error.message)
         return view
 
     def _take(self, view: _View, kept: KeptRows) -> None:

@@ -50,7 +50,7 @@ def _suggestion(missing: list[str], spare: list[str]) -> str:
         close = difflib.get_close_matches(name.lower(), by_folded, n=1)
         if close:
             renamed.append(f"was {name} renamed to {by_folded[close[0]]}?")
-    return " ".join(renamed) or "correct the file, or declare the table anew"
+    return " ".join(renamed) or "correct the file, or drop the table and declare it again"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -60,7 +60,7 @@ def columns_in(
         raise TableError(
             f"table {definition.name}: {file.name} has {count} columns, "
             f"declared are {len(definition.schema)}: {definition.schema}",
-            hint="without header all columns must be declared, in the file's order",
+            hint="without a header, declare all columns in the order of the file",
         )
     return names, tuple(range(count))
 

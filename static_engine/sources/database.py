@@ -55,7 +55,8 @@ def read_database(definition: SourceDefinition, url: URL, name: str) -> Iterator
         if limit.is_over:
             raise TableError(
                 f"{where} has not answered for {limit.seconds:g} s",
-                hint="look there for locks and long queries; it is tried again from time to time",
+                hint="check the database for locks and long queries; Pando retries from time to "
+                "time",
             ) from error
         reason = str(getattr(error, "orig", None) or error).strip().splitlines() or [""]
         raise TableError(f"{where} does not answer: {reason[0][:300]}") from error

@@ -44,7 +44,7 @@ def read_json(definition: SourceDefinition, files: tuple[Path, ...]) -> Iterator
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise TableError(
                 f"{where}: {error}",
-                hint="expected one array of objects, or one object a line",
+                hint="expected one array of objects, or one object per line",
             ) from error
         except OSError as error:
             raise TableError(f"{where} cannot be read: {error.strerror or error}") from error

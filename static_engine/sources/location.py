@@ -76,7 +76,7 @@ def resolve(path: str, locations: Locations) -> Path:
     try:
         full = Path(folders.base, path).resolve()
     except (OSError, RuntimeError) as error:
-        raise TableError(f"path {path!r:.200} cannot be followed: {error}") from error
+        raise TableError(f"path {path!r:.200} cannot be resolved: {error}") from error
     _check_open(full, path, folders)
     return full
 
@@ -89,8 +89,8 @@ def _check_open(real: Path, path: str, folders: OpenFolders) -> None:
     """
     if not folders.allow(str(real)):
         raise TableError(
-            f"path {path!r:.200} leads out of the folders that tables may name: {folders.shown}",
-            hint="move the file there, or have the operator open its folder (--tables DIR, "
+            f"path {path!r:.200} is outside the folders that are open to tables: {folders.shown}",
+            hint="move the file there, or ask the operator to open its folder (--tables DIR, "
             "setting table_folders)",
             code="outside_folders",
         )
@@ -114,7 +114,7 @@ def files_of(path: str, locations: Locations, suffix: str) -> tuple[Path, ...]:
         files = tuple(sorted(f for f in full.iterdir() if f.suffix == suffix and f.is_file()))
     except FileNotFoundError:
         raise TableMissingError(
-            f"file {where} is missing", hint="put it there; it is read as soon as it appears"
+            f"file {where} is missing", hint="create it; Pando reads it as soon as it appears"
         ) from None
     except OSError as error:
         raise TableError(f"{where} cannot be read: {error.strerror}") from error
@@ -160,7 +160,7 @@ def database_url(url: str, locations: Locations) -> URL:
     if dialect != "sqlite":
         return _with_open_files(parsed, locations)
     if not parsed.database or parsed.database == ":memory:" or parsed.query:
-        raise TableError("an sqlite address names a file and nothing else: sqlite:///file.db")
+        raise TableError("an SQLite address contains only a file: sqlite:///file.db")
     (file,) = files_of(parsed.database, locations, ".db")[:1]
     # Quoted: what follows a question mark or a hash would be no part of the name.
     return parsed.set(database=f"file:{quote(str(file))}", query={"mode": "ro", "uri": "true"})
@@ -181,7 +181,7 @@ def _with_open_files(url: URL, locations: Locations) -> URL:
         k for k, v in url.query.items() if k in _FILE_PARAMETERS and not isinstance(v, str)
     )
     if doubled:
-        raise TableError(f"the option url gives {doubled[0]} more than once")
+        raise TableError(f"the option url has {doubled[0]} more than once")
     return url.update_query_dict(named)
 
 
@@ -212,7 +212,7 @@ def _print_of(file: Path) -> tuple[str, int, int, int]:
     try:
         status = os.stat(file)  # noqa: PTH116 - twice as fast as Path.stat, and called in a loop
     except FileNotFoundError:
-        raise TableMissingError(f"file {file.name!r} has vanished") from None
+        raise TableMissingError(f"file {file.name!r} has disappeared") from None
     except OSError as error:
-        raise TableError(f"file {file.name!r} cannot be looked at: {error.strerror}") from error
+        raise TableError(f"file {file.name!r} cannot be read: {error.strerror}") from error
     return (str(file), status.st_ino, status.st_size, status.st_mtime_ns)

@@ -42,7 +42,7 @@ def _batches(
         if pa.types.is_nested(kind) or pa.types.is_binary(kind):
             raise TableError(
                 f"table {definition.name}: column {field.name} of {file.name} is {kind}, "
-                f"which is no {field.dtype}"
+                f"which is not {field.dtype}"
             )
     names = [found.names[p] for p in positions]
     row = 1

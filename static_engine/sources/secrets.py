@@ -42,7 +42,7 @@ class Secrets:
             where = f" or a line `{name} = …` in {self.file}" if self.file else ""
             raise TableError(
                 f"there is no secret {name!r}",
-                hint=f"give the static engine the variable {variable}{where}",
+                hint=f"set the variable of the static engine {variable}{where}",
                 code="unknown_secret",
             )
         return found
@@ -54,7 +54,7 @@ class Secrets:
             with self.file.open("rb") as opened:
                 if os.fstat(opened.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                     raise TableError(
-                        f"the file of secrets {self.file} may be read by others",
+                        f"the secrets file {self.file} may be read by others",
                         hint=f"chmod 600 {self.file}",
                         code="unknown_secret",
                     )
@@ -63,7 +63,7 @@ class Secrets:
             return {}
         except OSError as error:
             raise TableError(
-                f"the file of secrets {self.file} cannot be read: {error.strerror}",
+                f"the secrets file {self.file} cannot be read: {error.strerror}",
                 code="unknown_secret",
             ) from error
         found = {}

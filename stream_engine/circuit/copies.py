@@ -131,7 +131,7 @@ class CopiesOperator:
         if any(abs(self._rows.get(row, 0)) > MAX_COPIES for row in delta):
             raise RecursionLimitError(
                 f"recursion {self._name} has more than {MAX_COPIES} copies of one row",
-                hint="bound it by fewer rounds, or count fewer of its rows",
+                hint="reduce the rounds, or filter more of its rows",
             )
 
     def _too_many(self) -> RecursionLimitError:

@@ -266,8 +266,8 @@ class PeeredFixpoint:
     def _check_lives(self) -> None:
         if self._life > self._last_life:
             raise DeploymentError(
-                f"a recursion at site {self._site} has used up its {LIVES} lives",
-                hint="restart the site: a new epoch has as many again",
+                f"a recursion at site {self._site} has used up its {LIVES} restarts",
+                hint="restart the site: a new epoch allows as many again",
             )
 
 
@@ -321,5 +321,5 @@ def address(message: PeerMessage) -> str:
 def _parsed(port: str) -> tuple[int, str]:
     life, slash, inner = port.partition("/")
     if not slash or not life.isdecimal() or len(life) > 20:
-        raise WireError(f"{port!r:.80} is not a life and a port of a recursion")
+        raise WireError(f"{port!r:.80} is not an incarnation and a port of a recursion")
     return (int(life), inner)

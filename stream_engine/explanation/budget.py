@@ -33,7 +33,7 @@ class Budget:
         if self.left < 0:
             raise ExplanationLimitError(
                 f"{doing} takes more than {self.units} steps",
-                hint="ask about a narrower query: add a WHERE that keeps fewer rows",
+                hint="ask about a smaller query: add a WHERE that keeps fewer rows",
             )
 
     def part(self, share: float) -> "Budget":

@@ -202,7 +202,7 @@ def confidence(
             break
         except _TOO_LARGE:
             known = known[: len(known) // 2]
-    return Confidence(best, False, "there are more combinations than could be weighed")
+    return Confidence(best, False, "there are more combinations than the budget allows to weigh")
 
 
 def _weighed(encoding: Any, diagram: Any, chances: Mapping[int, float]) -> float:

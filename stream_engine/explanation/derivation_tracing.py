@@ -182,7 +182,7 @@ class Tracer:
 
     def _nothing_of(self, plan: Plan) -> None:
         sources = ", ".join(sources_of(plan))
-        self.notes[f"it also rests on there being no matching row of {sources}"] = None
+        self.notes[f"it also depends on the absence of matching rows of {sources}"] = None
 
     def _projected(
         self, relation: Relation, plan: Project, row: Row, *, each: bool
@@ -284,7 +284,7 @@ class Tracer:
         groups = len(plan.group)
         members = source.index(plan.group, lambda: key_of(plan.group)).get(row[:groups], [])
         if not members:
-            self.notes["it is there even of nothing: an aggregate without GROUP BY"] = None
+            self.notes["an aggregate without GROUP BY has a row even without input"] = None
             return self._graph.always
         parts = [
             part
@@ -317,7 +317,9 @@ class Tracer:
         count = sum(source.rows[row] for row in rows)
         if count > 1:
             what = "counts" if call.function in _COUNTING else "takes in"
-            self.notes[f"{call.name} {what} {count} rows, so each support has all of them"] = None
+            self.notes[f"{call.name} {what} {count} rows, so each support contains all of them"] = (
+                None
+            )
         return [node for row in rows for node in self._copies(source, row, each=True)]
 
     def _any(self, source: Relation, rows: Iterable[Row]) -> int:

@@ -234,10 +234,14 @@ class _Analysis:
 
 def unexplained(plan: Plan) -> UnsupportedError:
     """Return the error that rows of an operator have no supports."""
-    rests = "on every row before it" if isinstance(plan, OverWindow) else "on what has not arrived"
+    rests = (
+        "on every row before it"
+        if isinstance(plan, OverWindow)
+        else "on rows that have not arrived"
+    )
     return UnsupportedError(
         f"rows of this operator cannot be explained: {describe(plan)}",
-        hint=f"it depends {rests}; ask about what it reads",
+        hint=f"it depends {rests}; ask about its inputs",
     )
 
 

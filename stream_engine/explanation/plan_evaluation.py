@@ -116,9 +116,9 @@ class Evaluation:
                 made = Relation(plan)
             case Fixpoint() if plan.copies != Copies.ONE:
                 raise UnsupportedError(
-                    f"the recursion {plan.name} counts copies (UNION ALL): which base rows a copy "
-                    "rests on is not kept",
-                    hint="ask about the same recursion with UNION",
+                    f"the recursion {plan.name} counts copies (UNION ALL), so it does not "
+                    "keep the base rows of a copy",
+                    hint="ask about the recursion with UNION",
                 )
             case Fixpoint():
                 program = program_of(plan)
@@ -179,7 +179,7 @@ class Evaluation:
         except RecursionLimitError as error:
             raise ExplanationLimitError(
                 f"the recursion is too large to explain: {error.message}",
-                hint="ask about a narrower query: add a WHERE that keeps fewer rows",
+                hint="ask about a smaller query: add a WHERE that keeps fewer rows",
             ) from error
         self._budget.spend(recursion.counters.derivations - before, "evaluating the recursion")
         return delta

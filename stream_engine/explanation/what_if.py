@@ -69,7 +69,7 @@ def what_if_deleted(
         is_counted = isinstance(leaf, Window) and leaf.kind == WindowKind.ROWS
         counted = counted or (is_counted and bool(delta))
     change = evaluation.change(changes)
-    note = "a window by count would take in older rows instead, which are not known here"
+    note = "a window by count would contain older rows instead, which are not known here"
     return WhatIf(
         deleted=tuple(sorted(deleted.values(), key=lambda base: (base.source, sort_key(base.row)))),
         gone=_rows({row: -weight for row, weight in change.items() if weight < 0}),

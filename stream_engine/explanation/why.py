@@ -17,11 +17,11 @@ from streamsql.algebra.operators import Plan
 from streamsql.data.types import Row
 
 DISTURBED = (
-    "when other rows go, rows may come that change this one as well: an aggregate or LEFT JOIN "
-    "reads another one. For the same reason no probability can be given"
+    "deleting other rows may add rows that also change this one, because an aggregate or "
+    "LEFT JOIN reads another one; for this reason the probability is unknown"
 )
-LOOSE = "when rows go, it may also come about in ways that are not there now"
-UNFOLLOWED = "the work allowed was not enough to follow all derivations"
+LOOSE = "deleting rows may create further derivations of it"
+UNFOLLOWED = "the budget did not suffice to follow all derivations"
 
 Chance = Callable[[BaseRow], float | None]
 """Probability that a base row holds, from 0 to 1; None for a row that is certain."""

@@ -48,7 +48,7 @@ def _bdd(width: int) -> AnnotationEncoding[Any]:
     except ImportError as error:
         raise DeploymentError(
             f"BDD annotations need the package biodivine-aeon: {error}",
-            hint="install it, or choose the dnf encoding, which needs no package",
+            hint="install it, or choose the dnf encoding, which needs no extra package",
         ) from error
     bdd: AnnotationEncoding[Any] = BddEncoding(max_nodes=32 * width)
     return bdd

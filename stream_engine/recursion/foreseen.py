@@ -12,7 +12,7 @@ from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import Fixpoint
 
 _ALGORITHMS = {
-    Kind.REACH: "what a deletion cuts off is searched for other edges",
+    Kind.REACH: "nodes that a deletion disconnects are searched for other edges",
     Kind.COST: "shortest paths repaired from the affected nodes (Dijkstra; Ramalingam and Reps)",
     Kind.PLATEAU: "best labels repaired level by level",
 }
@@ -52,5 +52,5 @@ def foreseen(node: Fixpoint, sites: tuple[str, ...]) -> str:
         return f"{text}, {_ALGORITHMS[problem.kind]}"
     if node.choice.strategy == "auto" and text.startswith("ranked"):
         _, reason = recognised(node)
-        return f"{text}; no kernel fits, because {reason}"
+        return f"{text}; no kernel applies, because {reason}"
     return text

@@ -28,7 +28,7 @@ def as_failure(query: str, site: str, error: BaseException) -> FederationError:
     if isinstance(error, StepBudgetExceeded):
         return StepBudgetError(
             f"query {query} is stopped at site {site}: it {error}",
-            hint="read fewer rows: a window, a narrower condition, a key in every join; then DROP "
-            "QUERY and start it again",
+            hint="read fewer rows: a window, a stricter condition, a key in every join; then "
+            "DROP QUERY and start it again",
         )
     return InternalError(f"query {query} failed at site {site}: {error!r:.300}")

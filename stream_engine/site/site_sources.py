@@ -70,8 +70,8 @@ class SiteSources:
         difference = "" if declared is None else differences(shape_of(scan), shape_of(declared))
         if difference:
             raise DeploymentError(
-                f"source {scan.source} is defined otherwise at site {self._site} than in the "
-                f"catalog: {difference}",
+                f"source {scan.source} is defined differently at site {self._site} than in "
+                f"the catalog: {difference}",
                 hint=DIFFERENCE_HINT,
                 code=DIFFERENCE_CODE,
             )

@@ -68,5 +68,5 @@ def decode_site(content: bytes, site: str, now: int) -> SavedSite:
         raise SnapshotError(f"it is of site {saved.site!r:.80}, this is {site!r}")
     if saved.now > now + MOST_AHEAD:
         ahead = (saved.now - now) // 1_000_000
-        raise SnapshotError(f"it is of a time {ahead} s ahead of this site's clock")
+        raise SnapshotError(f"its time is {ahead} s ahead of this site's clock")
     return saved

@@ -123,7 +123,7 @@ class UserFunctions:
         for module in sorted(listed):
             if not _MODULE.fullmatch(module):
                 raise DeploymentError(
-                    f"{module!r:.60} in {SETTING} is no name of a Python module",
+                    f"{module!r:.60} in {SETTING} is not the name of a Python module",
                     hint=f"{SETTING}=site.readings,site.units",
                 )
         self._modules = listed
@@ -169,7 +169,7 @@ class UserFunctions:
         found = self._find(implementation)
         missing = [m for m in _METHODS if not callable(getattr(found, m, None))]
         if missing or not isinstance(found, type):
-            what = f"has no {', '.join(missing)}" if missing else "is no class"
+            what = f"has no {', '.join(missing)}" if missing else "is not a class"
             raise DeploymentError(
                 f"aggregate {implementation}: it {what}",
                 hint=f"an aggregate is a class with {', '.join(_METHODS)}",

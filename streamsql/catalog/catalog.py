@@ -29,7 +29,7 @@ class Catalog:
         existing = self._by_name.get(definition.name.lower())
         if existing is not None and not replace and not is_library(existing):
             raise BindingError(
-                f"{kind_of(existing)} {definition.name!r} exists already",
+                f"{kind_of(existing)} {definition.name!r} already exists",
                 hint=f"DROP {kind_of(existing).upper()} {definition.name} first",
                 code="already_exists",
             )
@@ -48,7 +48,7 @@ class Catalog:
         check_not_system(name, code="in_use")
         if name.lower() not in self._by_name:
             raise BindingError(
-                f"there is nothing of the name {name!r}",
+                f"there is nothing with the name {name!r}",
                 hint="SHOW SOURCES",
                 code="unknown_relation",
             )
@@ -112,7 +112,7 @@ def check_not_system(name: str, span: Span | None = None, *, code: str = "reserv
     found = system_source(name)
     if found is not None:
         raise BindingError(
-            f"{found.name} is a system source, which every federation has and nobody changes",
+            f"{found.name} is a system source of every federation and cannot be changed",
             span=span,
             hint="choose another name" if code == "reserved_name" else "",
             code=code,

@@ -62,7 +62,7 @@ def minute_of_day(text: str) -> int:
         minute = int(hours) * 60 + int(minutes)
         if minute <= MINUTES_A_DAY:
             return minute
-    raise ValueError(f"{text!r:.40} is no time of day from 00:00 to 24:00")
+    raise ValueError(f"{text!r:.40} is not a time of day from 00:00 to 24:00")
 
 
 def first_repeated(times: Sequence[int]) -> int | None:

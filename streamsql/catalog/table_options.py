@@ -39,7 +39,7 @@ def secret_of(url: str) -> str | None:
         return None
     name = url.removeprefix(SECRET)
     if not _SECRET_NAME.fullmatch(name):
-        raise ValueError(f"{name!r:.80} is no name of a secret: letters, digits, - and _")
+        raise ValueError(f"{name!r:.80} is not the name of a secret (letters, digits, - and _)")
     return name
 
 

@@ -5,18 +5,18 @@ from streamsql.error_codes.entry import ErrorCode
 NAMES = (
     ErrorCode(
         "unknown_relation",
-        "There is nothing of that name",
-        "No source, table, view or name of WITH is called like this here.",
-        "Look at the hint for names that are close, or at SHOW SOURCES, TABLES and VIEWS.",
+        "There is nothing with that name",
+        "No source, table, view or WITH name has this name.",
+        "See the similar names in the hint, or SHOW SOURCES, TABLES and VIEWS.",
         "SELECT desk FROM seats",
         "SELECT desk FROM seat",
     ),
     ErrorCode(
         "unknown_column",
         "There is no such column",
-        "No relation of FROM has a column of that name. A name given in the select list is known "
-        "in GROUP BY, HAVING and ORDER BY, not in WHERE.",
-        "The hint lists the columns there are. Write single quotes around texts.",
+        "No relation of FROM has a column of that name. GROUP BY, HAVING and ORDER BY know "
+        "the names of the select list; WHERE does not.",
+        "The hint lists the columns. Put text in single quotes.",
         "SELECT wieght FROM seat",
         "SELECT weight FROM seat",
     ),
@@ -31,7 +31,8 @@ NAMES = (
     ErrorCode(
         "unknown_qualifier",
         "No relation of that name in FROM",
-        "The name before the dot is none of FROM. A relation with an alias is called by it.",
+        "The name before the dot is not in FROM. A relation with an alias is known only by "
+        "the alias.",
         "Use the alias, or add the relation to FROM.",
         "SELECT seat.desk FROM seat AS s",
         "SELECT s.desk FROM seat AS s",
@@ -39,14 +40,14 @@ NAMES = (
     ErrorCode(
         "bad_column_name",
         "A column is written name or relation.name",
-        "There are no schemas and no fields inside of values, so a name has one dot at most.",
-        "Leave the first parts out.",
+        "Schemas and nested fields are not supported, so a name has at most one dot.",
+        "Remove the first parts.",
         "SELECT a.b.desk FROM seat",
         "SELECT seat.desk FROM seat",
     ),
     ErrorCode(
         "unknown_position",
-        "There is no column of this number",
+        "There is no column with this number",
         "GROUP BY and ORDER BY count the columns of the select list from 1.",
         "Write a number from 1 to the number of columns, or the column itself.",
         "SELECT room, COUNT(*) AS n FROM seat GROUP BY 3",
@@ -56,7 +57,7 @@ NAMES = (
         "unknown_function",
         "There is no such function",
         "Neither the language nor CREATE FUNCTION defines it.",
-        "The hint names one that is close; the reference lists all.",
+        "The hint names a similar function; the reference lists all functions.",
         "SELECT SQUARE(weight) FROM seat",
         "SELECT POWER(weight, 2) AS square FROM seat",
     ),
@@ -79,31 +80,31 @@ NAMES = (
     ErrorCode(
         "unknown_option",
         "There is no such option",
-        "WITH (…) takes the options of the statement it stands behind.",
-        "The hint lists those there are.",
+        "WITH (…) takes the options of the statement that it follows.",
+        "The hint lists the valid ones.",
         "CREATE SOURCE s (a TEXT) WITH (tll = '5 s')",
         "CREATE SOURCE s (a TEXT) WITH (ttl = '5 s')",
     ),
     ErrorCode(
         "bad_option",
-        "An option has a value that cannot be",
-        "The option is known, its value is not possible.",
-        "The hint says what it takes.",
+        "An option has an invalid value",
+        "The option is known, but its value is not valid.",
+        "The hint shows a valid value.",
         "CREATE SOURCE s (a TEXT) WITH (ttl = 'soon')",
         "CREATE SOURCE s (a TEXT) WITH (ttl = '90 s')",
     ),
     ErrorCode(
         "missing_option",
         "An option is missing",
-        "A display stands at a place of the building: it needs x and y, in metres as on the map.",
-        "Add what the message names; floor is 0 unless it is given.",
+        "A display has a place in the building: it needs x and y, in metres as on the map.",
+        "Add the option that the message names. The default of floor is 0.",
         "CREATE DISPLAY lobby WITH (floor = 1, x = 3.5)",
         "CREATE DISPLAY lobby WITH (floor = 1, x = 3.5, y = 8.0)",
     ),
     ErrorCode(
         "unknown_display",
         "There is no such display",
-        "OUTPUT TO DISPLAY routes an answer to a display that was created before.",
+        "OUTPUT TO DISPLAY routes a result to a display that already exists.",
         "Create it, or look at SHOW DISPLAYS.",
         "SELECT desk FROM seat OUTPUT TO DISPLAY lobby",
         "CREATE DISPLAY lobby WITH (floor = 1, x = 3.5, y = 8.0)",
@@ -119,7 +120,7 @@ NAMES = (
     ErrorCode(
         "duplicate_name",
         "The same name twice",
-        "Relations of one FROM, columns of one definition and names of one WITH differ.",
+        "Relations of one FROM, columns of one definition and names of one WITH must differ.",
         "Give one of them another name with AS.",
         "SELECT 1 FROM seat, seat",
         "SELECT 1 AS one FROM seat, seat AS other",
@@ -127,7 +128,7 @@ NAMES = (
     ErrorCode(
         "already_exists",
         "The name is taken",
-        "Sources, tables, views, functions, displays and alarms share their names.",
+        "Sources, tables, views, functions, displays and alarms share one namespace.",
         "Choose another name, or drop the old one first.",
         "CREATE SOURCE seat (desk TEXT)",
         "CREATE SOURCE chair (desk TEXT)",
@@ -135,17 +136,17 @@ NAMES = (
     ErrorCode(
         "in_use",
         "Something still needs it",
-        "What a view or a running query reads cannot be dropped; views of the library and system "
-        "sources stay.",
-        "Drop first what the message names.",
+        "A relation that a view or a running query reads cannot be dropped, nor can "
+        "library views and system sources.",
+        "First drop what the message names.",
         "DROP SOURCE seat",
         "DROP TABLE machines",
     ),
     ErrorCode(
         "reserved_name",
         "The name belongs to the language",
-        "A function of one's own cannot be called like one of the language, and nothing like a "
-        "system source.",
+        "A user function cannot have the name of a built-in function, and nothing can have "
+        "the name of a system source.",
         "Choose another name.",
         "CREATE FUNCTION sqrt(x DOUBLE) RETURNS DOUBLE AS 'deploy.samples.readings:dew_point'",
         "CREATE FUNCTION dew_point(t DOUBLE, h DOUBLE) RETURNS DOUBLE "
@@ -153,8 +154,8 @@ NAMES = (
     ),
     ErrorCode(
         "bad_implementation",
-        "A function's implementation is not named",
-        "AS takes the module and the name of the Python function or class, with a colon between.",
+        "A function has no implementation",
+        "AS takes the module and the name of the Python function or class, separated by a colon.",
         "Write AS 'module.path:name'.",
         "CREATE FUNCTION f(x DOUBLE) RETURNS DOUBLE AS 'readings'",
         "CREATE FUNCTION f(t DOUBLE, h DOUBLE) RETURNS DOUBLE "
@@ -162,7 +163,7 @@ NAMES = (
     ),
     ErrorCode(
         "not_a_relation",
-        "This cannot stand in FROM",
+        "This is not a relation",
         "FROM takes sources, tables, views, queries in parentheses, VALUES, and TUMBLE, HOP, "
         "SESSION and LATE.",
         "Call functions in the select list.",
@@ -171,7 +172,7 @@ NAMES = (
     ),
     ErrorCode(
         "not_a_source",
-        "Rows of a view follow from other relations",
+        "Rows of a view are derived from other relations",
         "INSERT, DELETE and what-if questions change base rows: those of sources and tables.",
         "Name a source that the view reads.",
         "INSERT INTO heavy VALUES ('d1', 60.0)",
@@ -189,7 +190,7 @@ NAMES = (
     ErrorCode(
         "missing_recursive",
         "A name of WITH reads itself",
-        "Only WITH RECURSIVE may.",
+        "Only a name of WITH RECURSIVE may read itself.",
         "Add RECURSIVE.",
         "WITH r (a) AS (SELECT src FROM link UNION SELECT l.dst FROM r JOIN link l "
         "ON l.src = r.a) SELECT a FROM r",

@@ -13,14 +13,14 @@ from streamsql.error_codes.syntax import SYNTAX
 _TOP = """\
 # Error codes
 
-Every error has a code that does not change when its words do: `code` in JSON (console and REST),
-the last line at the command line. Errors about a statement also have its place (`line`, `column`
-and `text`) and, nearly always, a `hint`. The message says the details; this page says what each
-code means.
+Every error has a code, which stays the same when its message changes. JSON (console and REST)
+has it as `code`; at the command line it is the last line. An error about a statement also has its
+place (`line`, `column` and `text`) and, nearly always, a `hint`. The message gives the details;
+this page explains each code.
 
-This page is written from the catalogue, `streamsql/error_codes`, and the tests run its examples:
-the first statement is refused with the code above it, the second one is accepted.
-(`python -m streamsql.error_codes > docs/errors.md` writes it again.)
+This page is generated from the catalogue `streamsql/error_codes`, and the tests run its examples:
+Pando refuses the first statement with the code above it and accepts the second one.
+(`python -m streamsql.error_codes > docs/errors.md` generates the page again.)
 
 The examples read these relations:
 

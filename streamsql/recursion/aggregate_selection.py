@@ -96,10 +96,12 @@ def selection_of(
     wanted = _wanted(aggregate, fixpoint)
     names = fixpoint.columns.names
     if is_mutual(fixpoint):
-        raise NotPushableError("several relations define each other and share columns")
+        raise NotPushableError("several mutually recursive relations share columns")
     growing = {growth.column for growth in growths(fixpoint)}
     for column in sorted(wanted.group & growing):
-        raise NotPushableError(f"the grouped column {names[column]} grows itself")
+        raise NotPushableError(
+            f"the step computes new values of the grouped column {names[column]}"
+        )
     steps = step_traces(fixpoint)
     for number, step in enumerate(steps, start=1):
         _check_groups(number, step, wanted.group, names)
@@ -151,10 +153,10 @@ def _bests(aggregate: Aggregate, above: Trace) -> dict[Best, bool]:
     found: dict[Best, bool] = {}
     for call in aggregate.aggregates:
         if call.function not in _MIN + _MAX:
-            beside = " beside MIN or MAX" if len(aggregate.aggregates) > 1 else ""
+            beside = " next to MIN or MAX" if len(aggregate.aggregates) > 1 else ""
             raise NotPushableError(
-                f"{call.function.value}{beside} needs all rows: a row that is left out is not "
-                "counted, and equal rows of a UNION count once"
+                f"{call.function.value}{beside} needs all rows: it would not count a "
+                "pruned row, and UNION keeps equal rows once"
             )
         argument = call.arguments[1] if call.function in _ARG else call.arguments[0]
         traced = above.columns[argument.position] if isinstance(argument, Column) else argument
@@ -198,7 +200,7 @@ def _check_ties(
     raise NotPushableError(
         f"equal values of {names[best.value]} can come from worse rows, so "
         f"{'columns picked with them' if picks else names[min(carried)]} would depend on "
-        "rows that are dropped"
+        "pruned rows"
     )
 
 
@@ -207,8 +209,8 @@ def _check_value(
 ) -> None:
     if not is_isotone(step.columns[best.value], best.value, group, step):
         raise NotPushableError(
-            f"step {number} computes {names[best.value]} in a way that may turn a better value "
-            "into a worse one"
+            f"step {number} computes {names[best.value]} in a way that can make a better "
+            "value worse"
         )
 
 
@@ -220,15 +222,15 @@ def _check_progress(
     signs = directions(step.columns[best.value])
     if 0 in signs and carried:
         raise NotPushableError(
-            f"step {number} leaves {name} as it is while {names[min(carried)]} grows"
+            f"step {number} leaves {name} unchanged while {names[min(carried)]} grows"
         )
     if (-1 if best.minimum else 1) in signs:
         word, change = ("MIN", "smaller") if best.minimum else ("MAX", "larger")
         raise NotPushableError(
-            f"step {number} can make {name} {change} each time, and {word} would follow it"
+            f"step {number} can make {name} {change} at every step, so {word} would never end"
         )
     if may_better(step.columns[best.value], minimum=best.minimum):
         raise NotPushableError(
-            f"step {number} may put a better value in the place of {name}, which would rest on "
-            "rows that it displaces"
+            f"step {number} can replace {name} by a better value, but {name} would depend "
+            "on the replaced rows"
         )

@@ -119,8 +119,8 @@ def _over(expression: Expression, columns: tuple[Expression, ...]) -> Expression
     found = substituted(expression, columns)
     if found is None:
         raise UnsupportedError(
-            f"an expression in this recursion is made of more than {MAX_SIZE} others",
-            hint="compute it outside of the recursion, or in fewer steps",
+            f"an expression in this recursion has more than {MAX_SIZE} parts",
+            hint="compute it outside the recursion, or in fewer steps",
             code="limit_exceeded",
         )
     return found

@@ -82,7 +82,7 @@ def _note_barrier(plan: Plan, reasons: dict[str, str]) -> None:
     while isinstance(plan, Project | Filter | Distinct):
         plan = plan.input
     if isinstance(plan, Materialize) and (fixpoint := _fixpoint_below(plan.input)) is not None:
-        why = f"{plan.name} is MATERIALIZED and read more than once, so it has all rows"
+        why = f"{plan.name} is MATERIALIZED and read more than once, so it keeps all rows"
         reasons.setdefault(fixpoint.name, why)
 
 

@@ -43,10 +43,10 @@ def check_termination(
 def _endless(fixpoint: Fixpoint, step: int, place: Span | None) -> NonTerminatingError:
     where = f"step {step}" if len(fixpoint.step) > 1 else "its step"
     return NonTerminatingError(
-        f"the recursion {fixpoint.name!r} with UNION ALL does not end: on a cycle {where} would "
-        "add the same rows for ever, and nothing bounds it",
+        f"the recursion {fixpoint.name!r} with UNION ALL does not end: on a cycle {where} "
+        "would add the same rows for ever",
         span=place,
-        hint="count steps and bound them (hops + 1 … WHERE hops < 12), write WITH RECURSIVE "
+        hint="count and bound the steps (hops + 1 … WHERE hops < 12), write WITH RECURSIVE "
         "(LIMIT 12 RETURN) or (LIMIT 12 ERROR), or UNION, which keeps each row once",
     )
 
@@ -63,7 +63,7 @@ def _refusal(
         f"{growth.expression}, and {_why(growth, field)}"
     )
     if reason:
-        message += f"; the aggregate above does not help, because {reason}"
+        message += f"; the aggregate above it does not bound it, because {reason}"
     return NonTerminatingError(message, span=place, hint=_hint(field.name, field.dtype))
 
 
@@ -71,15 +71,16 @@ def _why(growth: Growth, field: Field) -> str:
     if not growth.tested:
         return "nothing bounds it"
     if field.dtype == DataType.TEXT:
-        return f"the test of {field.name} is not on what the step appends"
-    return f"the test of {field.name} does not bound it: only steps of a constant size are sure to"
+        return f"the test of {field.name} does not check the appended part"
+    return f"the test of {field.name} does not bound it: the step must have a constant size"
 
 
 def _hint(name: str, dtype: DataType) -> str:
     if dtype == DataType.TEXT:
         return (
-            f"let the step require that {name} does not contain what it appends, for example "
-            f"POSITION(x IN {name}) = 0; or count steps and bound them: hops + 1 … WHERE hops < 12"
+            f"test in the step that {name} does not contain the appended part, for example "
+            f"POSITION(x IN {name}) = 0; or count and bound the steps: hops + 1 … WHERE "
+            "hops < 12"
         )
     return (
         f"bound a counter in the step (hops + 1 … WHERE hops < 12), or read only MIN({name}) "

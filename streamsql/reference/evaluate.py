@@ -234,7 +234,7 @@ class _Evaluation:
             known = found
         raise RecursionLimitError(
             f"recursion {plan.name} still changes after {MAX_ROUNDS} rounds",
-            hint="is there a cycle of negative cost?",
+            hint="check for a cycle of negative cost",
         )
 
     def _chains(self, plan: Fixpoint, recursive: Relations) -> list[Row]:

@@ -80,7 +80,8 @@ def check_accidents(script: Script, tokens: Sequence[Token]) -> None:
             another = behind.token_type == TokenType.LIMIT  # of a recursion: rows, and rounds
             if comma.token_type == TokenType.COMMA and _is_number(after) and not another:
                 raise UnsupportedError(
-                    f"LIMIT {after.text}, … is not supported: dialects disagree which is which",
+                    f"LIMIT {after.text}, … is not supported: SQL dialects disagree about "
+                    "the order of the two numbers",
                     span=script.span(after.start, comma.end),
                     hint=f"LIMIT n OFFSET {after.text}",
                     code="bad_limit",
@@ -121,9 +122,9 @@ def _check_placed(script: Script, tokens: Sequence[Token], number: int) -> None:
     )
     if wrong:
         raise QuerySyntaxError(
-            f"{word!r} cannot stand here alone",
+            f"{word!r} is incomplete",
             span=script.span(token.start, token.end),
-            hint=f"leave {word} out, or add what belongs to it",
+            hint=f"remove {word}, or complete it",
             code="unexpected_end" if after is None else "unexpected_token",
         )
 
@@ -177,22 +178,22 @@ def _check(script: Script, before: Token | None, token: Token, after: Token) -> 
         raise QuerySyntaxError(
             f"{token.text}{after.text} is no number",
             span=script.span(token.start, after.end),
-            hint="numbers are written 1000, 0.5 and 1e-3; a name begins behind a blank",
+            hint="numbers are written 1000, 0.5 and 1e-3; put a space before a name",
             code="unexpected_token",
         )
     whole = token.token_type == TokenType.STRING and not token.text.strip().isdigit()
     of_interval = before is not None and before.token_type == TokenType.INTERVAL
     if whole and of_interval and after.token_type == TokenType.VAR and unit_size(after.text):
         raise QuerySyntaxError(
-            f"INTERVAL {shown(token)} has its unit already",
+            f"INTERVAL {shown(token)} already has a unit",
             span=script.span(token.start, after.end),
-            hint="INTERVAL '1 day 2 h'; a name of the column needs AS",
+            hint="INTERVAL '1 day 2 h'; write AS before a column name",
             code="unexpected_token",
         )
     sign = token.token_type == TokenType.NOT and token.text == "!"
     if sign and after.token_type not in _PATTERNS:
         raise QuerySyntaxError(
-            "! is no operator here",
+            "! is not an operator",
             span=script.span(token.start, token.end),
             hint="write NOT",
             code="unexpected_token",
@@ -201,7 +202,7 @@ def _check(script: Script, before: Token | None, token: Token, after: Token) -> 
         raise UnsupportedError(
             "GROUP BY DISTINCT is not supported",
             span=script.span(after.start, after.end),
-            hint="leave DISTINCT out; list the groupings once each",
+            hint="remove DISTINCT, and list each grouping once",
             code="unsupported_clause",
         )
     outer = token.token_type == TokenType.OUTER and after.token_type == TokenType.JOIN

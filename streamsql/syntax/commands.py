@@ -51,8 +51,8 @@ def parse_insert(cursor: Cursor, common: dict[str, Any]) -> Insert:
     columns = cursor.names("a column name") if cursor.at("(") else ()
     if cursor.word() in ("SELECT", "WITH"):
         cursor.refuse(
-            "INSERT takes rows, not a query",
-            hint="CREATE VIEW name AS SELECT … keeps a query's answer under a name",
+            "INSERT takes VALUES, not a query",
+            hint="CREATE VIEW name AS SELECT … names the result of a query",
             code="unsupported_statement",
         )
     cursor.expect("VALUES", hint="INSERT INTO source VALUES (…), (…)")
@@ -65,12 +65,12 @@ def parse_insert(cursor: Cursor, common: dict[str, Any]) -> Insert:
                 code="limit_exceeded",
             )
         rows.append(_row(cursor))
-    cursor.end(hint="rows are separated by commas")
+    cursor.end(hint="separate rows with commas")
     return Insert(**common, source=source, columns=columns, rows=tuple(rows))
 
 
 def _row(cursor: Cursor) -> tuple[exp.Expr, ...]:
-    cursor.expect("(", hint="each row is written (value, …)")
+    cursor.expect("(", hint="write each row as (value, …)")
     here = cursor.here()
     runs = cursor.until_closing()
     if any(not run for run in runs):

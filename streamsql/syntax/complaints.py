@@ -65,7 +65,7 @@ def _description(error: PlacedParseError) -> tuple[str, str]:
         )
     if text == CHAINED:
         return (
-            "comparisons do not chain",
+            "comparisons cannot be chained",
             "write a < b AND b < c, or put one of them in parentheses",
         )
     missing = _MISSING.search(text)
@@ -74,11 +74,11 @@ def _description(error: PlacedParseError) -> tuple[str, str]:
         if kind in ("Union", "Except", "Intersect", "Subquery"):
             return "a query is missing here", "a query begins with SELECT"
         if kind == "Column":
-            return "a column name is missing", "a column is written name or table.name"
+            return "a column name is missing", "write a column as name or table.name"
         word = _SYMBOLS.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).upper()
         return f"{word} is incomplete: a value is missing", f"write a value or column after {word}"
     if "CTE" in text:
-        return "after WITH comes a query", f"write {_COMMON_TABLE}"
+        return "a query must follow WITH", f"write {_COMMON_TABLE}"
     expected = _EXPECTED.match(text)
     if expected:
         what = expected.group(1).replace("table name", "the name of a source, table or view")

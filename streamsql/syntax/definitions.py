@@ -35,7 +35,7 @@ _CREATABLE = (
     "SOURCE", "LINK", "STREAM", "TABLE", "RECURSIVE", "MATERIALIZED", "VIEW", "FUNCTION",
     "AGGREGATE", "DISPLAY", "ALARM",
 )  # fmt: skip
-_PLANNED = {"INDEX": "sources and tables have no indexes to create"}
+_PLANNED = {"INDEX": "Pando creates the indexes that it needs"}
 MAX_COLUMNS = 256
 
 
@@ -110,7 +110,7 @@ def _source(cursor: Cursor, common: dict[str, Any], kind: str) -> CreateSource:
             cursor.fail(f"more than {MAX_COLUMNS} columns", code="limit_exceeded")
     cursor.expect(")", hint="separate columns with commas")
     options = parse_options(cursor) if cursor.accept("WITH") else ()
-    cursor.end(hint="options go into WITH (name = 'value', …)")
+    cursor.end(hint="put options into WITH (name = 'value', …)")
     return CreateSource(
         **common,
         name=name,
@@ -165,8 +165,8 @@ def _column(cursor: Cursor) -> ColumnDefinition:
             primary = True
         elif cursor.at("NOT", "NULL"):
             cursor.refuse(
-                "NOT NULL is not checked on sensor data",
-                hint="leave it out and filter with WHERE column IS NOT NULL",
+                "NOT NULL is not supported: Pando does not check sensor data",
+                hint="remove it and filter with WHERE column IS NOT NULL",
                 code="unsupported_constraint",
             )
         elif cursor.word() in ("DEFAULT", "REFERENCES", "UNIQUE", "CHECK"):
@@ -247,7 +247,7 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
     refresh = refresh_times(cursor) if materialized and cursor.at("REFRESH") else None
     if cursor.at("REFRESH"):
         hint = f"CREATE MATERIALIZED VIEW {name.text} REFRESH AT ('14:00') AS …"
-        cursor.fail("only a materialized view is refreshed", hint=hint)
+        cursor.fail("only a materialized view can be refreshed", hint=hint)
     cursor.expect("AS", hint=f"CREATE VIEW {name.text} AS SELECT …")
     query = without_output(query_statement(cursor), "a view")
     return CreateView(

@@ -131,7 +131,7 @@ class StreamSqlParser(PrecedenceParser):
         if token and token.token_type == TokenType.OFFSET:
             self.raise_error("Expected a number after OFFSET", token)
         if token and token.token_type != TokenType.IDENTIFIER and token.text.upper() in NO_ALIASES:
-            self.raise_error(f"{token.text.upper()} is a word of other dialects here", token)
+            self.raise_error(f"{token.text.upper()} is a keyword of other SQL dialects", token)
         alias = super()._parse_table_alias(alias_tokens)
         if alias is not None:
             if alias.this is not None and not isinstance(alias.this, exp.Identifier):
@@ -297,7 +297,7 @@ class StreamSqlParser(PrecedenceParser):
             token = self._curr
             name, value = self._recursion_limit()
             if name in limits:
-                self.raise_error("This limit is given twice", token)
+                self.raise_error("This limit appears twice", token)
             limits[name] = value
             if not self._match(TokenType.COMMA):
                 break
@@ -316,7 +316,7 @@ class StreamSqlParser(PrecedenceParser):
         for word in OnMoreRounds:
             if self._match_text_seq(word.upper()):
                 if not 1 <= limit <= MAX_ROUNDS:
-                    self.raise_error(f"A bound on rounds is from 1 to {MAX_ROUNDS}", token)
+                    self.raise_error(f"A bound on rounds ranges from 1 to {MAX_ROUNDS}", token)
                 return "recursion_rounds", RoundLimit(limit, word)
         if counts_rounds:
             self.raise_error("Expected RETURN or ERROR after the number of rounds")

@@ -111,7 +111,7 @@ def _value(cursor: Cursor, run: Sequence[Token], *, wild: bool) -> exp.Expr | No
         if wild:
             return None
         raise QuerySyntaxError(
-            "* is no value: name the row by all its values",
+            "* is not a value: write all values of the row",
             span=cursor.script.span(first.start, first.end),
             hint=_WHY,
             code="not_constant",
@@ -126,7 +126,7 @@ def _limit(option: Option) -> int:
         raise QuerySyntaxError(
             f"a limit is a whole number from 1 to {MAX_LIMIT}",
             span=option.value_span,
-            hint="limit = 10: how many minimal sets of base rows are shown",
+            hint="limit = 10: max minimal sets of base rows to show",
             code="bad_option",
         )
     return limit
@@ -136,7 +136,7 @@ def _column_option(option: Option) -> ColumnName:
     found = _COLUMN.fullmatch(option.value)
     if found is None:
         raise QuerySyntaxError(
-            f"{option.value!r:.60} names no column of a source",
+            f"{option.value!r:.60} is not a column of a source",
             span=option.value_span,
             hint="confidence = 'link.pdr': source, dot, column",
             code="bad_option",
@@ -152,7 +152,7 @@ def _what_if(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainWhatIf:
         if len(deletions) >= MAX_PATTERNS:
             cursor.refuse(
                 f"more than {MAX_PATTERNS} deletions at once",
-                hint="ask twice",
+                hint="split them into two statements",
                 code="limit_exceeded",
             )
         deletions.append(_loss(cursor))
@@ -221,9 +221,9 @@ def _relation(cursor: Cursor, hint: str) -> Query:
     query = subject(cursor)
     if query.emit != "relation":
         raise QuerySyntaxError(
-            f"{query.emit.upper()} gives changes; this is asked of rows that hold",
+            f"{query.emit.upper()} produces changes, but this statement asks about current rows",
             span=query.span,
-            hint=f"leave {query.emit.upper()} out: {hint}",
+            hint=f"remove {query.emit.upper()}: {hint}",
             code="misplaced_emit",
         )
     return query

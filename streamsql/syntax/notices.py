@@ -48,9 +48,9 @@ def parse_alarm(cursor: Cursor, common: dict[str, Any]) -> CreateAlarm:
     query = without_output(query_of(cursor.script, tokens), "an alarm")
     if query.emit != "relation":
         raise QuerySyntaxError(
-            f"an alarm lasts while its query has rows, and {query.emit.upper()} has only moments",
+            f"an alarm lasts while its query has rows, and {query.emit.upper()} has only instants",
             span=query.span,
-            hint=f"leave {query.emit.upper()} out",
+            hint=f"remove {query.emit.upper()}",
             code="misplaced_emit",
         )
     cursor.expect("SEVERITY", hint=_ALARM)
@@ -77,9 +77,9 @@ def _hold(cursor: Cursor) -> int:
         ) from None
     if micros < 0:
         raise QuerySyntaxError(
-            "a row cannot have been there for less than nothing",
+            "FOR takes a duration that is not negative",
             span=span,
-            hint="FOR '30 s', or leave FOR out",
+            hint="FOR '30 s', or remove FOR",
             code="bad_duration",
         )
     return micros

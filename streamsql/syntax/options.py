@@ -41,7 +41,7 @@ def parse_option(cursor: Cursor, given: Sequence[Option]) -> Option:
     cursor.expect("=", hint=f"{name.text} = 'value'")
     if any(option.name == name.text for option in given):
         raise QuerySyntaxError(
-            f"option {name.text} is given twice", span=name.span, code="duplicate_clause"
+            f"option {name.text} appears twice", span=name.span, code="duplicate_clause"
         )
     place = cursor.here()
     return Option(name.text, _value(cursor, name.text), name.span, place)
@@ -81,7 +81,7 @@ def split_options(
         cursor.fail("expected a query before its options", hint=f"SELECT {_EXAMPLE}")
     cursor.expect("WITH")
     options = parse_options(cursor)
-    cursor.end(hint="options are the last part of a query")
+    cursor.end(hint="options must be the last part of a query")
     return body, options
 
 
@@ -124,8 +124,8 @@ def refuse_inside(script: Script, tokens: Sequence[Token]) -> None:
     for number, token in enumerate(tokens):
         if _opens(tokens, number):
             raise QuerySyntaxError(
-                "options stand behind the whole query, not inside it",
+                "options must follow the whole query, not stand inside it",
                 span=script.span(token.start, tokens[number + 1].end),
-                hint=f"write them last: {_EXAMPLE}; they hold for every recursion of the query",
+                hint=f"write them last: {_EXAMPLE}; they apply to every recursion of the query",
                 code="misplaced_options",
             )

@@ -30,10 +30,10 @@ _ELSEWHERE = {
     "ALTER": "DROP the definition and CREATE it again",
     "MERGE": "a reading replaces an older one of the same key: INSERT it",
     "TRUNCATE": "DELETE FROM source",
-    "USE": "there is one catalog",
+    "USE": "there is only one catalog",
     "SET": "there are no session settings",
-    "BEGIN": "every statement stands on its own; there are no transactions",
-    "COMMIT": "every statement stands on its own; there are no transactions",
+    "BEGIN": "transactions are not supported: each statement takes effect at once",
+    "COMMIT": "transactions are not supported: each statement takes effect at once",
 }
 
 
@@ -67,7 +67,7 @@ def parse_statement(text: str) -> Statement:
     if len(parts) > 1:
         extra = parts[1][0]
         raise QuerySyntaxError(
-            "one statement at a time, please",
+            "write one statement at a time",
             span=script.span(extra.start, extra.end),
             hint="run a file of statements as a script",
             code="several_statements",
@@ -110,14 +110,14 @@ def _explain(cursor: Cursor, common: dict[str, Any]) -> Statement:
     if question is not None:
         if fmt == "dot":
             raise QuerySyntaxError(
-                "a question about rows has no graph",
+                "an explanation of rows has no graph",
                 span=common["span"],
                 hint="FORMAT TEXT or FORMAT JSON",
                 code="misplaced_explain",
             )
         if analyze:
             raise QuerySyntaxError(
-                "ANALYZE is about plans, not about rows",
+                "ANALYZE explains plans, not rows",
                 span=common["span"],
                 hint="leave it out",
                 code="misplaced_explain",

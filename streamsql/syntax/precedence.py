@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from sqlglot import exp, parser
 from sqlglot.tokenizer_core import TokenType
 
-CHAINED = "Comparisons do not chain"
+CHAINED = "Comparisons cannot be chained"
 
 
 class Level(IntEnum):

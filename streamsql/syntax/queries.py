@@ -104,7 +104,7 @@ def _check_commas(script: Script, tokens: Sequence[Token]) -> None:
             raise QuerySyntaxError(
                 "something is missing after this comma",
                 span=script.span(token.start, token.end),
-                hint="leave the comma out, or add what it announces",
+                hint="remove the comma, or add the next element",
                 code="trailing_comma",
             )
 

@@ -79,7 +79,7 @@ def without_output(query: Query, where: str) -> Query:
         raise QuerySyntaxError(
             f"OUTPUT TO DISPLAY cannot stand in {where}",
             span=query.display.span,
-            hint=f"write it behind a query of its own: SELECT … OUTPUT TO DISPLAY "
+            hint="write it after a separate query: SELECT … OUTPUT TO DISPLAY "
             f"{query.display.text}",
             code="misplaced_output",
         )
@@ -100,7 +100,7 @@ def _split_output(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Tok
         cursor = Cursor(script, tokens[number:])
         if not cursor.at("OUTPUT", "TO"):
             continue
-        hint = "OUTPUT TO DISPLAY name is the last part of a statement"
+        hint = "OUTPUT TO DISPLAY name must be the last part of a statement"
         cursor.expect("OUTPUT", "TO", "DISPLAY", hint=hint)
         name = cursor.name("the name of a display")
         cursor.end(hint=hint)
@@ -127,7 +127,7 @@ def _split_close(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Toke
                 raise QuerySyntaxError(
                     "expected EMIT ON WINDOW CLOSE at the end of the query",
                     span=place,
-                    hint="EMIT ON WINDOW CLOSE gives each window once, when it is over",
+                    hint="EMIT ON WINDOW CLOSE emits each window once, when it closes",
                     code="misplaced_emit",
                 )
             return tokens[:number], place
@@ -148,6 +148,6 @@ def _both(inner: tuple[Option, ...], outer: tuple[Option, ...]) -> tuple[Option,
     for option in outer:
         if option.name in names:
             raise QuerySyntaxError(
-                f"option {option.name} is given twice", span=option.span, code="duplicate_clause"
+                f"option {option.name} appears twice", span=option.span, code="duplicate_clause"
             )
     return inner + outer

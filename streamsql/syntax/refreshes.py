@@ -11,7 +11,7 @@ from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.statements import Refresh, RefreshTimes
 
 _TIMES = "REFRESH AT ('14:00', '19:00', '24:00')"
-_WEIGHTS = "COST WEIGHTS (0.25, 0.3, 1): a number greater than 0 for each time"
+_WEIGHTS = "COST WEIGHTS (0.25, 0.3, 1): one number greater than 0 per time"
 _REFRESH = "REFRESH MATERIALIZED VIEW name"
 
 
@@ -68,7 +68,7 @@ def _time(cursor: Cursor, before: list[int]) -> int:
         ) from None
     if first_repeated((*before, minute)) is not None:
         raise QuerySyntaxError(
-            f"{text!r:.40} stands there twice; 24:00 and 00:00 are one moment",
+            f"{text!r:.40} appears twice; 24:00 and 00:00 are the same time",
             span=span,
             hint="name each time once",
             code="bad_refresh_time",

@@ -25,7 +25,7 @@ def scan(text: str) -> tuple[Script, list[Token]]:
     script = Script(text)
     if len(text) > MAX_TEXT:
         raise QuerySyntaxError(
-            f"the text has {len(text)} characters; at most {MAX_TEXT} are read",
+            f"the text has {len(text)} characters; the max is {MAX_TEXT}",
             span=script.span(0, -1),
             hint="load long lists of rows from a table instead",
             code="limit_exceeded",
@@ -62,7 +62,7 @@ def _check_nesting(script: Script, tokens: Sequence[Token]) -> None:
             depth = 0
         if depth > MAX_NESTING:
             raise QuerySyntaxError(
-                f"more than {MAX_NESTING} brackets are nested here",
+                f"more than {MAX_NESTING} brackets are nested",
                 span=script.span(token.start, token.end),
                 hint="name inner parts in a WITH clause",
                 code="limit_exceeded",
@@ -89,7 +89,7 @@ def _scan_error(script: Script, error: SqlglotError) -> QuerySyntaxError:
         return QuerySyntaxError(
             "this comment has no closing */",
             span=script.span(opening, opening + 20),
-            hint="close it with */, or begin each of its lines with --",
+            hint="close it with */, or start each of its lines with --",
             code="unclosed_quote",
         )
     return QuerySyntaxError(

@@ -40,6 +40,9 @@ def _site(cursor: Cursor) -> Name:
     text = cursor.script.text[first.start : last.end + 1]
     if len(text) > MAX_NAME or not all(c.isalnum() or c in "-_" for c in text):
         raise QuerySyntaxError(
-            f"{text!r:.60} is no id of a site", span=span, hint=_EXAMPLE, code="unexpected_token"
+            f"{text!r:.60} is not the id of a site",
+            span=span,
+            hint=_EXAMPLE,
+            code="unexpected_token",
         )
     return Name(text, span)

@@ -33,7 +33,7 @@ def parse_subscribe(cursor: Cursor, common: dict[str, Any]) -> Subscribe:
         raise QuerySyntaxError(
             f"the rows of {inner.emit.upper()} are never replaced, so they have no upserts",
             span=key[0].span,
-            hint=f"leave {inner.emit.upper()} out, or ENVELOPE",
+            hint=f"remove {inner.emit.upper()} or ENVELOPE",
             code="misplaced_envelope",
         )
     return Subscribe(
@@ -66,7 +66,7 @@ def _word(cursor: Cursor, words: dict[str, bool]) -> None:
     place = cursor.here()
     word = cursor.choice(_WORDS, "SNAPSHOT or PROGRESS")
     if word in words:
-        raise QuerySyntaxError(f"{word} is given twice", span=place, code="duplicate_clause")
+        raise QuerySyntaxError(f"{word} appears twice", span=place, code="duplicate_clause")
     words[word] = True
     if cursor.accept("="):
         token = cursor.token

@@ -85,7 +85,7 @@ def _check_leaf(item: object) -> None:
         if not math.isfinite(item):
             raise ValueError("a number is not finite")
     elif isinstance(item, str) and len(item) > MAX_TREE_TEXT:
-        raise ValueError(f"a text of {len(item)} characters, at most {MAX_TREE_TEXT} are accepted")
+        raise ValueError(f"a text of {len(item)} characters; the max is {MAX_TREE_TEXT}")
 
 
 def _is_bounded(info: inspect.Type, above: frozenset[type]) -> bool:

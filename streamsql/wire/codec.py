@@ -78,7 +78,7 @@ def decode_packed(payload: bytes, kind: type[T], *, limit: int = MAX_PAYLOAD_BYT
 
 def _check_size(payload: bytes, kind: Any, limit: int) -> None:
     if len(payload) > limit:
-        raise WireError(f"{kind.__name__}: {len(payload)} bytes, at most {limit} are accepted")
+        raise WireError(f"{kind.__name__}: {len(payload)} bytes; the max is {limit}")
 
 
 def _decode(decoder: Any, payload: bytes, kind: type[T]) -> T:

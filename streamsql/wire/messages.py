@@ -410,7 +410,7 @@ class ReportRequest(msgspec.Struct, frozen=True):
         """Refuse periods that are none."""
         if not SHORTEST_REPORT_SECONDS <= self.seconds <= LONGEST_REPORT_SECONDS:
             raise ValueError(
-                f"seconds is from {SHORTEST_REPORT_SECONDS:g} to {LONGEST_REPORT_SECONDS:g}"
+                f"seconds ranges from {SHORTEST_REPORT_SECONDS:g} to {LONGEST_REPORT_SECONDS:g}"
             )
 
 

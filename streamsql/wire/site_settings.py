@@ -53,8 +53,9 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
         if self.slice_ms is not None and not 0 < self.slice_ms <= LONGEST_SLICE_MS:
             raise ValueError(f"slice_ms is above 0 and up to {LONGEST_SLICE_MS:g}, or null")
         if not 1 <= self.queue_rows <= MAX_QUEUE_ROWS:
-            raise ValueError(f"queue_rows is from 1 to {MAX_QUEUE_ROWS}")
+            raise ValueError(f"queue_rows ranges from 1 to {MAX_QUEUE_ROWS}")
         if not SHORTEST_REPORT_SECONDS <= self.report_seconds <= LONGEST_REPORT_SECONDS:
             raise ValueError(
-                f"report_seconds is from {SHORTEST_REPORT_SECONDS:g} to {LONGEST_REPORT_SECONDS:g}"
+                f"report_seconds ranges from {SHORTEST_REPORT_SECONDS:g} to "
+                f"{LONGEST_REPORT_SECONDS:g}"
             )

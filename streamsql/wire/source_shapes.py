@@ -10,7 +10,7 @@ from streamsql.wire.bounds import Name, Names
 
 DIFFERENCE_CODE = "definition_differs"
 DIFFERENCE_HINT = (
-    "CREATE SOURCE as the gateway's settings have it, or correct them and start the gateway again"
+    "CREATE SOURCE as in the gateway's settings, or correct the settings and restart the gateway"
 )
 MAX_NAMED = 5
 """Differences that are named one by one."""
@@ -62,7 +62,7 @@ def differences(catalog: SourceShape, there: SourceShape) -> str:
     """
     found: list[str] = []
     if there.is_link != catalog.is_link:
-        found.append("it is a LINK SOURCE" if there.is_link else "it is no LINK SOURCE")
+        found.append("it is a LINK SOURCE" if there.is_link else "it is not a LINK SOURCE")
     found += _columns(catalog, there)
     if catalog.key is not None and there.key is not None:
         found += _other("the key is", _listed(there.key), _listed(catalog.key))

@@ -37,11 +37,11 @@ def level_of(text: str) -> str:
         ('aa:bb.1', 'room%2F3%20%2B', '%')
     """
     if len(text) > MAX_LEVEL:
-        raise WireError(f"{text!r:.60} has {len(text)} characters, at most {MAX_LEVEL} are sent")
+        raise WireError(f"{text!r:.60} has {len(text)} characters; the max is {MAX_LEVEL}")
     try:
         return quote(text, safe=":@,;=()!") or _EMPTY
     except UnicodeEncodeError as error:
-        raise WireError(f"{text!r:.60} is no Unicode") from error
+        raise WireError(f"{text!r:.60} is not Unicode") from error
 
 
 def text_of_level(level: str) -> str:
@@ -56,7 +56,7 @@ def text_of_level(level: str) -> str:
             return text
     except (UnicodeDecodeError, WireError):
         pass
-    raise WireError(f"topic level {level!r:.80} is not as links are named")
+    raise WireError(f"topic level {level!r:.80} is not the name of a link")
 
 
 class Topics:

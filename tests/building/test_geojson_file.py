@@ -127,7 +127,7 @@ def test_too_many_features_positions_and_bytes(
             read_features(path)
     with monkeypatch.context() as patch:
         patch.setattr(geojson_file, "MAX_BYTES", 100)
-        with pytest.raises(SiteError, match="at most 100"):
+        with pytest.raises(SiteError, match="the max is 100"):
             read_features(path)
 
 

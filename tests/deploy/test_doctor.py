@@ -56,7 +56,7 @@ def test_a_port_in_use_names_the_process_and_a_free_port(tmp_path: Path) -> None
         busy = found("Port", tmp_path, port)
     assert busy.status == "problem"
     assert f"{port} is in use by pid {os.getpid()}" in busy.message
-    assert busy.advice.startswith("stop it, or use pando up --port ")
+    assert busy.advice.startswith("stop that process, or use pando up --port ")
     assert found("Port", tmp_path, port).status == "ok"
 
 
@@ -67,8 +67,8 @@ def test_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (low.status, low.message) == ("problem", f"0.1 GB free at {tmp_path}")
     assert "--data" in low.advice
     (tmp_path / "file").write_text("")
-    assert "nothing can be written" in found("Disk", tmp_path / "file").message
-    assert "nothing can be written" in found("Disk", tmp_path / "file" / "below").message
+    assert "is not writable" in found("Disk", tmp_path / "file").message
+    assert "is not writable" in found("Disk", tmp_path / "file" / "below").message
 
 
 def test_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,12 +110,26 @@ CASES = [
     pytest.param("mqtts://localhost:{tls}", "ca.crt", "base", "is not for 'localhost'", id="name"),
     pytest.param("mqtts://127.0.0.1:{tls}", "ca.crt", "", "asks for a client", id="no certificate"),
     pytest.param(
-        "mqtts://127.0.0.1:{tls}", "ca.crt", "stranger", "does not accept our", id="stranger"
+        "mqtts://127.0.0.1:{tls}",
+        "ca.crt",
+        "stranger",
+        "it rejects our client certificate",
+        id="stranger",
     ),
-    pytest.param("mqtt://gateway-a:x@127.0.0.1:{plain}", "", "", "refuses us", id="bad password"),
-    pytest.param("mqtt://127.0.0.1:{plain}", "", "", "refuses us", id="no password"),
-    pytest.param("mqtts://127.0.0.1:{plain}", "", "", "ends the connection", id="no TLS there"),
-    pytest.param("mqtt://127.0.0.1:{tls}", "", "", "ends the connection", id="TLS there"),
+    pytest.param(
+        "mqtt://gateway-a:x@127.0.0.1:{plain}",
+        "",
+        "",
+        "it refuses the connection",
+        id="bad password",
+    ),
+    pytest.param("mqtt://127.0.0.1:{plain}", "", "", "it refuses the connection", id="no password"),
+    pytest.param(
+        "mqtts://127.0.0.1:{plain}", "", "", "it closes the connection at once", id="no TLS there"
+    ),
+    pytest.param(
+        "mqtt://127.0.0.1:{tls}", "", "", "it closes the connection at once", id="TLS there"
+    ),
 ]
 
 

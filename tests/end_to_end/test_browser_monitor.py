@@ -67,12 +67,12 @@ def test_plan_properties_settings_and_graphs(
     reported = page.locator("#properties tr", has_text=re.compile("^scheduler"))
     expect(reported).to_contain_text("FIFO")
     page.select_option("#setting-scheduler", "greedy")
-    expect(page.locator("#settings .saved")).to_contain_text("reports that it is so")
+    expect(page.locator("#settings .saved")).to_contain_text("has confirmed it")
     expect(reported).to_contain_text("greedy")
     assert up.http.get("/api/sites/gw-1/settings").json()["scheduler"] == "greedy"
     page.fill("#setting-queue_rows", "0")
     page.press("#setting-queue_rows", "Tab")
-    expect(page.locator("#settings .problem")).to_contain_text("queue_rows is from 1")
+    expect(page.locator("#settings .problem")).to_contain_text("queue_rows ranges from 1 to")
     expect(page.locator("#setting-queue_rows")).to_have_value("100000")
 
     # A graph is a query: it comes with it, and goes with it.
@@ -105,7 +105,9 @@ def test_sharing_is_seen_and_switched_off(up: Federation, page: Page) -> None:
     expect(stubs).to_have_count(3)
     store = page.get_by_role("button", name=re.compile(r"^store s\d+ at gw-1$"))
     store.click()
-    expect(page.locator("#properties")).to_contain_text("One set of rows behind several synopses")
+    expect(page.locator("#properties")).to_contain_text(
+        "One set of rows that several synopses share; each of them is"
+    )
     page.locator("#setting-sharing").uncheck()
     expect(store).to_have_count(0)
     expect(stubs).to_have_count(2)

@@ -51,7 +51,7 @@ def test_names_files_passwords_and_modes(tmp_path: Path) -> None:
         assert create("linked", "csv", f"path = '{project}/link.csv'")[0] == 200
         query = up.start_query("SELECT line FROM linked")
         error = up.until(lambda: up.query(query)["error"])
-        assert "leads out of the folders" in error
+        assert "is outside the folders that are open to tables" in error
         assert up.http.get(f"/api/queries/{query}/rows").json()["rows"] == []
         # What is open.
         assert create("mine", "csv", f"path = '{project}/mine.csv'")[0] == 200

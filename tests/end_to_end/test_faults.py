@@ -185,7 +185,7 @@ def test_a_gateway_that_defines_a_source_otherwise_is_named(up: Federation) -> N
         assert "the columns are (rid, mid" in shown["error"]
         assert "the columns are (rid, mid" in up.sites()["gw-2"]["differences"][0]
         listed = up.pando("gateway", "list", "--format", "json")
-        assert "is defined otherwise here" in listed.stdout
+        assert "is defined differently here than in the catalog" in listed.stdout
     finally:
         config.write_text(before)
         assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0

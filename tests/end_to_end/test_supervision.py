@@ -157,7 +157,7 @@ def test_wrong_options_are_refused_before_anything_starts(tmp_path: Path) -> Non
         closed = nobody.getsockname()[1]
         cases = [
             (("--broker", f"mqtt://127.0.0.1:{closed}"), "no broker answers"),
-            (("--broker", "nonsense"), "no broker address"),
+            (("--broker", "nonsense"), "is not a broker address"),
             (("--site", str(wrong)), "feature"),
             (("--replay", str(garbage)), "garbage.csv"),
             (("--gateways", "0"), "--gateways 0"),

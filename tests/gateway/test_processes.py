@@ -198,7 +198,7 @@ def test_of_two_processes_with_one_id_exactly_one_stays_with_a_clear_message(
         assert first.ended(), "the newer session stays"
         assert first.stop() == 2
         assert "another process runs as 'gw-1' with a newer session" in first.log()
-        assert "give every gateway an id of its own" in first.log()
+        assert "give every gateway its own id" in first.log()
         there = lambda: world.online("gw-1", epoch=3)  # noqa: E731
         await world.listener.until(there, "it is online")
         instance = world.listener.states["gw-1"].instance
@@ -294,7 +294,7 @@ def test_a_full_disk_harms_nothing_but_the_buffer(
         process = world.start("gw-1", **changes)
         await world.listener.until(lambda: len(world.listener.values()) > 5, "it senses")
         fill_disk(other)
-        await world.until_state("gw-1", lambda state: "pass unbuffered" in state.detail)
+        await world.until_state("gw-1", lambda state: "readings are not buffered" in state.detail)
         count = len(world.listener.values())
         await world.listener.until(lambda: len(world.listener.values()) > count + 20, "they pass")
         process.kill()

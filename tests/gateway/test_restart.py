@@ -193,7 +193,7 @@ def test_a_damaged_snapshot_is_set_aside_and_what_is_missing_is_said(
         snapshot.write_bytes(content)
         street.process.start()
         await reader.until(lambda: bool(reader.problems), "it says what is missing")
-        assert "is missing in the answer" in reader.problems[-1]
+        assert "the result lacks the input" in reader.problems[-1]
         assert "snapshot cannot be used: the snapshot is damaged" in reader.problems[-1]
         assert (street.state / "snapshot.broken").exists()
         assert "Traceback" not in street.process.log()

@@ -83,7 +83,7 @@ def test_impossible_sources_are_refused(tmp_path: Path) -> None:
     table = msgspec.structs.replace(SEATS, kind=SourceKind.TABLE)
     half = msgspec.structs.replace(LINKS, key=(0,))
     for sources, complaint in (
-        ((SEATS, SEATS), "given twice"),
+        ((SEATS, SEATS), "appears twice"),
         ((table,), "is a table"),
         ((half,), "source and target"),
     ):

@@ -196,7 +196,7 @@ def test_a_query_that_never_gives_the_interpreter_back_ends_the_process_once(
         world.gateway.start()  # as its supervisor does
         problem = await world.told("q2")
         assert problem.code == "step_budget"
-        assert "one operation" in problem.message
+        assert "one of its operations used more than" in problem.message
         assert "stall" in world.gateway.log()
         await world.answers()
 
@@ -270,4 +270,4 @@ def test_a_site_begins_on_a_disk_without_room_for_what_the_next_life_should_know
     guard.begin("q1")
     guard.end()
     guard.stop()
-    assert "cannot be noted for the next one" in caplog.text
+    assert "the reason of this stop cannot be recorded for the next start" in caplog.text

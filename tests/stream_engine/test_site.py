@@ -199,7 +199,7 @@ def test_a_query_of_other_columns_is_refused_and_harms_nobody(
     site, console = SiteEngine("base", 1), Console()
     site.declare(SEAT)
     site.install(bundle(OCCUPIED))
-    with pytest.raises(DeploymentError, match="seat is defined otherwise at site base"):
+    with pytest.raises(DeploymentError, match="seat is defined differently at site base"):
         site.install(bundle(other, query="wrong"))
     with pytest.raises(DeploymentError):
         site.install(bundle(other, version=2))

@@ -49,5 +49,5 @@ def test_changes_of_rows_and_settings_are_told_as_they_were_answered() -> None:
 def test_of_a_long_script_the_newest_are_told() -> None:
     assert newest(["", "a", "", "b"]) == ("a", "b")
     told = newest([str(n) for n in range(MOST_TOLD + 3)])
-    assert told[0] == "3 statements before these"
+    assert told[0] == "3 earlier statements omitted"
     assert told[1:] == tuple(str(n) for n in range(3, MOST_TOLD + 3))

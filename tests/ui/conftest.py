@@ -335,8 +335,8 @@ class FakeCoordinator:
         )
         if existing is not None:
             if existing.text != statement.text:
-                raise BindingError(f"query {name!r} exists already")
-            return StatementResult(ResultKind.QUERY, "runs already", query=existing)
+                raise BindingError(f"query {name!r} already exists")
+            return StatementResult(ResultKind.QUERY, "already runs", query=existing)
         self.started += 1
         presentation = presentation_of(statement, bound.schema)
         info = QueryInfo(

@@ -129,7 +129,7 @@ def test_a_page_that_has_lost_the_console_no_longer_says_settled(
     expect(page.locator("#facts")).to_contain_text("settled")
     federation.stop()
     expect(page.locator("#facts")).to_have_text(
-        "Connection lost: what you see is old. Trying again…"
+        "Connection lost: this page shows old data. Reconnecting…"
     )
     for outdated in ("#rows", "#queries"):
         expect(page.locator(outdated)).to_contain_class("outdated")
@@ -149,7 +149,9 @@ def test_a_page_whose_console_is_silent_no_longer_says_settled(
     # As of a machine that is cut off: connections stand, and nothing is said.
     page.route("**/api/queries", lambda _route: None)
     page.route("**/api/sites", lambda _route: None)
-    expect(page.locator("#facts")).to_contain_text("Connection lost", timeout=60_000)
+    expect(page.locator("#facts")).to_contain_text(
+        "Connection lost: this page shows old data", timeout=60_000
+    )
     expect(page.locator("#status")).to_have_text("The console does not answer.", timeout=60_000)
     page.unroute_all()
     expect(page.locator("#facts")).to_contain_text("settled", timeout=60_000)
@@ -174,7 +176,7 @@ def test_other_pages_say_so_too(
         return
     expect(place).to_be_hidden()
     federation.stop()
-    expect(place).to_contain_text("Connection lost: what you see is old.")
+    expect(place).to_contain_text("Connection lost: this page shows old data")
     federation.start_again()
     expect(place).to_be_hidden()
 

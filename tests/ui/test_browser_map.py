@@ -121,7 +121,7 @@ def test_a_machine_shows_what_is_known_of_it_and_takes_orders(
     sent = {"action": "sit", "mid": name}
     assert console.coordinator.commands == [(machine["gateway"], "simulate", sent)]
     console.push("map-seats", (-1, (name, "L012", False)), (1, (name, "L012", True)))
-    expect(pane).to_contain_text("somebody sits there")
+    expect(pane).to_contain_text("in use: somebody sits at it")
     map_page.keyboard.press("Escape")
     expect(pane).not_to_contain_text(name)
 
@@ -152,7 +152,7 @@ def test_the_route_is_drawn_over_levels_and_moves_by_itself(
         (1, (63.2, far["id"], ways[far["id"]])),
     )
     expect(answer).to_contain_text(f"63 m to {far['id']}")
-    expect(answer).to_contain_text("moved on")
+    expect(answer).to_contain_text("· new target: the previous machine is no longer free")
     expect(answer).to_contain_text("to First floor")
     expect(map_page.locator(".route-change")).to_be_visible()
     map_page.locator(".route-change").click()
@@ -183,16 +183,16 @@ def test_a_place_that_nothing_joins_to_a_machine_is_told_from_no_free_machine(
     answer = page.locator("#route-answer")
     page.select_option("#route-software", "LaTeX")
     page.select_option("#route-from", "O011")
-    expect(answer).to_contain_text("No way leads from here to a machine with LaTeX")
+    expect(answer).to_contain_text("No route leads from here to a machine with LaTeX")
     page.select_option("#route-from", "L012")
     expect(answer).to_contain_text("No machine with LaTeX that can be reached is free")
     page.check("#route-wheelchair")
-    expect(answer).to_contain_text("No way without steps leads from here to a machine with LaTeX")
+    expect(answer).to_contain_text("No route without steps leads from here to a machine with LaTeX")
 
 
 def test_a_click_on_a_room_says_where_one_stands(map_page: Any, console: Any, expect: Any) -> None:
     map_page.select_option("#route-software", "Python")
-    expect(map_page.locator("#route-answer")).to_contain_text("click a room")
+    expect(map_page.locator("#route-answer")).to_contain_text("Now click the room where you are")
     box = map_page.locator("#map_plan").bounding_box()
     assert box is not None
     map_page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -306,4 +306,4 @@ def test_what_is_simulated_says_so(map_page: Any, facts: dict[str, Any], expect:
     map_page.keyboard.press("Escape")
     map_page.fill("input[list=places]", "this-machine")
     map_page.press("input[list=places]", "Enter")
-    expect(map_page.locator("#details")).to_contain_text("this computer: its load is measured")
+    expect(map_page.locator("#details")).to_contain_text("· this computer, with its measured load")

@@ -109,10 +109,10 @@ def test_properties_of_the_chosen_entity_and_what_belongs_to_it(watch: Any, expe
     watched.pass_seconds(1)
     expect(panel.locator("tr", has_text="rows in per second")).to_contain_text("22 rows/s")
     panel.get_by_role("button", name="Synopsis f1/3").click()
-    expect(panel).to_contain_text("The state of an operator")
+    expect(panel).to_contain_text("The state of an operator: the rows that it keeps")
     expect(panel.locator("tr", has_text="shared")).to_contain_text("yes")
     page.keyboard.press("Escape")
-    expect(panel).to_contain_text("Choose something in the plan")
+    expect(panel).to_contain_text("Choose an element of the plan: an operator, a queue, a")
     operator(page, "Filter weightlevel < 5.0", "gw-2").focus()
     page.keyboard.press("Enter")
     expect(panel).to_contain_text("Operator f1/1 at gw-2")
@@ -147,7 +147,7 @@ def test_settings_are_changed_in_place_and_refused_in_words(watch: Any, expect: 
     assert coordinator.site_settings("gw-1").sharing is False
     page.fill("#setting-report_seconds", "9999")
     page.press("#setting-report_seconds", "Tab")
-    expect(saved.locator(".problem")).to_contain_text("report_seconds is from")
+    expect(saved.locator(".problem")).to_contain_text("report_seconds ranges from")
     expect(page.locator("#setting-report_seconds")).to_have_value("1")
     # An operator's panel has the settings of its site, too.
     operator(page, "InnerJoin [rid = rid]", "gw-2").click()
@@ -195,7 +195,7 @@ def test_the_list_of_lines_says_one_row_and_two_rows(
     page = watched.open()
     wait_for(lambda: len(watched.sessions()) == 2)
     page.get_by_role("button", name="Add graph").click()
-    page.locator("#add-graph select").select_option(label="Rows waiting between operators")
+    page.locator("#add-graph select").select_option(label="Waiting rows between operators")
     page.get_by_role("button", name="Add", exact=True).click()
     wait_for(lambda: len(watched.sessions()) == 3)
     value = page.locator(".chart-legend li b")
@@ -212,7 +212,7 @@ def test_a_query_of_ones_own_is_checked_and_drawn_as_it_holds(
     page = watched.open()
     wait_for(lambda: len(watched.sessions()) == 2)
     page.get_by_role("button", name="Add graph").click()
-    page.locator("#add-graph select").select_option(label="A query of your own")
+    page.locator("#add-graph select").select_option(label="Your own query")
     page.locator("#add-graph textarea").fill("SELECT sit FROM sys_stream")
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.locator("#add-graph .problem")).to_contain_text("sit")
@@ -227,10 +227,10 @@ def test_a_query_of_ones_own_is_checked_and_drawn_as_it_holds(
     watched.console.push(query.id, (-1, ("L101", 4)), (1, ("L101", 5)), (-1, ("L102", 9)))
     expect(lines).to_have_text([re.compile("L101.*5"), re.compile("L102.*\u2013")])
     page.get_by_role("button", name="Add graph").click()
-    page.locator("#add-graph select").select_option(label="A query of your own")
+    page.locator("#add-graph select").select_option(label="Your own query")
     page.locator("#add-graph textarea").fill("SELECT mid FROM SeatSensor")
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.locator(".graph-notice.bad")).to_contain_text("no number to draw")
+    expect(page.locator(".graph-notice.bad")).to_contain_text("This query has no number to draw")
 
 
 def test_it_looks_further_back_where_a_site_reports_seldom(

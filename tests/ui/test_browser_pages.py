@@ -31,7 +31,7 @@ def test_a_gateway_that_has_left_is_removed_after_a_question(
     dialog = page.locator("#remove")
     remove.click()
     expect(dialog).to_contain_text("Remove gateway gw-2?")
-    dialog.get_by_role("button", name="Keep it").click()
+    dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_be_hidden()
     expect(page.locator("#sites tbody tr")).to_have_count(3)
     # It comes back while the question is open: the console refuses.

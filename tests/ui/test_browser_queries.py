@@ -41,7 +41,7 @@ def test_rows_appear_change_and_disappear_live(
     query_page.get_by_role("button", name="Run").click()
     query = wait_for(lambda: user_query(console))
     expect(query_page.locator("#title")).to_have_text(query.id)
-    expect(query_page.locator("#none")).to_contain_text("No rows at present")
+    expect(query_page.locator("#none")).to_contain_text("No rows now")
     console.push(query.id, (1, ("m2", 0.5)), (1, ("m10", 70.0)))
     expect(rows(query_page)).to_have_count(2)
     # Sorted as people count.
@@ -161,7 +161,7 @@ def test_the_grammar_and_signatures_are_completed_in_their_context(
 
 
 def test_examples_fill_the_editor_and_are_explained(query_page: Any, expect: Any) -> None:
-    query_page.select_option("#examples", label="Which motes reach which")
+    query_page.select_option("#examples", label="Reachable pairs of motes")
     expect(query_page.locator(".cm-content")).to_contain_text("WITH RECURSIVE reachable")
     query_page.get_by_role("button", name="Explain").click()
     expect(query_page.locator("#plan")).to_contain_text("Fragment f0")
@@ -341,7 +341,7 @@ def test_nothing_is_run_by_mistake(query_page: Any, console: Any, expect: Any) -
     problem = query_page.locator("#problem")
     write(query_page, "-- nothing yet; really\n")
     query_page.get_by_role("button", name="Run").click()
-    expect(problem).to_contain_text("There is no statement here.")
+    expect(problem).to_contain_text("There is no statement.")
     # Explaining the first of two statements must not carry out the second.
     write(query_page, f"{SEATS} WHERE mid = ';'; DROP VIEW FreeMachines")
     query_page.get_by_role("button", name="Explain").click()

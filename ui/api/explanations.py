@@ -29,7 +29,7 @@ class WhyQuestion(BaseModel):
     """
 
     row: dict[str, JsonValue] | list[JsonValue] = Field(max_length=MAX_VALUES)
-    limit: Limit = Field(10, description="Most combinations of base rows to list")
+    limit: Limit = Field(10, description="Max combinations of base rows to list")
     confidence: str = Field(
         "", max_length=200, description="Column with probabilities of base rows, e.g. link.pdr"
     )
@@ -39,7 +39,7 @@ class ConfidenceQuestion(BaseModel):
     """Where the probabilities of base rows are."""
 
     column: str = Field(max_length=200, examples=["link.pdr"])
-    limit: Limit | None = Field(None, description="Most rows to look at")
+    limit: Limit | None = Field(None, description="Max rows to examine")
 
 
 class BaseRows(BaseModel):
@@ -54,12 +54,12 @@ class WhatIfQuestion(BaseModel):
 
     delete: list[BaseRows] = Field([], max_length=MAX_DELETIONS)
     gateways: list[Annotated[str, Field(max_length=64)]] = Field(
-        [], max_length=MAX_DELETIONS, description="Ids: all base rows that a gateway owns"
+        [], max_length=MAX_DELETIONS, description="Gateway ids: all base rows that a gateway owns"
     )
     nodes: list[Annotated[str, Field(max_length=1_000)] | int] = Field(
         [],
         max_length=MAX_DELETIONS,
-        description="All links of a node, and rows that have it in their key",
+        description="Node names: all links of a node, and the rows with the node in their key",
     )
     query: str | None = Field(None, max_length=64)
 
@@ -91,9 +91,7 @@ async def what_if(body: WhatIfQuestion, coordinator: Coordinator) -> dict[str, A
     query = find_query(coordinator, body.query).id if body.query is not None else None
     deletions = [(rows.source, rows.values) for rows in body.delete]
     if not (deletions or body.gateways or body.nodes):
-        raise BindingError(
-            "nothing is thought away", hint="give base rows in delete, or gateways, or nodes"
-        )
+        raise BindingError("no deletion is given", hint="set delete (base rows), gateways or nodes")
     result = await coordinator.rows.what_if_deleted(
         deletions, gateways=body.gateways, nodes=body.nodes, query_id=query
     )
@@ -112,8 +110,8 @@ def row_values(query: QueryInfo, given: dict[str, JsonValue] | list[JsonValue]) 
     names = schema.names
     if len(set(names)) < len(names) or set(given) != set(names):
         raise BindingError(
-            "the row does not name the columns of the query, each once",
-            hint=f"give a list of values in order: {schema}",
+            "the row must name each column of the query once",
+            hint=f"send a list of values in this order: {schema}",
         )
     return [_value(given[name], schema, p) for p, name in enumerate(names)]
 

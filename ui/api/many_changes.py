@@ -30,7 +30,7 @@ Names = Annotated[
         alias="query",
         min_length=1,
         max_length=MAX_QUERIES,
-        description="Ids or names of queries, each as a parameter of its own",
+        description="Ids or names of queries; repeat the parameter for several",
     ),
 ]
 

@@ -52,7 +52,9 @@ async def alarm_events(request: Request, coordinator: Coordinator) -> StreamingR
 async def display_events(
     request: Request,
     coordinator: Coordinator,
-    name: Annotated[str | None, Query(max_length=200, description="Of one display")] = None,
+    name: Annotated[
+        str | None, Query(max_length=200, description="Only results of this display")
+    ] = None,
 ) -> StreamingResponse:
     """Stream displays: an event `display` with what one shows, whenever that has changed.
 
@@ -74,7 +76,7 @@ async def acknowledge(number: int, coordinator: Coordinator) -> dict[str, Any]:
     try:
         row = coordinator.acknowledge(number)
     except KeyError:
-        raise HTTPException(404, f"no alarm has raised a row {number}") from None
+        raise HTTPException(404, f"no alarm has a row {number}") from None
     info = next(i for i in coordinator.alarms() if i.definition.name == row.alarm)
     return alarm_row_object(info.schema, row)
 

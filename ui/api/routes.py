@@ -47,7 +47,7 @@ class Statements(BaseModel):
     """A script to run."""
 
     text: str = Field(max_length=MAX_TEXT, examples=["SELECT mid FROM SeatSensor"])
-    name: str = Field("", max_length=64, description="Name of the query, when there is one")
+    name: str = Field("", max_length=64, description="Name of the query, if it has one")
     origin: str = Field("user", pattern="^(user|session)$")
 
 
@@ -162,15 +162,15 @@ async def changes(  # noqa: PLR0913, PLR0917  (parameters of the request)
     query_id: str,
     request: Request,
     coordinator: Coordinator,
-    snapshot: Annotated[bool | None, Query(description="Begin with the whole relation")] = None,
+    snapshot: Annotated[bool | None, Query(description="Start with the whole relation")] = None,
     progress: Annotated[
-        bool | None, Query(description="Tell up to when the answer is complete")
+        bool | None, Query(description="Report the time up to which the result is complete")
     ] = None,
     key: Annotated[
         list[str] | None,
         Query(
             max_length=64,
-            description="Columns by which changes come as upserts; empty: signed rows",
+            description="Key columns for changes as upserts; empty: signed rows",
         ),
     ] = None,
 ) -> StreamingResponse:
@@ -188,8 +188,8 @@ async def changes(  # noqa: PLR0913, PLR0917  (parameters of the request)
     )
     if reading.key and found.emit != "relation":
         raise BindingError(
-            "the rows of a stream are never replaced, so they have no upserts",
-            hint="leave the key out",
+            "rows of a stream are never replaced, so a stream has no upserts",
+            hint="remove the key",
             code="misplaced_envelope",
         )
     return StreamingResponse(

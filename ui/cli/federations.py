@@ -92,7 +92,7 @@ def data_directory(console: str | None, data: Path | None) -> Path:
         if console is not None and here is not None and not _is_same(here.console, console):
             raise DeploymentError(
                 f"the console of --data {data} is at {here.console}, not at {console}",
-                hint="leave one of the two out",
+                hint="remove one of the two",
             )
         return data.resolve()
     named = _named(console)
@@ -109,8 +109,8 @@ def data_directory(console: str | None, data: Path | None) -> Path:
         if _is_same(federation.console, named):
             return federation.data
     raise DeploymentError(
-        f"no federation of yours on this machine has its console at {named}",
-        hint="ask for it on its own machine, or name its directory with --data",
+        f"none of your federations on this machine has its console at {named}",
+        hint="run the command on the machine of that federation, or name its directory with --data",
     )
 
 

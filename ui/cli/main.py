@@ -36,7 +36,7 @@ query_app = typer.Typer(help="Run, list, follow and stop continuous queries", no
 gateway_app = typer.Typer(help="Gateways, base sites and the static engine", no_args_is_help=True)
 app.add_typer(query_app, name="query")
 app.add_typer(gateway_app, name="gateway")
-site_app = typer.Typer(help="How engine sites work", no_args_is_help=True)
+site_app = typer.Typer(help="Settings of engine sites", no_args_is_help=True)
 app.add_typer(site_app, name="site")
 
 Address = Annotated[str | None, typer.Option("--console", help="Address of the console")]
@@ -51,7 +51,7 @@ def guarded() -> Iterator[None]:
     try:
         yield
     except (InternalError, ServerError) as error:
-        sys.stderr.write(f"error (ours, not yours): {error}\n")
+        sys.stderr.write(f"error (a defect of Pando): {error}\n")
         raise typer.Exit(1) from error
     except FederationError as error:
         sys.stderr.write(f"error: {error.report}\n")
@@ -80,7 +80,9 @@ def query_run(  # noqa: PLR0913, PLR0917  (the command line contract)
     until_settled: Annotated[
         bool, typer.Option("--until-settled", help="Stop when every site has answered")
     ] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many changes")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Stop after this number of changes")
+    ] = None,
     name: Annotated[str, typer.Option(help="Name of the query")] = "",
     form: Format = "table",
     console: Address = None,
@@ -125,7 +127,9 @@ def query_show(query: str, form: ListFormat = "table", console: Address = None) 
 def query_tail(
     query: str,
     seconds: Annotated[str | None, typer.Option("--for", help="Stop after, e.g. 5s")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many changes")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Stop after this number of changes")
+    ] = None,
     form: Format = "table",
     console: Address = None,
 ) -> None:
@@ -157,8 +161,8 @@ def query_explain(query: str, form: ListFormat = "table", console: Address = Non
 @query_app.command("why")
 def query_why(  # noqa: PLR0913, PLR0917  (the command line contract)
     query: Annotated[str, typer.Argument(help="Id or name of a running query")],
-    values: Annotated[list[str], typer.Argument(help="The row: a value per column, or NULL")],
-    limit: Annotated[int, typer.Option(min=1, help="Most combinations to show")] = 10,
+    values: Annotated[list[str], typer.Argument(help="The row: one value per column, or NULL")],
+    limit: Annotated[int, typer.Option(min=1, help="Max combinations to show")] = 10,
     confidence: Annotated[
         str, typer.Option(help="Column with probabilities of base rows, e.g. link.pdr")
     ] = "",
@@ -181,8 +185,10 @@ def query_why(  # noqa: PLR0913, PLR0917  (the command line contract)
 @query_app.command("confidence")
 def query_confidence(
     query: Annotated[str, typer.Argument(help="Id or name of a running query")],
-    column: Annotated[str, typer.Argument(help="With probabilities of base rows: link.pdr")],
-    limit: Annotated[int | None, typer.Option(min=1, help="Most rows to show")] = None,
+    column: Annotated[
+        str, typer.Argument(help="Column with probabilities of base rows, e.g. link.pdr")
+    ],
+    limit: Annotated[int | None, typer.Option(min=1, help="Max rows to show")] = None,
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
@@ -202,15 +208,17 @@ def query_confidence(
 def query_what_if(  # noqa: PLR0913, PLR0917  (the command line contract)
     source: Annotated[str, typer.Argument(help="A source or table")] = "",
     values: Annotated[
-        list[str] | None, typer.Argument(help="Of its key, or of its first columns; NULL: any")
+        list[str] | None,
+        typer.Argument(help="Values of its key, or of its first columns; NULL: any value"),
     ] = None,
     gateway: Annotated[
-        list[str] | None, typer.Option(help="All base rows this gateway owns; may be repeated")
+        list[str] | None,
+        typer.Option(help="Base rows of this gateway; repeatable"),
     ] = None,
-    node: Annotated[
-        list[str] | None, typer.Option(help="All links of this node; may be repeated")
+    node: Annotated[list[str] | None, typer.Option(help="Links of this node; repeatable")] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Ask about this query; default: all queries")
     ] = None,
-    query: Annotated[str | None, typer.Option(help="Only this query; else all")] = None,
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
@@ -365,8 +373,8 @@ for _kind in ("source", "table", "view"):
 @app.command()
 def simulate(
     action: Annotated[str, typer.Argument(help="sit, leave, lights_on, lights_off or heat")],
-    target: Annotated[str, typer.Argument(help="Machine (sit, leave) or room")],
-    celsius: Annotated[float, typer.Option(help="With heat: degrees to add")] = 10.0,
+    target: Annotated[str, typer.Argument(help="Machine (sit, leave) or room (other actions)")],
+    celsius: Annotated[float, typer.Option(help="Degrees to add (heat only)")] = 10.0,
     console: Address = None,
 ) -> None:
     """Tell the simulated people and rooms what to do.

@@ -9,8 +9,8 @@ import typer
 from ui.cli.main import Address, ListFormat, connected
 from ui.cli.printing import check_format, print_json, print_list, short_time
 
-alarm_app = typer.Typer(help="Alarms: what is raised, and taking note of it", no_args_is_help=True)
-display_app = typer.Typer(help="Displays and what they show", no_args_is_help=True)
+alarm_app = typer.Typer(help="Alarms: list and acknowledge them", no_args_is_help=True)
+display_app = typer.Typer(help="Displays and their content", no_args_is_help=True)
 _LISTS = ("table", "json")
 _COUNTS = {"raised": "raised", "unknown": "unknown", "unacknowledged": "to acknowledge"}
 _TIMES = {
@@ -84,7 +84,7 @@ def alarm_rows(
 @alarm_app.command("acknowledge")
 def alarm_acknowledge(
     number: Annotated[
-        int | None, typer.Argument(help="Of a row, as `pando alarm rows` shows it")
+        int | None, typer.Argument(help="Number of a row from `pando alarm rows`")
     ] = None,
     alarm: Annotated[str, typer.Option("--alarm", help="All rows of this alarm")] = "",
     form: ListFormat = "table",

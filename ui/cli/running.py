@@ -50,7 +50,8 @@ def run_query(client: ConsoleClient, sql: str, name: str, until: Until, form: st
     # Looked at here first: the console would carry out whatever else it is.
     if not isinstance(parse_statement(sql), Query | Subscribe):
         raise DeploymentError(
-            "that is no query", hint="SELECT or SUBSCRIBE; other statements go to `pando run`"
+            "this is not a query",
+            hint="write SELECT or SUBSCRIBE; run other statements with `pando run`",
         )
     body = {"text": sql, "name": name, "origin": "session"}
     result = client.post("/api/statements", body)[0]

@@ -13,17 +13,17 @@ Scheduler = Annotated[
 ]
 Slice = Annotated[
     str | None,
-    typer.Option("--slice-ms", help="Milliseconds a step may work, or none: until nothing waits"),
+    typer.Option(
+        "--slice-ms", help="Max milliseconds of a step, or none: until no work is pending"
+    ),
 ]
 QueueRows = Annotated[
-    int | None, typer.Option("--queue-rows", help="Changed rows that may wait between operators")
+    int | None, typer.Option("--queue-rows", help="Max changed rows between operators")
 ]
-Sharing = Annotated[
-    str | None, typer.Option("--sharing", help="on or off: equal synopses are kept once")
-]
+Sharing = Annotated[str | None, typer.Option("--sharing", help="on or off: share equal synopses")]
 ReportSeconds = Annotated[
     float | None,
-    typer.Option("--report-seconds", help="How often it reports while a query reads sys_stream"),
+    typer.Option("--report-seconds", help="Seconds between reports while a query reads sys_stream"),
 ]
 
 
@@ -48,7 +48,7 @@ def changes_of(
         changes["queue_rows"] = queue_rows
     if sharing is not None:
         if sharing not in ("on", "off"):
-            raise FederationError(f"--sharing {sharing!r:.20}", hint="give on or off")
+            raise FederationError(f"--sharing {sharing!r:.20}", hint="write on or off")
         changes["sharing"] = sharing == "on"
     if report_seconds is not None:
         changes["report_seconds"] = report_seconds
@@ -77,7 +77,7 @@ def _milliseconds(text: str) -> float | None:
         return float(text)
     except ValueError:
         raise FederationError(
-            f"--slice-ms {text!r:.20} is no number", hint="give milliseconds, or none"
+            f"--slice-ms {text!r:.20} is no number", hint="write milliseconds, or none"
         ) from None
 
 

@@ -58,7 +58,7 @@ class LayerQueries:
         except asyncio.CancelledError:
             raise
         except Exception:
-            log.exception("the map's layers are no longer kept up")
+            log.exception("the map's layers are no longer updated")
             raise
 
     def query_id(self, layer: Layer) -> str | None:

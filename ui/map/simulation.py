@@ -44,7 +44,9 @@ def order(site: SiteMap, action: str, target: str, celsius: float = 10.0) -> Ord
             f"unknown action {action!r:.60}", hint=f"use {', '.join(sorted(ACTIONS))}"
         )
     if not -MAX_CELSIUS <= celsius <= MAX_CELSIUS:
-        raise DeploymentError(f"{celsius} degrees are too many", hint="use -100 to 100")
+        raise DeploymentError(
+            f"{celsius} degrees are out of range", hint="use a value from -100 to 100"
+        )
     places = site.machines if kind == "seat" else site.rooms
     noun = "machine" if kind == "seat" else "room"
     gateway = places.get(target)

@@ -40,7 +40,7 @@ def read_site(path: Path) -> dict[str, Any]:
     if not isinstance(site.get("features"), list) or not isinstance(site.get("pando"), dict):
         raise DeploymentError(
             f"map {path} has no member 'features' or 'pando'",
-            hint="it must be the site.geojson that `pando up` has written",
+            hint="use the site.geojson that `pando up` writes",
         )
     return site
 

@@ -25,7 +25,7 @@ SELECT src, dst, MIN(cost) AS cost FROM path GROUP BY src, dst"""
 
 BUILDING = (
     Example(
-        "Seats taken now",
+        "Occupied seats",
         "SELECT mid, rid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0",
     ),
     Example(
@@ -40,7 +40,7 @@ BUILDING = (
         "WHERE software = 'Word' AND ms.mid = m.mid AND ss.mid = m.mid\n"
         "  AND ss.weightLevel < 5.0 AND sr.rid = ss.rid AND sr.status = 'open'",
     ),
-    Example("Which motes reach which", _REACHABLE),
+    Example("Reachable pairs of motes", _REACHABLE),
     Example("Cheapest radio paths", _CHEAPEST),
     Example(
         "Contiguous regions of hot sensors",
@@ -63,8 +63,8 @@ BUILDING = (
 )
 
 TRACE = (
-    Example("Links that deliver", "SELECT src, dst, cost, pdr FROM Link"),
-    Example("Which nodes reach which", _REACHABLE),
+    Example("Links and their delivery ratio", "SELECT src, dst, cost, pdr FROM Link"),
+    Example("Reachable pairs of nodes", _REACHABLE),
     Example("Cheapest paths", _CHEAPEST),
     Example(
         "Links per node",

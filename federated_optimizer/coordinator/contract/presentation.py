@@ -65,7 +65,7 @@ def check_room_on(statement: Statement, shown: int) -> None:
     """
     if isinstance(statement, Query) and statement.display and shown >= MAX_PER_DISPLAY:
         raise BindingError(
-            f"display {statement.display.text!r} shows {shown} answers already",
+            f"display {statement.display.text!r} already shows {shown} results",
             span=statement.display.span,
             hint="stop one of its queries, or create another display",
             code="limit_exceeded",

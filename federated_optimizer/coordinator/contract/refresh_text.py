@@ -8,9 +8,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import timestamp_text
 from streamsql.wire.messages import RefreshState
 
-WHOLE = (
-    "a refresh computes the view whole for now; cost weights are kept and do not change that yet"
-)
+WHOLE = "a refresh recomputes the whole view; COST WEIGHTS are stored but have no effect yet"
 """What plans of such views have in common, for EXPLAIN."""
 
 
@@ -40,7 +38,7 @@ def refresh_facts(definition: SourceDefinition, known: Refreshes) -> tuple[str, 
     told = [f"refreshed at {definition.refresh.text}, time zone {known.zone}"]
     state = known.states.get(definition.name)
     if state is None:
-        return (*told, "the static engine has not told of it")
+        return (*told, "the static engine has not reported it")
     if state.last is None:
         told.append("not filled yet")
     else:

@@ -47,8 +47,8 @@ def given_row(schema: Schema, values: Sequence[object]) -> Row:
         return schema.coerce_row(list(values))
     except ValueError as error:
         raise BindingError(
-            f"this is no row of the result: {error}",
-            hint=f"a value per column, in order: {schema}",
+            f"this is not a row of the result: {error}",
+            hint=f"write one value per column, in this order: {schema}",
         ) from None
 
 
@@ -67,13 +67,13 @@ def deletion_of(catalog: Catalog, source: str, values: Sequence[object]) -> Dele
     if not isinstance(definition, SourceDefinition):
         raise BindingError(
             f"there is no source or table {source!r:.60}",
-            hint="base rows are those of SHOW SOURCES and SHOW TABLES",
+            hint="SHOW SOURCES and SHOW TABLES list the relations with base rows",
         )
     width = len(definition.schema)
     if not 0 < len(values) <= width:
         raise BindingError(
             f"{len(values)} values for {definition.name} {definition.schema}",
-            hint="give the values of its key, or of its first columns",
+            hint="write the values of its key, or of its first columns",
         )
     is_key = len(values) == len(definition.key)
     positions = definition.key if is_key else tuple(range(len(values)))
@@ -99,7 +99,7 @@ def source_column(catalog: Catalog, plan: Plan, text: str) -> SourceColumn:
     known = isinstance(definition, SourceDefinition) and definition.name in read
     if not isinstance(definition, SourceDefinition) or not known or not column:
         raise BindingError(
-            f"{text!r:.60} names no column of a source that the query reads",
+            f"{text!r:.60} is not a column of a source that the query reads",
             hint=f"write source.column; the query reads {', '.join(read) or 'none'}",
         )
     for position, field in enumerate(definition.schema.fields):
@@ -108,7 +108,9 @@ def source_column(catalog: Catalog, plan: Plan, text: str) -> SourceColumn:
     numbers = [f.name for f in definition.schema.fields if f.dtype.is_numeric]
     raise BindingError(
         f"{definition.name} has no numeric column {column!r:.60}",
-        hint=f"its numbers are {', '.join(numbers)}" if numbers else "it has no numbers at all",
+        hint=f"its numeric columns are {', '.join(numbers)}"
+        if numbers
+        else "it has no numeric columns",
     )
 
 
@@ -130,9 +132,9 @@ def chance_by(column: SourceColumn) -> Chance:
         if not isinstance(value, int | float) or not 0 <= value <= 1:
             what = "no value" if value is None else f"{value}"
             raise BindingError(
-                f"{column_text(column)} is {what} in {base_text(base)}; "
-                "a probability is from 0 to 1",
-                hint="name another column, or a source whose rows all have one",
+                f"{column_text(column)} is {what} in {base_text(base)}; a probability "
+                "ranges from 0 to 1",
+                hint="name a column whose values are all probabilities",
             )
         return float(value)
 

@@ -36,7 +36,7 @@ def _work(data: Mapping[str, Any]) -> str:
         f"{report.derivations} derivations",
     ]
     if report.most_rounds:  # a kernel has none
-        rounds = f"{data['rounds_per_change']:g} rounds a change (most {report.most_rounds})"
+        rounds = f"{data['rounds_per_change']:g} rounds per change (max {report.most_rounds})"
         parts.insert(2, rounds)
     if report.trace:
         shown = ", ".join(_round_text(*round_) for round_ in report.trace)
@@ -45,16 +45,16 @@ def _work(data: Mapping[str, Any]) -> str:
             f"{report.deleted} deleted"
         )
     if report.recomputed:
-        parts.append(f"computed again {report.recomputed} times")
+        parts.append(f"recomputed {report.recomputed} times")
     if report.rederived:
-        parts.append(f"{report.rederived} rows derived again")
+        parts.append(f"{report.rederived} rows rederived")
     if report.sent_rows or report.received_rows or report.sent_kills:
         parts.append(
-            f"{report.sent_rows} rows and {report.sent_kills} kills sent, "
+            f"{report.sent_rows} rows and {report.sent_kills} deletions sent, "
             f"{report.received_rows} rows received"
         )
     if report.lives > 1:
-        parts.append(f"life {report.lives}")
+        parts.append(f"incarnation {report.lives}")
     return "; ".join(parts)
 
 

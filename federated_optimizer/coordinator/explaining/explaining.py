@@ -88,9 +88,10 @@ def refuse_graph(statement: Explain) -> None:
     if statement.format == "dot" and (statement.analyze or statement.type == "validate"):
         what = "ANALYZE" if statement.analyze else "TYPE VALIDATE"
         raise UnsupportedError(
-            f"{what} tells facts, not a graph",
+            f"{what} has no graph",
             span=statement.span,
-            hint="FORMAT TEXT or FORMAT JSON; FORMAT DOT goes with TYPE LOGICAL and FEDERATED",
+            hint="write FORMAT TEXT or FORMAT JSON; only TYPE LOGICAL and TYPE FEDERATED have "
+            "FORMAT DOT",
             code="misplaced_explain",
         )
 
@@ -102,9 +103,10 @@ def _analyzed(statement: Explain, running: Sequence[RunningQuery]) -> StatementR
             result = explain_running(query)
             return replace(result, data=None) if statement.format != "json" else result
     raise UnsupportedError(
-        "EXPLAIN ANALYZE needs a query that runs, and none with this text does",
+        "EXPLAIN ANALYZE needs a running query, but no query with this text runs",
         span=statement.span,
-        hint="run it first; `pando query explain ID`, or Plan in the console, shows any by its id",
+        hint="run it first; `pando query explain ID` or Plan in the console shows a query by "
+        "its id",
     )
 
 

@@ -203,8 +203,8 @@ class RowExplanations:
         notes = []
         if len(reading) > MAX_QUERIES:
             notes.append(
-                f"only {MAX_QUERIES} of {len(reading)} queries were looked at, those of users "
-                "first; FOR and a query's name asks of one"
+                f"only {MAX_QUERIES} of {len(reading)} queries were examined, those of "
+                "users first; add FOR and a query's name to ask about one query"
             )
         return await self._what_if(losses, reading[:MAX_QUERIES], notes, one=only is not None)
 
@@ -321,7 +321,7 @@ class RowExplanations:
     def _engine_or_refuse(self) -> RowExplainer:
         if self._engine is None:
             raise DeploymentError(
-                "this console was started without an engine that explains rows",
+                "this console has no engine that explains rows",
                 hint="start it as `pando up` does: python -m deploy.console --config FILE",
             )
         return self._engine
@@ -335,8 +335,8 @@ def refuse_no_deletion(report: WhatIfReport) -> None:
     """
     if report.deletes_nothing:
         raise BindingError(
-            "no base row is meant by these values: nothing would change",
-            hint="look at what the source holds with a query of its own",
+            "no base row has these values, so nothing would change",
+            hint="query the source to see its rows",
         )
 
 

@@ -61,12 +61,12 @@ def _why_lines(row: str, answer: WhyAnswer) -> list[str]:
         return [f"{row} is not in the result."]
     supports = answer.supports
     if len(supports) == 1 and not supports[0]:
-        return [f"{row} is in the result whatever the base rows are."]
+        return [f"{row} is in the result for any base rows."]
     if len(supports) == 1 and answer.complete:
-        lines = [f"{row} stays as long as all of these base rows are there:"]
+        lines = [f"{row} stays while all of these base rows exist:"]
         lines.extend(f"  {base_text(base)}" for base in supports[0])
         return lines
-    lines = [f"{row} stays as long as all base rows of any one line are there:"]
+    lines = [f"{row} stays while all base rows of at least one line exist:"]
     for number, support in enumerate(supports, start=1):
         lines.append(f"  {number}. " + " AND ".join(map(base_text, support)))
     if answer.complete:
@@ -189,7 +189,9 @@ class WhatIfReport:
         }
         lines = [f"Without {self._lost()}:", *self._lines] if self._deleted else list(self._lines)
         if not self._queries:
-            lines.append("no running query reads it; FOR (query) or FOR a view asks of any")
+            lines.append(
+                "no running query reads it; add FOR (query) or FOR view to ask about another query"
+            )
         lines.extend(f"note: {note}" for note in notes)
         return StatementResult(ResultKind.TEXT, text="\n".join(lines), data=data)
 

@@ -99,7 +99,8 @@ class BaseRowReader:
             if sum(helper.result.size for helper in helpers) > self._max_rows:
                 raise UnsupportedError(
                     f"the sources of this query have more than {self._max_rows} rows",
-                    hint="ask about a query that reads less: a shorter window, a smaller source",
+                    hint="ask about a query that reads fewer rows: a shorter window, a smaller "
+                    "source",
                 )
             settled = all(helper.is_settled(self._membership) for helper in helpers)
             changes = [helper.result.changes for helper in helpers]
@@ -128,11 +129,11 @@ class BaseRowReader:
         }
         if silent or not all(helper.started for helper in helpers):
             raise DeploymentError(
-                f"the base rows have not come within {self._seconds:.0f} s; "
-                f"still waiting for {', '.join(sorted(silent)) or 'sites'}",
-                hint="try again when these sites are up (Spark takes a while to warm up)",
+                f"the base rows did not arrive within {self._seconds:.0f} s; still waiting "
+                f"for {', '.join(sorted(silent)) or 'sites'}",
+                hint="retry when these sites are online (Spark needs a while to start)",
             )
-        return ["sources kept changing while they were read: rows may be of different moments"]
+        return ["the sources kept changing, so the rows may be of different times"]
 
 
 def leaves_of(plan: Plan) -> list[Leaf]:
@@ -192,6 +193,6 @@ def forgetful(leaves: Sequence[Leaf]) -> list[str]:
         if scan.kind == SourceKind.STREAM and not scan.key and scan.ttl is None
     }
     return [
-        f"source {name} has neither key nor ttl: rows from before this question are not known"
+        f"source {name} has neither key nor ttl: rows from before this statement are unknown"
         for name in sorted(names)
     ]

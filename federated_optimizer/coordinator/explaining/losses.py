@@ -44,8 +44,8 @@ def unknown_owners(base: BaseRows, losses: Sequence[BoundLoss]) -> list[str]:
         if leaf not in base.origins and scan_of(leaf).kind != SourceKind.TABLE
     }
     return [
-        f"which rows of {name} a gateway owns is not known here: they are put together at a base "
-        "site, and all of them stay"
+        f"a base site merges the rows of {name}, so their gateways are unknown here and "
+        "all of them stay"
         for name in sorted(names)
     ]
 

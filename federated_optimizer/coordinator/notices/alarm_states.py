@@ -189,7 +189,7 @@ class Alarms:
         try:
             await self.keep()
         except FederationError as error:
-            log.warning("the last changes of alarms are not kept: %s", error.message)
+            log.warning("the last changes of alarms are not saved: %s", error.message)
 
     def infos(self) -> tuple[AlarmInfo, ...]:
         """Return all alarms, in the order they were made."""

@@ -52,4 +52,4 @@ async def keep_house(
                 log.warning("housekeeping: %s", error.message)
             except Exception:
                 # Without it no result is released and no query placed anew.
-                log.exception("housekeeping met a defect; it goes on")
+                log.exception("a defect interrupted housekeeping; it continues")

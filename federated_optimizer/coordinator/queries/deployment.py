@@ -94,7 +94,7 @@ class Deployment:
         payload = encode_packed(change)
         if len(payload) > MAX_PAYLOAD_BYTES:
             raise UnsupportedError(
-                f"these rows take {len(payload)} bytes, at most {MAX_PAYLOAD_BYTES} can be sent",
+                f"these rows take {len(payload)} bytes; the max is {MAX_PAYLOAD_BYTES}",
                 hint="insert them in several statements",
             )
         self._client.publish(self._topics.command(site, CHANGE), payload)
@@ -120,7 +120,7 @@ def _payload(bundle: FragmentBundle) -> bytes:
     payload = encode_packed(bundle)
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise UnsupportedError(
-            f"the plan takes {len(payload)} bytes, at most {MAX_PAYLOAD_BYTES} can be sent",
-            hint="split the statement into views that run as queries of their own",
+            f"the plan takes {len(payload)} bytes; the max is {MAX_PAYLOAD_BYTES}",
+            hint="split the statement into views that run as separate queries",
         )
     return payload

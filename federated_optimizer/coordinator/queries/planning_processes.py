@@ -117,7 +117,7 @@ class InProcesses:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)  # noqa: ASYNC222  (it is dead, or has written its last word)
         if not content:
-            raise InternalError(f"{what} ended without a word", hint="see the log of the console")
+            raise InternalError(f"{what} ended unexpectedly", hint="read the log of the console")
         return bytes(content)
 
     async def _until(self, end: "asyncio.Future[None]", what: str) -> None:
@@ -137,12 +137,14 @@ class InProcesses:
             return
         if watch is not None and watch in done:
             raise FederationError(
-                f"{what} was ended: whoever asked is gone", hint="ask again", code="asker_gone"
+                f"{what} was stopped because the client disconnected",
+                hint="send it again",
+                code="asker_gone",
             )
         raise FederationError(
             f"{what} took more than {self._seconds:g} s",
-            hint="write less into one statement: fewer joins, shorter lists, constants instead of "
-            "expressions; statement_seconds of the console's settings is the bound",
+            hint="simplify the statement: fewer joins, shorter lists, constants instead of "
+            "expressions; the setting statement_seconds of the console is the limit",
             code="statement_limit",
         )
 
@@ -177,8 +179,8 @@ def _outcome(work: Callable[[], object], what: str) -> bytes:
     except FederationError as error:
         return pickle.dumps((False, error))
     except MemoryError:
-        hint = "write less into one statement"
-        text = f"{what} took too much memory"
+        hint = "simplify the statement"
+        text = f"{what} used too much memory"
         return pickle.dumps((False, FederationError(text, hint=hint, code="statement_limit")))
     except Exception as error:  # noqa: BLE001  (told where it is awaited)
         return pickle.dumps((False, InternalError(f"{what} failed: {error!r:.500}")))

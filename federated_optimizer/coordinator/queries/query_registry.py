@@ -101,7 +101,7 @@ class Queries:
         """
         if len(self._running) >= self._settings.max_queries:
             raise BindingError(
-                f"{len(self._running)} queries run already, no more may",
+                f"{len(self._running)} queries already run, which is the max",
                 hint="stop one: DROP QUERY id",
                 code="limit_exceeded",
             )
@@ -267,7 +267,9 @@ class Queries:
             return
         if problem is not None:
             if site not in query.bundle.sites:
-                raise WireError(f"{site!r:.80} has a problem with {query_id}, but no part in it")
+                raise WireError(
+                    f"{site!r:.80} reports a problem with {query_id} but has no part in it"
+                )
             query.problems[site] = problem
         else:
             query.problems.pop(site, None)
@@ -372,7 +374,7 @@ class Queries:
     def _overflow(self, query: RunningQuery) -> None:
         limit = self._settings.max_result_rows
         error = FederationError(
-            f"the result has more than {limit} different rows",
+            f"the result has more than {limit} distinct rows",
             hint="aggregate or filter more, so that fewer rows reach the reader",
             code="result_limit",
         )

@@ -102,16 +102,16 @@ class Replanning:
             if isinstance(planned, FederationError):
                 # It keeps running as it is: stopping it would take away what still works.
                 query.outdated = planned.message
-                log.warning("query %s cannot be planned again: %s", query.id, planned.message)
+                log.warning("query %s cannot be replanned: %s", query.id, planned.message)
             elif planned is not None and planned.bundle.version == query.bundle.version + 1:
-                log.info("query %s is placed anew, version %d", query.id, planned.bundle.version)
+                log.info("query %s is replanned, version %d", query.id, planned.bundle.version)
                 await self._redeploy(query, planned)
 
     async def _plans(self, ids: Sequence[str]) -> dict[str, Planned | FederationError]:
         """Return what is to be changed; a query that takes too long keeps no other from it."""
         work = partial(self._queries.changed_plans, ids)
         try:
-            return await self._beside.run(work, "planning anew")
+            return await self._beside.run(work, "replanning")
         except FederationError as error:
             if error.code != "statement_limit":
                 raise

@@ -96,8 +96,8 @@ class QueryResult:
         if not self.forgotten:
             return ()
         return (
-            f"{self.forgotten} rows of windows that closed long ago were given and are not listed "
-            "any more; a sink or a subscriber gets all of them",
+            f"{self.forgotten} rows of windows that closed long ago were emitted and are "
+            "no longer listed; displays and subscribers received all of them",
         )
 
     def received(self) -> dict[str, int]:

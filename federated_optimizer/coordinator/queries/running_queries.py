@@ -116,7 +116,7 @@ class RunningQuery:
         self.differing = {}
         for source in sorted(_sources(self.bundle) & differing.keys()):
             for site, difference in differing[source].items():
-                said = f"source {source} is defined otherwise than in the catalog: {difference}"
+                said = f"source {source} is defined differently from the catalog: {difference}"
                 self.differing[site] = "; ".join(filter(None, (self.differing.get(site), said)))
 
     def has_inputs(self, membership: Membership) -> bool:
@@ -177,8 +177,8 @@ class RunningQuery:
         if not self.outdated:
             return ()
         return (
-            f"it runs as it was planned before, because it cannot be planned again: {self.outdated}"
-            "; stop it, and start it as it should be",
+            f"it keeps its old plan, because it cannot be replanned: {self.outdated}; stop "
+            "it and start it with a corrected text",
         )
 
     def info(self, membership: Membership) -> QueryInfo:
@@ -238,12 +238,12 @@ def slow_sentence(slow: SlowSite, *, offline: bool) -> str:
     """Return who holds windows back, and what to do about it."""
     behind = duration_text(slow.behind * MICROSECONDS)
     cure = (
-        f"it is offline and will be left out soon; if it is gone for good: "
-        f"pando gateway remove {slow.site}"
+        "it is offline and will be ignored soon; if it is gone permanently: pando gateway "
+        f"remove {slow.site}"
         if offline
-        else "it is left out when it has sent no reading for as long as its source may be idle "
-        "(WITH (idle = …), a minute if nothing is said); if it sends old times, "
-        "look at its clock (SHOW GATEWAYS) and at its devices"
+        else "it is ignored after it has sent no reading for the idle time of its source (WITH "
+        "(idle = …), default one minute); if it sends old times, check its clock (SHOW "
+        "GATEWAYS) and its devices"
     )
     return (
         f"windows wait for {slow.site}, whose readings are {behind} behind those of others "
@@ -254,7 +254,8 @@ def slow_sentence(slow: SlowSite, *, offline: bool) -> str:
 def left_out(bundle: FragmentBundle) -> tuple[str, ...]:
     """Return a sentence per recursion that does without gateways that are away."""
     return tuple(
-        f"recursion {plan.name} does without {', '.join(plan.without)}, away for too long"
+        f"recursion {plan.name} runs without {', '.join(plan.without)}, which is offline "
+        "for too long"
         for plan in bundle.recursions
         if plan.without
     )

@@ -52,7 +52,7 @@ class UnreadQueries:
             seconds = self._settings.session_grace if query.ever_read else self._settings.unread
             if now - query.unread_since >= seconds * 1_000_000:
                 found.append(query)
-                self._remember(query, f"nobody had read it for {seconds:g} s")
+                self._remember(query, f"it had no reader for {seconds:g} s")
         return found
 
     def why_ended(self, name: str) -> str:
@@ -60,6 +60,6 @@ class UnreadQueries:
         return self._ended.get(name, "")
 
     def _remember(self, query: RunningQuery, why: str) -> None:
-        self._ended[query.id] = f"query {query.id} has ended: {why}"
+        self._ended[query.id] = f"query {query.id} was stopped: {why}"
         while len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)

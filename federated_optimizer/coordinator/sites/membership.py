@@ -150,14 +150,14 @@ class Membership:
         """Check that a site hears what it is told now.
 
         Raises:
-            DeploymentError: It is not online, or was not heard from since the broker was away.
+            DeploymentError: It is not online, or was has not reported since the broker was offline.
         """
         if not self.is_online(site):
-            raise DeploymentError(f"site {site} is not online", hint="see the gateways page")
+            raise DeploymentError(f"site {site} is not online", hint="see the page Gateways")
         if not self.is_in_touch(site):
             raise DeploymentError(
-                f"site {site} was not heard from since the broker was away",
-                hint="give it a few seconds to come back, then try again",
+                f"site {site} has not reported since the broker was offline",
+                hint="wait a few seconds, then retry",
             )
 
     def is_in_touch(self, site: str) -> bool:
@@ -290,11 +290,11 @@ def _info(name: str, site: _Site, differing: Mapping[str, str]) -> SiteInfo:
     freshness = "unknown" if state is None else ("live" if live else "stale")
     detail = state.detail if state is not None else ""
     if online and site.trust.out_of_touch and not detail:
-        detail = "not heard from since the broker was away"
+        detail = "has not reported since the broker was offline"
     if state is not None and not online and not detail:
         detail = "stopped" if state.reason == "stopped" else "connection lost"
     told = tuple(
-        f"source {source} is defined otherwise here than in the catalog: {difference}"
+        f"source {source} is defined differently here than in the catalog: {difference}"
         for source, difference in sorted(differing.items())
     )
     detail = "; ".join(part for part in (detail, *told) if part)

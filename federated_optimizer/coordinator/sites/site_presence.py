@@ -59,8 +59,8 @@ class Presence:
         """
         if self.taken_over:
             raise DeploymentError(
-                "another coordinator has taken over this federation",
-                hint="stop one of the two, or give it a federation name of its own",
+                "another coordinator took over this federation",
+                hint="stop one of the two, or give it another federation name",
             )
 
     def is_replaced_by(self, state: SiteState) -> bool:
@@ -73,7 +73,7 @@ class Presence:
             raise WireError(f"epoch {state.epoch} is more than a day ahead of the clock")
         if state.epoch <= self.epoch or self.taken_over:
             return False
-        log.error("another coordinator has taken over federation %s", self._settings.site)
+        log.error("another coordinator took over federation %s", self._settings.site)
         self.taken_over = True
         return True
 

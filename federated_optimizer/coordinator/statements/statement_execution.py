@@ -57,8 +57,8 @@ from streamsql.wire.topics import check_id
 
 ORIGINS = ("user", "map", "session")
 _NO_SOURCE = (
-    "this table names no source, so queries over it wait for ever;"
-    " write WITH (source = 'csv', path = 'rows.csv')"
+    "this table has no option source, so queries over it wait for ever; write WITH (source "
+    "= 'csv', path = 'rows.csv')"
 )
 
 
@@ -213,13 +213,14 @@ class StatementRunner:
             case Refresh():
                 view = refreshed_view(statement, self._catalog)
                 self._refresh(view.name)
-                message = f"view {view.name} is being refreshed; SHOW VIEWS tells what came of it"
+                message = f"view {view.name} is being refreshed; SHOW VIEWS shows the outcome"
                 return StatementResult(ResultKind.DONE, message)
             case AlterSite(site=site, options=options):
                 return await alter_site(self._site_settings, site, options)
             case AdvanceTime():
                 raise UnsupportedError(
-                    "ADVANCE TIME works in a local script only: here time comes from clocks",
+                    "ADVANCE TIME works only in a local session: a federation takes the "
+                    "time from clocks",
                     span=statement.span,
                     hint="pando shell --local, or pando run FILE --local",
                     code="local_only",
@@ -244,11 +245,11 @@ class StatementRunner:
         """Start a continuous query; one of the same name and text is returned as it runs."""
         if origin not in ORIGINS:
             raise BindingError(
-                f"origin {origin!r} is none of {', '.join(ORIGINS)}", code="bad_option"
+                f"origin {origin!r} is not one of {', '.join(ORIGINS)}", code="bad_option"
             )
         running = self._of_same_name(statement, name)
         if running is not None:
-            return self._query_result(running, f"query {running.name} runs already")
+            return self._query_result(running, f"query {running.name} already runs")
         running = await self._start(statement, name, origin, prepared)
         return self._query_result(running, f"query {running.name} started")
 
@@ -301,7 +302,7 @@ class StatementRunner:
         if query.origin == ALARM:
             alarm = query.name.partition(" ")[2]
             raise BindingError(
-                f"query {query.id} is that of alarm {alarm}",
+                f"query {query.id} belongs to alarm {alarm}",
                 hint=f'DROP ALARM "{alarm}"',
                 code="in_use",
             )
@@ -330,7 +331,7 @@ class StatementRunner:
         existing = self._queries.find(name)
         if existing is not None and existing.text != statement.text:
             raise BindingError(
-                f"query {name!r} exists already",
+                f"query {name!r} already exists",
                 hint=f'DROP QUERY "{name}" or choose another name',
                 code="already_exists",
             )
@@ -366,7 +367,7 @@ class StatementRunner:
     ) -> StatementResult:
         definition = prepared.definition
         if not isinstance(definition, AlarmDefinition):
-            raise InternalError("CREATE ALARM has made something else")
+            raise InternalError("CREATE ALARM created something else")
         query = await self._start(statement.query, definition.query_name, ALARM, prepared.query)
         try:
             await asyncio.to_thread(self._store.put_definition, definition)
@@ -394,7 +395,7 @@ class StatementRunner:
             close = nearest(wrapper, known)
             what += f"; the gateways' wrappers are {', '.join(known)}"
             what += f": did you mean {close}?" if close else ""
-        return (f"no gateway offers this source yet{what}; queries over it wait for one",)
+        return (f"no gateway offers this source yet{what}; queries over it wait for a gateway",)
 
     async def _drop(self, statement: Drop) -> StatementResult:
         name = statement.name.text
@@ -413,9 +414,9 @@ class StatementRunner:
         check_not_system(name, statement.name.span, code="in_use")
         if is_library(definition):
             raise BindingError(
-                f"{name!r} is a library view, which every installation has",
+                f"{name!r} is a library view",
                 span=statement.name.span,
-                hint="CREATE VIEW of the same name replaces it",
+                hint="CREATE VIEW with the same name replaces it",
                 code="in_use",
             )
         await self._beside.run(
@@ -492,7 +493,7 @@ class StatementRunner:
                     ResultKind.ROWS, columns=("column", "type", "note"), rows=rows
                 )
             raise BindingError(
-                f"there is nothing of the name {statement.name.text!r}",
+                f"there is nothing with the name {statement.name.text!r}",
                 span=statement.name.span,
                 hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS or DISPLAYS",
                 code="unknown_relation",

@@ -270,8 +270,8 @@ class CatalogStore:
             mine = row.update().where(row.c.epoch == self.epoch).values(epoch=self.epoch)
             if connection.execute(mine).rowcount != 1:
                 raise DeploymentError(
-                    f"another coordinator has taken over the catalog {self.url}",
-                    hint="stop one of them, or give it a catalog of its own",
+                    f"another coordinator took over the catalog {self.url}",
+                    hint="stop one of them, or give it its own catalog",
                 )
             yield connection
 
@@ -358,8 +358,8 @@ def _migrate(connection: sa.Connection, url: str) -> None:
     newest = len(tables.MIGRATIONS)
     if version > newest:
         raise DeploymentError(
-            f"the catalog {url} has schema version {version}, this release knows {newest}",
-            hint="start a newer release, or give another catalog",
+            f"the catalog {url} has schema version {version}, but this release supports {newest}",
+            hint="start a newer release, or set another catalog",
         )
     for step in tables.MIGRATIONS[version:]:
         step(connection)
@@ -372,10 +372,10 @@ def _translated(error: Exception, verb: str, url: str) -> DeploymentError:
     text = str(getattr(error, "orig", None) or error).strip().splitlines()
     reason = text[0] if text else type(error).__name__
     hints = {
-        "locked": "another process holds it; stop that process or wait for it",
+        "locked": "another process locks it; stop that process or wait for it",
         "readonly": "make the file and its folder writable for this user",
-        "unable to open": "create its folder and make it writable, or give another URL",
-        "not a database": "the file is something else; move it away or give another URL",
+        "unable to open": "create its folder and make it writable, or set another URL",
+        "not a database": "the file is not a catalog; move it away or set another URL",
         "full": "free space on that disk",
         "psycopg": "install the extra 'postgres'",
     }

@@ -48,7 +48,7 @@ class Announcer:
         try:
             self.go_on()
         except MessagingError as error:
-            log.warning("not everything is announced to the broker yet: %s", error.message)
+            log.warning("some announcements to the broker are still pending: %s", error.message)
 
     def go_on(self) -> None:
         """Tell what is still owed.

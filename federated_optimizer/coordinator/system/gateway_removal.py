@@ -23,11 +23,11 @@ def remove_gateway(
         raise KeyError(site)
     if role != "gateway":
         raise BindingError(
-            f"{site} is no gateway but a {role} site", hint="only gateways are removed"
+            f"{site} is a {role} site, not a gateway", hint="only gateways can be removed"
         )
     if membership.is_online(site):
         raise BindingError(
             f"gateway {site} is online",
-            hint="stop it first: a gateway that runs announces itself again",
+            hint="stop it first: a running gateway announces itself again",
         )
     deployment.remove_gateway(site, links.owned_by(site))

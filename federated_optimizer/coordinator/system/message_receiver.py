@@ -132,7 +132,7 @@ class Receiver:
         if not payload:
             self._links.remove(gateway, levels)
         elif not self._links.put(gateway, levels, decode_json(payload, LinkMessage)):
-            raise WireError("there are more links than the coordinator keeps")
+            raise WireError("there are more links than the coordinator can keep")
 
     def _state(self, site: str, payload: bytes, *, retained: bool) -> None:
         if not payload:

@@ -100,7 +100,7 @@ def changed(
             raise BindingError(
                 f"a site has no setting {name!r:.60}",
                 span=span,
-                hint=f"there are {', '.join(sorted(fields))}",
+                hint=f"settings: {', '.join(sorted(fields))}",
                 code="bad_option",
             )
     kinds = [str(kind) for kind in SchedulerKind]
@@ -108,7 +108,7 @@ def changed(
         raise BindingError(
             f"there is no scheduler {changes['scheduler']!r:.60}",
             span=span,
-            hint=f"there are {', '.join(kinds)}",
+            hint=f"schedulers: {', '.join(kinds)}",
             code="bad_option",
         )
     try:
@@ -117,9 +117,9 @@ def changed(
         wrong = [name for name in changes if f"$.{name}`" in str(error)]  # of another type
         said = f"{wrong[0]} is {_TAKES[wrong[0]]}" if wrong else str(error)
         raise BindingError(
-            f"this cannot be set: {said}",
+            f"invalid setting: {said}",
             span=span,
-            hint="pando site settings SITE shows what is set",
+            hint="pando site settings SITE shows the current settings",
             code="bad_option",
         ) from error
 

@@ -99,16 +99,17 @@ class TableChanges:
         verb = type(statement).__name__.upper()
         if not definition.is_table:
             raise UnsupportedError(
-                f"{verb} on a stream works in a local script only: here readings come from "
-                "gateways",
+                f"{verb} on a stream works only in a local session: in a federation, "
+                "readings come from gateways",
                 span=statement.source.span,
-                hint="send a reading through a wrapper; or pando shell --local, pando run FILE "
-                "--local",
+                hint="send a reading through a wrapper, or use pando shell --local or pando run "
+                "FILE --local",
                 code="local_only",
             )
         if not definition.option("source"):
             raise UnsupportedError(
-                f"table {definition.name} names no source: {verb} changes a table where it is kept",
+                f"table {definition.name} has no option source, so {verb} has no place to "
+                "change it",
                 span=statement.source.span,
                 hint="CREATE TABLE it WITH (source = 'csv', path = 'rows.csv')",
                 code="not_writable",
@@ -118,8 +119,8 @@ class TableChanges:
         self._membership.check_reachable(self.static)
         if len(self._waiting) >= MAX_WAITING:
             raise DeploymentError(
-                f"{MAX_WAITING} changes of tables wait already",
-                hint="try again a little later",
+                f"{MAX_WAITING} changes of tables already wait",
+                hint="retry later",
                 code="change_failed",
             )
         asked = msgspec.structs.replace(change, epoch=self._membership.epoch(self.static))
@@ -134,15 +135,13 @@ class TableChanges:
             return waiting.result()
         name = change.definition.name
         what = (
-            f"the static engine has not answered within {SECONDS:g} s; whether table {name} has "
-            "changed, or will, is not known"
+            f"the static engine did not answer within {SECONDS:g} s; it is unknown whether "
+            f"table {name} has changed or will change"
             if self._is_there(asked.epoch)
-            else f"the static engine went away before it answered; whether table {name} has "
-            "changed is not known"
+            else "the static engine stopped before it answered; it is unknown whether table "
+            f"{name} has changed"
         )
-        raise DeploymentError(
-            what, hint="look with a SELECT before you try again", code="no_answer"
-        )
+        raise DeploymentError(what, hint="check with SELECT before you retry", code="no_answer")
 
     async def _until_answered_or_gone(
         self, waiting: asyncio.Future[TableChanged], epoch: int

@@ -19,9 +19,10 @@ def check_place(statement: CreateSource, folders: OpenFolders) -> None:
             path = _file_of(option.value)
         if path and not folders.allow(folders.place(path)):
             raise BindingError(
-                f"{path!r:.200} is in no folder that tables may name: {folders.shown}",
+                f"{path!r:.200} is outside the folders that are open to tables: {folders.shown}",
                 span=option.value_span,
-                hint="move the file there, or start with --tables DIR (setting table_folders)",
+                hint="move the file there, or open its folder with --tables DIR (setting "
+                "table_folders)",
                 code="outside_folders",
             )
 

@@ -48,7 +48,7 @@ def _from_address(address: str, seconds: float, limit: int) -> bytes:
             while len(content) <= limit and (chunk := answer.read1(_CHUNK)):
                 content += chunk
                 if time.monotonic() > deadline:
-                    raise DeploymentError(f"calendar {address} takes longer than {seconds:g} s")
+                    raise DeploymentError(f"calendar {address} took longer than {seconds:g} s")
             missing = answer.length if len(content) <= limit else 0
     except (OSError, HTTPException, ValueError) as error:
         raise DeploymentError(f"cannot fetch calendar {address}: {error}") from error

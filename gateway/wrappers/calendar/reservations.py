@@ -112,7 +112,7 @@ def agenda_of(
         if reservation.starts >= begins + length // timedelta(microseconds=1):
             continue
         if len(found) >= MAX_RESERVATIONS:
-            complaints.append(f"more than {MAX_RESERVATIONS} reservations; the rest is left out")
+            complaints.append(f"more than {MAX_RESERVATIONS} reservations; the rest is ignored")
             break
         found[reservation] = None
     return Agenda(
@@ -132,7 +132,7 @@ def _events(
             events += recurring_ical_events.of(series).between(start, stop)
         except Exception as error:  # noqa: BLE001  (whatever the libraries say of bad input)
             name = next(map(_title, series.walk("VEVENT")))
-            complaints.append(f"event {name!r} is left out: {type(error).__name__}: {error!s:.300}")
+            complaints.append(f"event {name!r} is ignored: {type(error).__name__}: {error!s:.300}")
     return events
 
 
@@ -217,5 +217,5 @@ def _zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError) as error:
         raise DeploymentError(
-            f"there is no time zone {name!r:.60}", hint="write it like Europe/Zurich"
+            f"there is no time zone {name!r:.60}", hint="write for example Europe/Zurich"
         ) from error

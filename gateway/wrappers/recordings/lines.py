@@ -55,7 +55,7 @@ def numbered_lines(path: Path, problem: Problem) -> Iterator[tuple[int, str]]:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                problem(f"{path} line {number}: no UTF-8 text at byte {error.start}")
+                problem(f"{path} line {number}: not UTF-8 text at byte {error.start}")
             else:
                 yield number, text
 

@@ -172,6 +172,6 @@ def _timestamp(text: str) -> int:
     except ValueError:
         value = coerce(text, DataType.TIMESTAMP)
         if not isinstance(value, int):
-            raise ValueError(f"no time: {text!r:.40}") from None
+            raise ValueError(f"not a time: {text!r:.40}") from None
         return value
     return microseconds(seconds)

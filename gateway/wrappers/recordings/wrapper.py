@@ -87,7 +87,7 @@ class ReplayWrapper:
                 self._done = done
             if ended:
                 name = Path(options.file).name
-                context.note(f"the replay of {name} is over, after {self._done} readings")
+                context.note(f"the replay of {name} has ended after {self._done} readings")
                 await asyncio.Event().wait()
             await asyncio.sleep(0 if len(batch) == MAX_BATCH else PAUSE)
 

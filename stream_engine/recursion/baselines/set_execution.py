@@ -30,8 +30,8 @@ from streamsql.wire.messages import AnnotatedRow
 def refusal(program: Program, what: str) -> UnsupportedError:
     """Return the error for something that would take rows back."""
     return UnsupportedError(
-        f"recursion {program.name} runs by plain set execution, which can take nothing back, but "
-        f"{what}",
+        f"recursion {program.name} runs by plain set execution, which cannot handle "
+        f"deletions, but {what}",
         hint="choose another strategy: 'ranked', 'absorption', 'relative' or 'dred'",
     )
 
@@ -181,7 +181,7 @@ class SetOperator:
             return
         table, rows = self._ports.open(sender, port, annotated)
         if kills or any(part != b"" for _, part in rows):
-            raise WireError(f"{sender}: set execution has no provenance, and nothing that dies")
+            raise WireError(f"{sender}: set execution has no provenance and no deletions")
         self._senders.add(sender)
         self.counters.received_rows += len(rows)
         if table == RECURSIVE:
@@ -200,7 +200,7 @@ class SetOperator:
         self._dead[site] = epoch
         if known is not None or site in self._senders:
             self._failure = refusal(
-                self._program, f"site {site}, on whose rows it may rest, was lost or began again"
+                self._program, f"site {site}, on whose rows it may depend, was lost or restarted"
             )
 
     # -- settling -----------------------------------------------------------------------------

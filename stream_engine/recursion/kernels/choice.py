@@ -20,8 +20,8 @@ def kernel_engine(program: Program, options: RecursionOptions) -> LocalEngine:
         problem = recognise(program)
     except NotAGraphProblemError as error:
         raise UnsupportedError(
-            f"recursion {program.name} is no graph problem that a kernel knows: {error}",
-            hint="choose strategy = 'ranked', or leave the choice to the engine",
+            f"recursion {program.name} is not a graph problem with a kernel: {error}",
+            hint="choose strategy = 'ranked', or omit the option",
         ) from None
     return KernelEngine(program, problem, options, ranked_engine)
 

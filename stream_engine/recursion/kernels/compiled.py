@@ -34,9 +34,8 @@ def can_be_compiled(problem: GraphProblem, choice: str) -> bool:
     fits = is_compilable(problem)
     if choice == "yes" and importlib.util.find_spec("numba") is None:
         raise UnsupportedError(
-            "compiled kernels need the package numba, which is not installed here",
-            hint="install pando[compiled] (requirements/compiled.txt), or leave out "
-            "compiled = 'yes'",
+            "compiled kernels need the package numba, which is not installed",
+            hint="install pando[compiled] (requirements/compiled.txt), or remove compiled = 'yes'",
         )
     return fits and choice == "yes"
 

@@ -277,7 +277,7 @@ class _Grid:
         size = self._cell
         position = tuple([coordinate // size for coordinate in place])
         if max(map(abs, position)) > _FARTHEST_CELL:
-            raise GridError(f"a place {place!r:.60} is too far away to be compared by a grid")
+            raise GridError(f"a place {place!r:.60} is too far away for the grid comparison")
         first, second = self._parts
         cell = (key, position)
         entry = self._entries[item] = (cell, place, (first(row), second(row)), item)

@@ -45,7 +45,8 @@ def recognise(program: Program) -> GraphProblem:
     values = _value_rule(program, steps, value)
     if payload and values.kind is Kind.PLATEAU and values.weights[0] is not None:
         raise NotAGraphProblemError(
-            "with LEAST or GREATEST, best rows that other columns tell apart may rest on worse ones"
+            "with LEAST or GREATEST, best rows that differ in other columns may depend on "
+            "worse rows"
         )
     extras = [step.payload_columns(payload) for step in steps]
     if not node:
@@ -118,8 +119,8 @@ class _Step:
         for predicate in self.predicates:
             if self.own(predicate):
                 raise NotAGraphProblemError(
-                    f"a condition reads column {self.name(min(self.own(predicate)))} of the "
-                    "relation other than by joining it"
+                    f"a condition reads column {self.name(min(self.own(predicate)))} of "
+                    "the relation without joining it"
                 )
         groups = [{i} for i, atom in enumerate(self.rule.atoms) if atom != RECURSIVE]
         for predicate in self.predicates:
@@ -130,7 +131,7 @@ class _Step:
                 groups.append(set().union(*touched))
         if len(groups) > 1:
             raise NotAGraphProblemError(
-                "the other relations of a rule are joined by nothing but the recursive one"
+                "only the recursive relation joins the other relations of a rule"
             )
 
     def name(self, column: int) -> str:
@@ -268,15 +269,15 @@ def _grouped(
     if program.selection is None:
         if computed:
             raise NotAGraphProblemError(
-                f"column number {computed[0] + 1} is computed step by step, and no MIN or MAX "
-                "selects by it"
+                f"column number {computed[0] + 1} is computed step by step, but no MIN or "
+                "MAX selects by it"
             )
         return carried, ()
     chosen = set(program.selection.group)
     if not chosen.issuperset(node):
-        raise NotAGraphProblemError("the best rows are not chosen for every node")
+        raise NotAGraphProblemError("the best rows are not selected per node")
     if not chosen.issubset(node + carried):
-        raise NotAGraphProblemError("the best rows are chosen by a column that steps compute")
+        raise NotAGraphProblemError("a computed column selects the best rows")
     rest = [c for c in (*carried, *computed) if c not in chosen and c != value]
     return tuple(c for c in carried if c in chosen), tuple(sorted(rest))
 

@@ -92,8 +92,8 @@ class RecursionOptions:
         """Refuse what there is not."""
         if self.strategy == "counting":
             raise UnsupportedError(
-                "counting cannot maintain a recursion: rows of a cycle keep each other's counts "
-                "above zero when what they rest on has gone",
+                "counting cannot maintain a recursion: rows of a cycle keep each other's "
+                "counts above zero after their outside support is deleted",
                 hint=f"choose one of {', '.join(STRATEGIES)}",
             )
         for what, value, known in (

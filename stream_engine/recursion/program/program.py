@@ -8,8 +8,8 @@ from streamsql.algebra.operators import AggregateSelection, Fixpoint, Plan
 from streamsql.errors import RecursionInterruptedError, RecursionLimitError
 
 _FREE_CYCLE = (
-    "where a cycle costs nothing, rows of equal cost go round it for ever while another column, "
-    "such as a path, grows: leave out what costs 0 (WHERE cost > 0) or read no such column"
+    "on a cycle of cost 0, rows of equal cost repeat for ever while another column, such "
+    "as a path, grows: exclude cost 0 (WHERE cost > 0) or remove that column"
 )
 
 
@@ -89,7 +89,7 @@ class Program:
             RecursionInterruptedError: It was interrupted.
         """
         if self.interrupted():
-            raise RecursionInterruptedError(f"recursion {self.name} was stopped while it worked")
+            raise RecursionInterruptedError(f"recursion {self.name} was stopped during a step")
 
     def check_derivations(self, done: int, most: int) -> None:
         """Stop the work for one change when it is more than `most` derivations.
@@ -114,9 +114,9 @@ class Program:
         if self.selection is not None and rounds > groups + 1_000:
             raise RecursionLimitError(
                 f"recursion {self.name} still changes after {rounds} rounds",
-                hint=f"is there a cycle of negative cost? {_FREE_CYCLE}"
+                hint=f"check for a cycle of negative cost {_FREE_CYCLE}"
                 if self._carries_more
-                else "is there a cycle of negative cost?",
+                else "check for a cycle of negative cost",
             )
 
 

@@ -68,8 +68,8 @@ class LoopSource:
     ) -> None:
         if len(nest.loops) > MAX_LOOPS:
             raise UnsupportedError(
-                f"a branch of the recursion joins {len(nest.loops) + 1} relations;"
-                f" ranked maintenance takes {MAX_LOOPS}",
+                f"a branch of the recursion joins {len(nest.loops) + 1} relations; the max "
+                f"of ranked maintenance is {MAX_LOOPS}",
                 hint="choose WITH (strategy = 'absorption'), or join some of them in a view first",
             )
         self.expressions = expression_source(self._place)

@@ -95,7 +95,7 @@ class Reader:
 
     def _repeated(self) -> Piece:
         if self._next() in ("*", "+", "?", "{"):
-            raise RegularExpressionError(f"nothing stands before {self._next()}")
+            raise RegularExpressionError(f"nothing precedes {self._next()}")
         anchor = self._next() in ("^", "$")
         piece = self._atom()
         bounds = self._bounds()

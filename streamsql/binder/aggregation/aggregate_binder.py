@@ -154,7 +154,7 @@ class Aggregation:
             if condition is not None and call.definition.on_null:
                 raise self.environment.unsupported(
                     node,
-                    f"{call.definition.name} is called with NULLs, so FILTER cannot leave rows out",
+                    f"{call.definition.name} accepts NULLs, so FILTER cannot skip rows",
                     hint="filter in WHERE, or in a query in FROM",
                     code="unsupported_aggregate",
                 )
@@ -226,7 +226,7 @@ class Aggregation:
         if is_aggregate(node, self.environment):
             raise self.environment.error(
                 node,
-                "an aggregate inside an aggregate",
+                "an aggregate cannot stand inside an aggregate",
                 hint="aggregate a query in FROM: SELECT MAX(n) FROM (SELECT COUNT(*) AS n …) AS q",
                 code="nested_aggregate",
             )
@@ -316,7 +316,7 @@ def group_expressions(
     if not any(clause.args.values()):
         raise aggregation.environment.error(
             clause,
-            "GROUP BY names nothing",
+            "GROUP BY has no columns",
             hint="GROUP BY column, or leave GROUP BY out for one group of all rows",
             code="unexpected_end",
         )
@@ -329,9 +329,8 @@ def group_expressions(
     if aggregation.group:
         raise aggregation.environment.unsupported(
             clause,
-            "GROUPING SETS, ROLLUP and CUBE are not supported in a query that reads the query "
-            "around it",
-            hint="group in a query in FROM, and compare with its columns",
+            "GROUPING SETS, ROLLUP and CUBE are not supported in a correlated subquery",
+            hint="group in a query in FROM and compare its columns",
             code="unsupported_subquery",
         )
     aggregation.levels = tuple(

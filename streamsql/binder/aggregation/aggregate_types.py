@@ -59,7 +59,7 @@ def check_types(
             hint = "EXTRACT(EPOCH FROM …) gives seconds"
     raise environment.error(
         node,
-        f"{function.value} takes {what}, but this is {bound[0].dtype}",
+        f"{function.value} takes {what}, but this has type {bound[0].dtype}",
         hint=hint,
         code="wrong_arguments",
     )
@@ -123,7 +123,7 @@ def fraction(call: Written, binder: NodeBinder) -> float:
         raise binder.environment.error(
             call.parameter,
             "a percentile needs a constant from 0 to 1",
-            hint="0.5 is the median, 0.95 the value that 95 % do not exceed",
+            hint="0.5 is the median; 95 % of the values do not exceed the 0.95 percentile",
             code="bad_fraction",
         )
     # Of values between neighbours; as written: 1 - 0.9 in doubles is less than 0.1.

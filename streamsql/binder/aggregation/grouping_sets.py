@@ -78,8 +78,8 @@ def together(node: exp.Expr) -> Level:
 def _too_many(node: exp.Expr, environment: Environment) -> Exception:
     return environment.unsupported(
         node,
-        f"more than {MAX_LEVELS} groupings in one query",
-        hint="list those that are needed: GROUPING SETS ((a, b), a, ())",
+        f"the query has more than {MAX_LEVELS} groupings",
+        hint="list only the needed ones: GROUPING SETS ((a, b), a, ())",
         code="limit_exceeded",
     )
 

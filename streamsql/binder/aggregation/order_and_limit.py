@@ -35,7 +35,7 @@ def extent(tree: exp.Expr, environment: Environment) -> Extent | None:
         if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
             raise environment.unsupported(
                 limit,
-                "FETCH takes a number of rows here",
+                "FETCH takes a number of rows, not a percentage",
                 hint="FETCH FIRST 5 ROWS ONLY",
                 code="bad_limit",
             )
@@ -78,7 +78,7 @@ def ordered_nodes(clause: exp.Expr | None, environment: Environment) -> list[exp
         if not isinstance(node, exp.Ordered):
             raise environment.unsupported(
                 node,
-                "this cannot stand in ORDER BY",
+                "ORDER BY does not support this expression",
                 hint="ORDER BY column DESC, other",
                 code="unsupported_order",
             )
@@ -105,7 +105,7 @@ def ordinal(node: exp.Expr, width: int, environment: Environment) -> int | None:
         raise environment.error(
             node,
             f"ORDER BY {node.name}: there is no such column in the select list",
-            hint=f"positions go from 1 to {width}",
+            hint=f"positions range from 1 to {width}",
             code="unknown_position",
         )
     return position - 1
@@ -124,10 +124,10 @@ def output_order(tree: exp.Expr, schema: Schema, environment: Environment) -> tu
             close = nearest(node.this.name, schema.names) if node.this.name else ""
             raise environment.error(
                 node.this,
-                f"ORDER BY {node.this.sql()}: the query does not give this column",
+                f"ORDER BY {node.this.sql()}: the query does not have this column",
                 hint=f"did you mean {close}?"
                 if close
-                else "select it, or add LIMIT; the order of a whole result is only how it is shown",
+                else "select it, or add LIMIT; without LIMIT the order affects only the display",
                 code="unsupported_order",
             )
         keys.append(sort_key(node, position))

@@ -114,7 +114,7 @@ def over_of(node: exp.Window, select: exp.Select, environment: Environment, plac
         if isinstance(part, exp.Window) and part is not node:
             raise environment.error(
                 part,
-                "a window function inside a window function",
+                "a window function cannot stand inside a window function",
                 hint="compute the inner one in a query in FROM",
                 code="nested_aggregate",
             )
@@ -198,7 +198,7 @@ def _aggregate(call: exp.Expr, node: exp.Window, environment: Environment) -> Ca
     star = isinstance(argument, exp.Star)
     if star and meant.function != AggregateFunction.COUNT:
         raise environment.error(
-            node, "* is not a value here", hint="name the column", code="wrong_arguments"
+            node, "* is not a value in this place", hint="name the column", code="wrong_arguments"
         )
     if star and not meant.conditions:
         every = AggregateFunction.COUNT_ALL

@@ -61,7 +61,7 @@ def check_used(select: exp.Select, used: Iterable[exp.Expr], environment: Enviro
             raise environment.error(
                 window if environment.place(window) else select,
                 f"the window {identifier_text(window.this)!r} is not used",
-                hint="leave it out, or write OVER and its name behind a function",
+                hint="remove it, or write OVER and its name after a function",
                 code="wrong_arguments",
             )
 
@@ -88,7 +88,7 @@ def _resolved(
             f"there is no window {name!r}",
             hint=f"did you mean {close}?"
             if close
-            else f"define it behind the query: WINDOW {name} AS (PARTITION BY k ORDER BY x)",
+            else f"define it after the query: WINDOW {name} AS (PARTITION BY k ORDER BY x)",
             code="wrong_arguments",
         )
     number = names.index(name)
@@ -96,8 +96,8 @@ def _resolved(
     if partition or (order is not None and base_order is not None) or (base_frame and frame):
         raise environment.error(
             window,
-            f"OVER ({name} …) may only add an ORDER BY or a frame that {name} has not",
-            hint=f"write OVER {name}, or all of it in brackets",
+            f"OVER ({name} …) may add only an ORDER BY or a frame that {name} lacks",
+            hint=f"write OVER {name}, or the whole window in parentheses",
             code="wrong_arguments",
         )
     return base, order or base_order, frame or base_frame
@@ -142,7 +142,7 @@ def _bound(written: exp.Expr, which: str, environment: Environment) -> int | Non
             code="wrong_arguments",
         )
     if isinstance(value, exp.Expr) and not isinstance(value, exp.Literal):
-        raise _refused(written, environment, "an offset that is no whole number")
+        raise _refused(written, environment, "an offset that is not a whole number")
     text = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
     return (
         -number_of(text, written, environment)
@@ -192,8 +192,8 @@ def _refused(node: exp.Expr, environment: Environment, what: str) -> Exception:
     return environment.unsupported(
         node,
         f"{what} is not supported in a frame",
-        hint="frames are ROWS BETWEEN n PRECEDING AND m FOLLOWING, with UNBOUNDED and CURRENT ROW "
-        "also RANGE; rows of the last minutes are those of a window on the stream: s [RANGE 10 "
-        "MINUTES]",
+        hint="write ROWS BETWEEN n PRECEDING AND m FOLLOWING, or RANGE with UNBOUNDED and "
+        "CURRENT ROW; for the rows of the last minutes use a window on the stream: s "
+        "[RANGE 10 MINUTES]",
         code="unsupported_window",
     )

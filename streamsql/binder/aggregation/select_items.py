@@ -97,8 +97,8 @@ def _star(
     if node.args.get("db") is not None:
         raise environment.error(
             node,
-            "all columns of a relation are written table.*",
-            hint="there are no schemas and no nested columns",
+            "write all columns of a relation as table.*",
+            hint="schemas and nested columns are not supported",
             code="bad_column_name",
         )
     if qualifier is None:
@@ -116,8 +116,8 @@ def _star(
     if not columns:
         raise environment.error(
             node,
-            "* EXCEPT leaves no column",
-            hint="name the columns that are wanted",
+            "* EXCEPT removes every column",
+            hint="name the columns to keep",
             code="empty_select",
         )
     items = []
@@ -141,7 +141,7 @@ def _left_out(
         if not isinstance(node, exp.Column) or not is_name:
             raise environment.error(
                 node,
-                "EXCEPT (…) behind * takes names of columns",
+                "EXCEPT (…) after * takes names of columns",
                 hint="SELECT * EXCEPT (a, b) FROM …",
                 code="unknown_column",
             )
@@ -154,7 +154,7 @@ def _left_out(
         if meant & found:
             raise environment.error(
                 node,
-                f"column {identifier_text(node.this)!r} is left out twice",
+                f"column {identifier_text(node.this)!r} appears twice in EXCEPT",
                 hint="name it once",
                 code="duplicate_name",
             )

@@ -236,7 +236,7 @@ def _within_group(node: exp.WithinGroup, environment: Environment) -> Written:
     if mode and descending:
         raise environment.unsupported(
             node,
-            "MODE gives the least of the values that come most often",
+            "MODE returns the smallest of the most frequent values",
             hint="leave DESC out",
             code="unsupported_aggregate",
         )

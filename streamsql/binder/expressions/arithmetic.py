@@ -102,7 +102,7 @@ def _result(
 
 def _hint(operator: str, types: set[DataType]) -> str:
     if DataType.TIMESTAMP in types or DataType.INTERVAL in types:
-        return "write durations as INTERVAL '10 min'"
+        return "write a duration as INTERVAL '10 min'"
     if operator == "+" and DataType.TEXT in types:
-        return "texts are joined with ||"
+        return "join text with ||"
     return f"{operator} takes numbers; CAST(… AS DOUBLE) turns text into one"

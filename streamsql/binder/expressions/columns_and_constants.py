@@ -29,7 +29,10 @@ def bind_column(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind `name` or `table.name`."""
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         raise binder.environment.unsupported(
-            node, "* is not a value here", hint="name the column", code="unsupported_expression"
+            node,
+            "* is not a value in this place",
+            hint="name the column",
+            code="unsupported_expression",
         )
     return binder.scope.read(binder.scope.resolve(node, binder.environment))
 
@@ -45,8 +48,8 @@ def bind_dot(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Refuse `a.b.c.d`."""
     raise binder.environment.error(
         node,
-        "a column is written name or table.name",
-        hint="there are no nested columns",
+        "write a column as name or table.name",
+        hint="nested columns are not supported",
         code="bad_column_name",
     )
 
@@ -61,7 +64,7 @@ def bind_literal(binder: NodeBinder, node: exp.Expr) -> Expression:
         raise binder.environment.error(
             node,
             f"{node.name!r:.40} is not a number",
-            hint="numbers fit 64 bits",
+            hint="numbers must fit 64 bits",
             code="bad_literal",
         ) from None
 
@@ -107,13 +110,16 @@ def bind_interval(binder: NodeBinder, node: exp.Expr) -> Expression:
     if unit is not None and not isinstance(unit, exp.Var):
         raise binder.environment.unsupported(
             node,
-            "an interval has one unit here",
+            "an interval has one unit outside the quotes",
             hint="INTERVAL '1 day 2 h 30 min'",
             code="unsupported_expression",
         )
     if not isinstance(amount, exp.Literal):
         raise binder.environment.unsupported(
-            node, "an interval is a constant", hint="INTERVAL '1 min' * number", code="not_constant"
+            node,
+            "an interval must be a constant",
+            hint="INTERVAL '1 min' * number",
+            code="not_constant",
         )
     text = f"{amount.name} {unit.name}" if unit is not None else amount.name
     micros = time_value(text, DataType.INTERVAL, node, binder.environment)
@@ -164,7 +170,7 @@ def _constant(binder: NodeBinder, value: Literal, target: DataType, node: exp.Ex
         raise binder.environment.error(
             node,
             f"{value.value!r:.60} is not a {target}",
-            hint="write the value as that type",
+            hint="write a value of that type",
             code="bad_literal",
         )
     return Literal(result, target)

@@ -140,7 +140,7 @@ def bind_escape(binder: NodeBinder, node: exp.Expr) -> Expression:
     if not isinstance(like, exp.Like | exp.ILike | exp.SimilarTo):
         raise binder.environment.unsupported(
             node,
-            "ESCAPE belongs to LIKE, ILIKE and SIMILAR TO",
+            "ESCAPE is allowed only with LIKE, ILIKE and SIMILAR TO",
             hint="x LIKE '10!%' ESCAPE '!'",
             code="unsupported_expression",
         )
@@ -170,7 +170,7 @@ def _text(binder: NodeBinder, node: exp.Expr) -> Expression:
     if bound.dtype not in (DataType.TEXT, DataType.NULL):
         raise binder.environment.error(
             node,
-            f"LIKE compares TEXT, but this is {bound.dtype}",
+            f"LIKE compares TEXT, but this has type {bound.dtype}",
             hint="CAST(… AS TEXT)",
             code="type_mismatch",
         )

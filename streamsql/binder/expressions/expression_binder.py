@@ -76,7 +76,7 @@ class ExpressionBinder:
         if bound.dtype not in (DataType.BOOLEAN, DataType.NULL):
             raise self.environment.error(
                 node,
-                f"{where} needs a condition, but this is {bound.dtype}",
+                f"{where} needs a condition, but this has type {bound.dtype}",
                 hint="compare it with something, for example … > 0",
                 code="not_a_condition",
             )

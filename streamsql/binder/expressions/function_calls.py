@@ -24,28 +24,34 @@ _QUERY = ("a query inside an expression is not supported", "put it into FROM and
 _WRITTEN: dict[type[exp.Expr], str] = {exp.GroupConcat: "STRING_AGG"}
 _LEVELS = "GROUP BY ROLLUP (a, b), or GROUP BY GROUPING SETS ((a, b), a, ())"
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Rollup: ("ROLLUP stands directly behind GROUP BY", _LEVELS),
-    exp.Cube: ("CUBE stands directly behind GROUP BY", _LEVELS),
-    exp.GroupingSets: ("GROUPING SETS stand directly behind GROUP BY", _LEVELS),
+    exp.Rollup: ("ROLLUP must directly follow GROUP BY", _LEVELS),
+    exp.Cube: ("CUBE must directly follow GROUP BY", _LEVELS),
+    exp.GroupingSets: ("GROUPING SETS must directly follow GROUP BY", _LEVELS),
     exp.Exists: ("EXISTS (…) is not supported", "join with the inner query instead"),
     exp.Query: _QUERY,
     exp.Window: (
-        "window functions stand in the select list, ORDER BY and QUALIFY only",
+        "window functions are allowed only in the select list, ORDER BY and QUALIFY",
         "compute it in a query in FROM and compare its column, or write QUALIFY",
     ),
-    exp.Filter: ("FILTER (WHERE …) stands behind aggregates only", "use CASE WHEN … THEN … END"),
-    exp.Rand: ("RANDOM() is not supported: an answer must not change by itself", "leave it out"),
+    exp.Filter: ("FILTER (WHERE …) is allowed only after aggregates", "use CASE WHEN … THEN … END"),
+    exp.Rand: (
+        "RANDOM() is not supported: a result must not change without a change of its inputs",
+        "leave it out",
+    ),
     exp.BitwiseXor: ("^ is not supported", "write POWER(base, exponent)"),
     exp.Binary: ("this operator is not supported", "operators are + - * / % || and comparisons"),
     exp.CurrentTimestamp: (
-        "the current time is not a value: the answer would change with every tick",
+        "the current time is not a value: the result would change at every tick",
         "use a window such as s [RANGE 10 MINUTES]",
     ),
     exp.CurrentDate: ("the current date is not a value", "use a window on the stream"),
-    exp.Star: ("* is not a value here", "name the column"),
-    exp.Placeholder: ("there are no parameters", "write the value itself"),
-    exp.Parameter: ("there are no parameters", "write the value itself"),
-    exp.Bracket: ("columns hold single values, not arrays", "a window stands after a stream name"),
+    exp.Star: ("* is not a value in this place", "name the column"),
+    exp.Placeholder: ("parameters are not supported", "write the value itself"),
+    exp.Parameter: ("parameters are not supported", "write the value itself"),
+    exp.Bracket: (
+        "columns hold single values, not arrays",
+        "a window follows the name of a stream",
+    ),
 }
 _NEED_OVER = (
     exp.RowNumber,
@@ -69,7 +75,7 @@ def bind_parsed(binder: NodeBinder, node: exp.Expr) -> Expression:
     if any(key not in wanted and _is_content(value) for key, value in node.args.items()):
         raise binder.environment.unsupported(
             node,
-            f"{name} is not called like this",
+            f"{name} does not take these arguments",
             hint=f"write {SIGNATURES[name][0].usage}",
             code="wrong_arguments",
         )
@@ -104,14 +110,14 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
         return environment.error(
             node,
             f"the aggregate {name} cannot stand here",
-            hint="conditions on aggregates go into HAVING",
+            hint="put conditions on aggregates into HAVING",
             code="misplaced_aggregate",
         )
     if isinstance(node, _NEED_OVER):
         name = node.sql_name()
         return environment.error(
             node,
-            f"{name} is a window function: OVER (…) follows it",
+            f"{name} is a window function and needs OVER (…)",
             hint=f"{node.sql()} OVER (PARTITION BY k ORDER BY x)",
             code="wrong_arguments",
         )

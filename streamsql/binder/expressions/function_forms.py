@@ -58,7 +58,7 @@ def bind_concat_ws(binder: NodeBinder, node: exp.Expr) -> Expression:
     if not parts:
         raise binder.environment.error(
             node,
-            "CONCAT_WS joins nothing here",
+            "CONCAT_WS has no values to join",
             hint="CONCAT_WS(separator, text, …)",
             code="wrong_arguments",
         )
@@ -146,7 +146,7 @@ def _part_of(binder: NodeBinder, written: str, of: exp.Expr, node: exp.Expr) -> 
     if time.dtype not in (DataType.TIMESTAMP, DataType.INTERVAL, DataType.NULL):
         raise binder.environment.error(
             of,
-            f"EXTRACT takes a TIMESTAMP or an INTERVAL, but this is {time.dtype}",
+            f"EXTRACT takes a TIMESTAMP or an INTERVAL, but this has type {time.dtype}",
             hint="CAST(… AS TIMESTAMP), or TO_TIMESTAMP(seconds)",
             code="wrong_arguments",
         )
@@ -184,7 +184,7 @@ def _truncated(binder: NodeBinder, written: str, of: exp.Expr, node: exp.Expr) -
     if time.dtype not in (DataType.TIMESTAMP, DataType.NULL):
         raise binder.environment.error(
             of,
-            f"DATE_TRUNC takes a TIMESTAMP, but this is {time.dtype}",
+            f"DATE_TRUNC takes a TIMESTAMP, but this has type {time.dtype}",
             hint="DATE_TRUNC('hour', ts)",
             code="wrong_arguments",
         )

@@ -65,7 +65,7 @@ def _matched(
     if bound.dtype not in (DataType.TEXT, DataType.NULL):
         raise binder.environment.error(
             text,
-            f"a regular expression tests TEXT, but this is {bound.dtype}",
+            f"a regular expression tests TEXT, but this has type {bound.dtype}",
             hint="CAST(… AS TEXT)",
             code="type_mismatch",
         )
@@ -77,8 +77,8 @@ def _matched(
         raise binder.environment.error(
             pattern,
             f"this regular expression cannot be used: {error}",
-            hint="there are . [a-z] [^a-z] \\d \\w \\s ( ) | * + ? {2,5} ^ and $; "
-            "\\ takes the character behind it literally",
+            hint="supported: . [a-z] [^a-z] \\d \\w \\s ( ) | * + ? {2,5} ^ and $; \\ makes the "
+            "next character literal",
             code="bad_pattern",
         ) from None
     arguments = (bound, Literal(expression, DataType.TEXT), Literal(flags, DataType.TEXT))
@@ -92,7 +92,7 @@ def _constant(binder: NodeBinder, node: exp.Expr) -> str:
     raise binder.environment.error(
         node,
         "a regular expression is a constant text",
-        hint=f"{_USAGE}; to look for a text that is data use POSITION(part IN text) > 0",
+        hint=f"{_USAGE}; to search for text from a column use POSITION(part IN text) > 0",
         code="bad_pattern",
     )
 
@@ -100,7 +100,7 @@ def _constant(binder: NodeBinder, node: exp.Expr) -> str:
 def _misused(binder: NodeBinder, node: exp.Expr) -> Exception:
     return binder.environment.error(
         node,
-        "a regular expression takes a text, a pattern, and perhaps 'i'",
+        "a regular expression takes a text, a pattern, and optionally 'i'",
         hint=_USAGE,
         code="wrong_arguments",
     )

@@ -81,9 +81,11 @@ class Outer:
         if not isinstance(column, Column):
             raise environment.error(
                 node,
-                "this aggregate belongs to the query around, which has no aggregates here",
-                hint="aggregates of the query around stand in subqueries of its select list and "
-                "its HAVING; one that reads a column of the subquery belongs to the subquery",
+                "this aggregate belongs to the outer query, which cannot have aggregates "
+                "in this place",
+                hint="an aggregate of the outer query is allowed in subqueries of its select "
+                "list and HAVING; an aggregate that reads a column of the subquery belongs "
+                "to the subquery",
                 code="misplaced_aggregate",
             )
         made = ScopeColumn("", column.name, column.dtype, column.position)
@@ -131,7 +133,7 @@ class Outer:
         if self.blocked:
             raise environment.unsupported(
                 node,
-                f"{node.sql()} belongs to the query around this one, {self.blocked}",
+                f"{node.sql()} belongs to the outer query, {self.blocked}",
                 hint="read it in the WHERE of a subquery, or join the queries in FROM",
                 code="unsupported_correlation",
             )
@@ -141,8 +143,8 @@ class Outer:
             bare = isinstance(node, exp.Column) and node.args.get("table") is None
             raise environment.unsupported(
                 node,
-                f"{node.sql()} of a query around this one cannot be read here",
-                hint=f"write its table: table.{node.name}"
+                f"{node.sql()} of an outer query cannot be read here",
+                hint=f"write its relation: table.{node.name}"
                 if bare
                 else "read it in the WHERE of the subquery, or join the queries in FROM",
                 code="unsupported_correlation",

@@ -111,8 +111,8 @@ class Scope:
         if node.args.get("db") is not None or node.args.get("catalog") is not None:
             raise environment.error(
                 node,
-                "a column is written name or table.name",
-                hint="there are no schemas",
+                "write a column as name or table.name",
+                hint="schemas are not supported",
                 code="bad_column_name",
             )
         name = identifier_text(node.this)
@@ -132,8 +132,8 @@ class Scope:
         if found[0].doubled:
             raise environment.error(
                 node,
-                f"column {name!r} is ambiguous: the query gives several of this name",
-                hint=f"name its columns apart: … AS {name}, … AS {name}2",
+                f"column {name!r} is ambiguous: the query has several columns of this name",
+                hint=f"give its columns different names: … AS {name}, … AS {name}2",
                 code="ambiguous_column",
             )
         if len(found) > 1:

@@ -83,12 +83,13 @@ def _scans(query: Plan, kind: StreamKind, place: Span | None) -> tuple[Scan, ...
             raise UnsupportedError(
                 f"{kind} over EMIT ON WINDOW CLOSE",
                 span=place,
-                hint="what closed windows give is a stream already: leave one of the two out",
+                hint="EMIT ON WINDOW CLOSE already produces a stream: remove one of the two",
                 code="misplaced_emit",
             )
         if isinstance(node, Scan) and node.part == ScanPart.LATE:
             raise UnsupportedError(
-                f"{kind} over LATE({node.source}): the instants of late readings are over",
+                f"{kind} over LATE({node.source}): the instants of late readings are "
+                "already complete",
                 span=place,
                 hint=f"read LATE({node.source}) itself",
                 code="misplaced_emit",
@@ -97,7 +98,7 @@ def _scans(query: Plan, kind: StreamKind, place: Span | None) -> tuple[Scan, ...
         raise UnsupportedError(
             f"{kind} needs a stream: stored tables have no instants",
             span=place,
-            hint=f"leave {kind} out, and subscribe to the changes of the relation",
+            hint=f"remove {kind}, and subscribe to the changes of the relation",
             code="no_instants",
         )
     return scans
@@ -178,8 +179,8 @@ def selected_stream(tree: exp.Expr, environment: Environment) -> exp.Expr | None
         kind = call.name.upper()
         raise environment.error(
             call,
-            f"{kind}(…) holds the whole select list",
-            hint=f"{kind}(…) stands around the whole query",
+            f"{kind}(…) must enclose the whole select list",
+            hint=f"{kind}(…) must enclose the whole query",
             code="misplaced_emit",
         )
     return call

@@ -55,10 +55,10 @@ def with_close(plan: Plan, place: Span | None, catalog: Catalog) -> Plan:
             return _closing(plan, place, catalog)
         case _ if any(isinstance(node, Aggregate) for node in walk_plan(plan)):
             raise BindingError(
-                "EMIT ON WINDOW CLOSE takes the groups as they are: no subquery in HAVING or the "
-                "select list, no DISTINCT, LIMIT, OVER or UNION above them",
+                "EMIT ON WINDOW CLOSE does not allow subqueries in HAVING or the select "
+                "list, nor DISTINCT, LIMIT, OVER or UNION above its groups",
                 span=place,
-                hint="leave that out, or leave EMIT ON WINDOW CLOSE out",
+                hint="remove them, or remove EMIT ON WINDOW CLOSE",
                 code="emit_without_window",
             )
         case _:
@@ -90,9 +90,9 @@ def _closing(plan: Aggregate, place: Span, catalog: Catalog) -> Plan:
             right: Plan = progress[0] if len(progress) == 1 else UnionAll(tuple(progress))
             return OnClose(transform_up(plan, as_log), right, position)
     raise BindingError(
-        "EMIT ON WINDOW CLOSE needs the end of a window among the groups",
+        "EMIT ON WINDOW CLOSE needs the end of a window in GROUP BY",
         span=place,
-        hint="add window_end to GROUP BY, of TUMBLE, HOP or SESSION in FROM",
+        hint="add window_end of TUMBLE, HOP or SESSION to GROUP BY",
         code="emit_without_window",
     )
 
@@ -135,17 +135,18 @@ def _streams(plan: Plan, window: TimeWindow, place: Span) -> list[Scan]:
     for node in walk_plan(plan):
         if isinstance(node, Scan) and node not in inside and node.kind != SourceKind.TABLE:
             raise UnsupportedError(
-                f"EMIT ON WINDOW CLOSE over a join with {node.source!r}, which has no such window",
+                f"EMIT ON WINDOW CLOSE cannot join {node.source!r}: it has no window that closes",
                 span=place,
-                hint="join with stored tables, or leave EMIT ON WINDOW CLOSE out",
+                hint="join stored tables only, or remove EMIT ON WINDOW CLOSE",
                 code="emit_without_window",
             )
     for node in walk_plan(window.input):
         if not isinstance(node, Scan | Filter | Project | Materialize | UnionAll):
             raise UnsupportedError(
-                "EMIT ON WINDOW CLOSE needs windows over a stream as it arrives",
+                "EMIT ON WINDOW CLOSE needs windows directly over a stream",
                 span=place,
-                hint="put TUMBLE, HOP or SESSION around the stream itself, and filter below it",
+                hint="put TUMBLE, HOP or SESSION around the stream itself, and filter inside or "
+                "after it",
                 code="emit_without_window",
             )
     for scan in inside:
@@ -157,9 +158,9 @@ def _streams(plan: Plan, window: TimeWindow, place: Span) -> list[Scan]:
 def _check(scan: Scan, place: Span) -> None:
     if scan.kind != SourceKind.STREAM or scan.key or scan.part != ScanPart.ROWS:
         raise UnsupportedError(
-            f"a window over {scan.source!r} never closes: its rows are replaced by later ones",
+            f"a window over {scan.source!r} never closes: later rows replace its rows",
             span=place,
-            hint="use a stream without KEY, or leave EMIT ON WINDOW CLOSE out",
+            hint="use a stream without KEY, or remove EMIT ON WINDOW CLOSE",
             code="never_late",
         )
     if scan.lateness is None:
@@ -176,7 +177,7 @@ def _check_time(window: TimeWindow, place: Span) -> None:
         raise BindingError(
             "EMIT ON WINDOW CLOSE needs windows over the event time",
             span=place,
-            hint="give the column that WATERMARK names to TUMBLE, HOP or SESSION",
+            hint="use the WATERMARK column as the time of TUMBLE, HOP or SESSION",
             code="no_watermark",
         )
 

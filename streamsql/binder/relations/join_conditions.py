@@ -31,9 +31,9 @@ def join_kind(join: exp.Expr, environment: Environment) -> str:
     if kind in ("", "INNER", "OUTER", "CROSS") and method in ("", "NATURAL"):
         return side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
     hint = {
-        "ASOF": "ASOF JOIN and ASOF LEFT JOIN take the newest row of the right side",
+        "ASOF": "ASOF JOIN and ASOF LEFT JOIN match the newest row of the right side",
         "NATURAL": "name the columns: JOIN t USING (x)",
-    }.get(method, "exchange the sides: LEFT SEMI JOIN and LEFT ANTI JOIN keep rows of the left one")
+    }.get(method, "swap the sides: LEFT SEMI JOIN and LEFT ANTI JOIN keep rows of the left side")
     raise environment.unsupported(
         join, f"{words} JOIN is not supported", hint=hint, code="unsupported_join"
     )
@@ -190,15 +190,15 @@ def as_of(
         else:
             raise environment.unsupported(
                 node,
-                "the ON of an ASOF JOIN takes equalities of columns of the same type and one "
-                "comparison of times, AND-ed",
+                "the ON of an ASOF JOIN takes equalities of columns of one type and one "
+                "comparison of times, joined by AND",
                 hint=f"{_ASOF_HINT}; filter before it in FROM (SELECT … WHERE …), or in WHERE",
                 code="bad_asof_condition",
             )
     if len(times) != 1:
         raise environment.error(
             node,
-            f"an ASOF JOIN compares one pair of times, this one {len(times)}",
+            f"an ASOF JOIN compares one pair of times, but this one compares {len(times)}",
             hint=_ASOF_HINT,
             code="bad_asof_condition",
         )

@@ -38,14 +38,15 @@ def bind_late(node: exp.Expr, environment: Environment) -> tuple[str, Plan]:
     if scan.lateness is None and definition.lateness is not None:
         raise environment.unsupported(
             argument,
-            f"nothing of {name!r} is late: of each key its newest row counts, whenever it comes",
+            f"rows of {name!r} are never late: the newest row of each key counts, whenever "
+            "it arrives",
             hint=f"read {name} itself",
             code="never_late",
         )
     if scan.lateness is None:
         raise environment.error(
             argument,
-            f"nothing of {name!r} is late: it has no watermark",
+            f"rows of {name!r} are never late: it has no watermark",
             hint=f"CREATE SOURCE {name} (…, WATERMARK FOR ts AS ts - INTERVAL '5 s')",
             code="no_watermark",
         )

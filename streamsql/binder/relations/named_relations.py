@@ -94,7 +94,7 @@ def bind_relation(
         case _:
             raise environment.unsupported(
                 node,
-                "this cannot stand in FROM",
+                "this is not a relation",
                 hint="name a source, table or view, or write (SELECT …) AS name",
                 code="not_a_relation",
             )
@@ -106,7 +106,7 @@ def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) ->
         raise environment.unsupported(
             node,
             "a join in parentheses is not supported",
-            hint="leave the parentheses out",
+            hint="remove the parentheses",
             code="unsupported_join",
         )
     alias = node.args.get("alias")
@@ -149,9 +149,7 @@ def with_names(
         )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise environment.error(
-            node, f"column name {twice!r} is given twice", code="duplicate_name"
-        )
+        raise environment.error(node, f"column name {twice!r} appears twice", code="duplicate_name")
     if tuple(names) == plan.schema.names:
         return plan
     if isinstance(plan, Project):
@@ -167,8 +165,8 @@ def _time_window(
         if written is not None and written.args.get("stream_window") is not None:
             raise environment.error(
                 written.args["stream_window"],
-                f"{node.this.args['kind']} takes no window behind it",
-                hint="put it behind the stream inside the parentheses",
+                f"{node.this.args['kind']} takes no window after it",
+                hint="put it after the stream inside the parentheses",
                 code="misplaced_window",
             )
     inner = bind_relation(node.this.this, environment, bind, bind_view)
@@ -207,7 +205,7 @@ def _table(
 def _function_in_from(node: exp.Table, environment: Environment) -> Exception:
     return environment.unsupported(
         node,
-        "a function cannot stand in FROM",
+        "a function is not a relation",
         hint="name a source, table or view",
         code="not_a_relation",
     )
@@ -226,7 +224,7 @@ def _named(name: str, node: exp.Table, environment: Environment, bind_view: View
         case FunctionDefinition():
             raise environment.error(
                 node,
-                f"{definition.name!r} is a {kind_of(definition)}: it does not stand in FROM",
+                f"{definition.name!r} is a {kind_of(definition)}, not a relation",
                 hint=f"call it in the select list: {definition.usage}",
                 code="not_a_relation",
             )
@@ -234,11 +232,11 @@ def _named(name: str, node: exp.Table, environment: Environment, bind_view: View
             is_display = isinstance(definition, DisplayDefinition)
             raise environment.error(
                 node,
-                f"{definition.name!r} is {'a display' if is_display else 'an alarm'}: "
-                "it does not stand in FROM",
-                hint="OUTPUT TO DISPLAY shows an answer there"
+                f"{definition.name!r} is {'a display' if is_display else 'an alarm'}, not "
+                "a relation",
+                hint="show the result of a query on it with OUTPUT TO DISPLAY"
                 if is_display
-                else "sys_alarms has the rows of all alarms",
+                else "read sys_alarms, which has the rows of all alarms",
                 code="not_a_relation",
             )
         case None:
@@ -251,7 +249,7 @@ def _unknown(name: str, node: exp.Table, environment: Environment) -> BindingErr
     if close:
         hint = f"did you mean {close}?"
     elif known:
-        hint = "SHOW SOURCES, SHOW TABLES and SHOW VIEWS list what there is"
+        hint = "SHOW SOURCES, SHOW TABLES and SHOW VIEWS list the relations"
     else:
         hint = "CREATE SOURCE, CREATE TABLE or CREATE VIEW first"
     return environment.error(
@@ -281,7 +279,7 @@ def _view(
     try:
         query = parse_statement(definition.query)
         if not isinstance(query, Query):
-            raise environment.error(node, f"view {name!r} holds no query", code="unsupported_query")
+            raise environment.error(node, f"view {name!r} has no query", code="unsupported_query")
         inner = replace(
             environment,
             script=query.script,
@@ -311,8 +309,8 @@ def _inside_view(
         needs = _needs(definition)
         if needs:
             hint = (
-                f"the library view {definition.name} {needs}; create what is missing as a source, "
-                "table or view of that name"
+                f"the library view {definition.name} {needs}; create a source, table or "
+                "view with the missing name"
             )
     message = f"in view {definition.name!r}: {message}"
     return environment.error(node, message, hint=hint, code=error.code)
@@ -331,7 +329,10 @@ def _window_of(node: exp.Expr, environment: Environment) -> StreamWindow | None:
     second = alias.args.get("stream_window") if alias is not None else None
     if first is not None and second is not None:
         raise environment.error(
-            second, "a stream takes one window", hint="leave one out", code="misplaced_window"
+            second,
+            "a stream can have only one window",
+            hint="leave one out",
+            code="misplaced_window",
         )
     return first if first is not None else second
 
@@ -356,22 +357,22 @@ def _windowed(
         inside = f"the definition of {name}" if name else "it"
         raise environment.error(
             window,
-            f"{shown} is {what}, and windows stand on streams only: what is derived expires with "
-            "the rows it rests on",
+            f"{shown} is {what}, but only streams have windows: a derived row expires with "
+            "the rows it is derived from",
             hint=f"put the window inside {inside}, after the stream, or write ISTREAM(SELECT …)",
             code="misplaced_window",
         )
     if plan.kind == "table":
         raise environment.error(
             window,
-            f"{name!r} is a stored table: its rows do not expire, so it takes no window",
-            hint="leave the window out",
+            f"{name!r} is a stored table and cannot have a window: its rows do not expire",
+            hint="remove the window",
             code="misplaced_window",
         )
     if kind == WindowKind.NOW:
         environment.binding.warn(
-            f"{name} [NOW] holds only the rows of the current second; its answer is empty between "
-            "readings"
+            f"{name} [NOW] contains only the rows of the current second, so the result is "
+            "empty between readings"
         )
     size, slide, within = (window.args.get(name) for name in ("size", "slide", "range"))
     return Window(plan, kind, size, slide, partition, within)
@@ -387,7 +388,7 @@ def _partition_columns(window: StreamWindow, environment: Environment) -> list[e
     if columns and window.args["kind"] != "ROWS":
         raise environment.unsupported(
             columns[0],
-            "PARTITION BY makes a difference for ROWS only",
+            "PARTITION BY has an effect only with ROWS",
             hint="leave it out",
             code="bad_window",
         )

@@ -68,8 +68,8 @@ def bind_time_window(
     if size > hop * MAX_COPIES:
         raise environment.error(
             node,
-            f"every row would be in {-(-size // hop)} windows; at most {MAX_COPIES} are allowed",
-            hint="HOP takes the hop first and the size second",
+            f"every row would be in {-(-size // hop)} windows; the max is {MAX_COPIES}",
+            hint="HOP takes first the hop, then the size",
             code="bad_window",
         )
     return HopWindow(relation, position, size, hop, offset % hop)
@@ -79,7 +79,7 @@ def _check_relation(kind: str, node: exp.Expr, relation: Plan, environment: Envi
     if is_open(relation):
         raise environment.unsupported(
             node,
-            f"{kind} cannot stand on the recursion being defined: windows stand on base relations",
+            f"{kind} cannot read the recursion being defined: only base relations have windows",
             hint="put it around the stream that the recursion reads, or around its result",
             code="misplaced_window",
         )
@@ -87,8 +87,8 @@ def _check_relation(kind: str, node: exp.Expr, relation: Plan, environment: Envi
     if taken is not None:
         raise environment.error(
             node,
-            f"{kind} adds a column {taken!r}, but the relation has one of that name",
-            hint=f"give it another name in a query inside the parentheses: {taken} AS earlier",
+            f"{kind} adds a column {taken!r}, but the relation already has a column of that name",
+            hint=f"rename it in a query inside the parentheses: {taken} AS earlier",
             code="duplicate_name",
         )
 
@@ -116,7 +116,7 @@ def _time(kind: str, bound: Expression, node: exp.Expr, environment: Environment
     raise environment.error(
         node,
         f"{kind} needs a TIMESTAMP column here, but this is {what}",
-        hint=f"write {_USAGE[kind]}; a computed time is a column of a query in place of s",
+        hint=f"write {_USAGE[kind]}; to use a computed time, put a query in place of s",
         code="bad_window",
     )
 
@@ -144,7 +144,7 @@ def _duration(kind: str, node: exp.Expr, binder: ExpressionBinder, *, zero: bool
     if value < 0 or (value == 0 and not zero):
         raise binder.environment.error(
             node,
-            f"{kind} needs a duration longer than nothing",
+            f"{kind} needs a duration longer than 0",
             hint=f"write {_USAGE[kind]}",
             code="bad_window",
         )
@@ -156,7 +156,7 @@ def _key(bound: Expression, node: exp.Expr, environment: Environment) -> int:
         return bound.position
     raise environment.error(
         node,
-        "the keys of SESSION are columns",
+        "the keys of SESSION must be columns",
         hint="SESSION(s, ts, gap, key): name a column of s",
         code="bad_window",
     )

@@ -40,7 +40,7 @@ def bind_values(node: exp.Values, environment: Environment) -> Plan:
             raise environment.error(
                 written,
                 f"this row has {len(row)} values, the first one {width}",
-                hint="write NULL for a value that is missing",
+                hint="write NULL for a missing value",
                 code="column_count",
             )
     binder = ExpressionBinder(without_outer(environment, "and VALUES cannot read it"), Scope())

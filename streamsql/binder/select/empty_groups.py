@@ -60,9 +60,8 @@ def over_no_rows(
     if any(reads_subquery(item) for item in items):
         raise environment.unsupported(
             select,
-            "a subquery beside an aggregate is not supported in a subquery that reads the query "
-            "around it",
-            hint="compute one of them in the query around",
+            "a subquery next to an aggregate is not supported in a correlated subquery",
+            hint="compute one of them in the outer query",
             code="unsupported_subquery",
         )
 
@@ -72,8 +71,8 @@ def over_no_rows(
             if call.function == AggregateFunction.USER:
                 raise environment.unsupported(
                     select,
-                    f"{call.implementation} is not supported in a subquery that reads the query "
-                    "around it: its value over no rows is not known",
+                    f"{call.implementation} is not supported in a correlated subquery: its "
+                    "value over no rows is unknown",
                     hint="LEFT JOIN a query in FROM that groups by the column",
                     code="unsupported_subquery",
                 )

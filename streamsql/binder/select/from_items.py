@@ -111,7 +111,7 @@ class FromItems:
             if len(self.items) > MAX_RELATIONS:
                 raise self.environment.unsupported(
                     join,
-                    f"more than {MAX_RELATIONS} relations in one FROM",
+                    f"FROM has more than {MAX_RELATIONS} relations",
                     hint="use views",
                     code="limit_exceeded",
                 )

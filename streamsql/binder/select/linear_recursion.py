@@ -40,7 +40,7 @@ def bind_recursive(
         raise environment.error(
             place,
             f"the recursion {name!r} has no base: every branch reads {name}",
-            hint=f"begin with a branch that does not read {name}",
+            hint=f"start with a branch that does not read {name}",
             code="recursion_without_base",
         )
     copies = copies_of(tree, (name,), name, environment)
@@ -101,7 +101,7 @@ class _Steps:
             types = wider
         raise environment.error(
             node,
-            f"the column types of {what} do not settle",
+            f"the column types of {what} do not converge",
             hint="CAST them to one type",
             code="type_mismatch",
         )

@@ -156,7 +156,7 @@ def _without_base(members: list[_Member], environment: Environment) -> Exception
         members[0].definition.place,
         f"the recursion {names!r} has no base: every branch reads "
         f"{'one of them' if many else names}",
-        hint=f"begin {'one of them' if many else 'it'} with a branch that reads none of them",
+        hint=f"start {'one of them' if many else 'it'} with a branch that reads none of them",
         code="recursion_without_base",
     )
 
@@ -189,7 +189,7 @@ def _bind_steps(members: list[_Member], environment: Environment, bind: QueryBin
     what = " and ".join(member.name for member in members)
     raise environment.error(
         place,
-        f"the column types of {what} do not settle",
+        f"the column types of {what} do not converge",
         hint="CAST them to one type",
         code="type_mismatch",
     )

@@ -107,7 +107,7 @@ class Outputs:
         if not parts:
             raise self.environment.error(
                 self.select,
-                "DISTINCT ON () names nothing",
+                "DISTINCT ON () has no columns",
                 hint="DISTINCT ON (a) … ORDER BY a, b; or LIMIT 1 for one row of all",
                 code="wrong_arguments",
             )
@@ -179,8 +179,9 @@ class Outputs:
                 raise self.environment.unsupported(
                     clause.this,
                     "QUALIFY without a window function",
-                    hint="conditions on rows go into WHERE, those on groups into HAVING; "
-                    "QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3",
+                    hint="put conditions on rows into WHERE and conditions on groups into "
+                    "HAVING; QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= "
+                    "3",
                     code="unsupported_window",
                 )
         self.shown = len(self.nodes)
@@ -306,7 +307,7 @@ class Outputs:
         if computed > width:
             raise self.environment.error(
                 self.nodes[width],
-                "with DISTINCT, ORDER BY takes columns of the select list only",
+                "with DISTINCT, ORDER BY takes only columns of the select list",
                 hint="select it, or group by the columns and order by MIN or MAX of it",
                 code="unsupported_order",
             )

@@ -88,7 +88,7 @@ def _branches(
         raise environment.unsupported(
             inner.args["with_"],
             "WITH inside a recursive definition is not supported",
-            hint="put its tables into the outer WITH, before the recursive one",
+            hint="move its tables into the outer WITH, before the recursive one",
             code="unsupported_recursion",
         )
     for clause in ("order", "limit", "offset"):
@@ -96,7 +96,7 @@ def _branches(
             raise environment.unsupported(
                 inner.args[clause],
                 f"{clause.upper()} inside a recursion is not supported",
-                hint="put a bound into WHERE, for example hops < 12",
+                hint="add a bound to WHERE, for example hops < 12",
                 code="unsupported_recursion",
             )
     return _branches(inner.this, names, what, environment) + _branches(
@@ -124,8 +124,8 @@ def copies_of(
     if len(found) > 1:
         raise environment.unsupported(
             found[False],
-            f"the recursion {what!r} has UNION and UNION ALL",
-            hint="write one of them between all branches: UNION keeps each row once",
+            f"the recursion {what!r} mixes UNION and UNION ALL",
+            hint="use the same one between all branches; UNION keeps each row once",
             code="unsupported_recursion",
         )
     return Copies.ALL if False in found else Copies.ONE
@@ -188,8 +188,8 @@ def bind_step(
         if not refers_to(plan, reference):
             raise environment.unsupported(
                 places[0],
-                f"{name!r} must be read where its rows count in each branch of its recursion",
-                hint="read it in FROM, not in a common table that nothing reads",
+                f"{name!r} must contribute rows to each branch of its recursion that reads it",
+                hint="read it in FROM, not in an unused common table",
                 code="unsupported_recursion",
             )
         _check_monotone(plan, name, reference, places[0], environment)
@@ -213,7 +213,7 @@ def _check_monotone(
     reason, hint = _why_not_monotone(plan, name)
     if reason:
         raise environment.unsupported(
-            node, f"{reason} is refused in {name!r}", hint=hint, code="not_monotone"
+            node, f"{name!r} contains {reason}", hint=hint, code="not_monotone"
         )
     for child in plan.inputs:
         if refers_to(child, reference):
@@ -230,13 +230,13 @@ def _why_not_monotone(plan: Plan, name: str) -> tuple[str, str]:
             return "", ""
         case Join(kind=JoinKind.ANTI):
             return (
-                "negation through the recursion (NOT EXISTS, NOT IN or ANTI JOIN over it)",
+                "a negation of the recursion (NOT EXISTS, NOT IN or ANTI JOIN over it)",
                 f"apply it to the finished {name} in the query after WITH, or to the other "
                 "relations in a table before it",
             )
         case Join():
             return (
-                "an outer join over the recursive relation (as a subquery used as a value makes)",
+                "an outer join over the recursive relation (a subquery used as a value is one)",
                 "use JOIN in the recursion, and LEFT JOIN with the finished relation after it",
             )
         case AsOfJoin():
@@ -252,17 +252,17 @@ def _why_not_monotone(plan: Plan, name: str) -> tuple[str, str]:
         case Distinct():
             return (
                 "DISTINCT over the recursive relation",
-                "leave it out: a recursion keeps each row once",
+                "remove it: a recursion keeps each row once",
             )
         case TopN():
             return (
                 "ORDER BY … LIMIT or ROW_NUMBER() over the recursive relation",
-                f"choose rows of the finished {name} in the query after WITH",
+                f"select rows of the finished {name} in the query after WITH",
             )
         case OverWindow():
             return (
                 "a window function over the recursive relation",
-                f"take it of the finished {name} in the query after WITH",
+                f"compute it over the finished {name} in the query after WITH",
             )
         case SetOperation():
             return (
@@ -277,7 +277,7 @@ def _why_not_monotone(plan: Plan, name: str) -> tuple[str, str]:
         case UnionAll():
             return (
                 "a UNION in FROM over the recursive relation",
-                "write one branch of the recursion for each",
+                "write each of its parts as a branch of the recursion",
             )
         case _:
             return (
@@ -318,14 +318,14 @@ def column_names(
         raise environment.error(
             place,
             f"{len(names)} column names for {len(first.schema)} columns",
-            hint=f"the first branch gives {', '.join(first.schema.names)}",
+            hint=f"the first branch has {', '.join(first.schema.names)}",
             code="column_count",
         )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise environment.error(
             place,
-            f"column name {twice!r} is given twice",
+            f"column name {twice!r} appears twice",
             hint="name the columns: r(a, b)",
             code="duplicate_name",
         )

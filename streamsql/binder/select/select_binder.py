@@ -110,9 +110,9 @@ def _check_no_windows(select: exp.Select, outputs: Outputs, environment: Environ
     if outputs.around or outputs.rank is not None:
         raise environment.unsupported(
             select,
-            "a window function over the one row of an aggregate is not supported in a subquery "
-            "that reads the query around it",
-            hint="leave the window function out: there is one row",
+            "a window function over an aggregate without GROUP BY is not supported in a "
+            "correlated subquery",
+            hint="remove the window function: there is only one row",
             code="unsupported_subquery",
         )
 
@@ -142,7 +142,7 @@ def _aggregated(
             raise environment.unsupported(
                 clause,
                 "GROUP BY DISTINCT is not supported",
-                hint="leave DISTINCT out, and name every grouping set once",
+                hint="remove DISTINCT, and list each grouping set once",
                 code="unsupported_clause",
             )
         if clause.args.get("all") and not clause.expressions:
@@ -230,7 +230,7 @@ def _group_target(
             raise environment.error(
                 node,
                 f"GROUP BY {node.name}: there is no such column in the select list",
-                hint=f"positions go from 1 to {len(items)}",
+                hint=f"positions range from 1 to {len(items)}",
                 code="unknown_position",
             )
         return items[position - 1].node

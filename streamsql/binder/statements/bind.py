@@ -65,7 +65,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
         plan = to_stream(plan, StreamKind(query.emit.upper()), query.span, binding)
     bound = finished(plan, binding)
     if order and bound.emit != "relation":
-        binding.warn("ORDER BY is ignored: a stream has the order of its changes")
+        binding.warn("ORDER BY is ignored: a stream keeps the order of its changes")
     warnings = tuple(binding.warnings)
     return replace(bound, order=order if bound.emit == "relation" else (), warnings=warnings)
 
@@ -221,8 +221,8 @@ def _kept_once(
     if is_open(plan):
         raise environment.unsupported(
             table.args["alias"],
-            f"{name!r} is MATERIALIZED and reads the recursion it is a part of",
-            hint="leave MATERIALIZED out, or put what does not recur into a table of its own",
+            f"{name!r} is MATERIALIZED but reads its own recursion",
+            hint="remove MATERIALIZED, or move the non-recursive part into a separate common table",
             code="unsupported_recursion",
         )
     binding = environment.binding
@@ -258,7 +258,7 @@ def _check_table(table: exp.Expr, environment: Environment) -> None:
     if window is not None:
         raise environment.error(
             window,
-            "a common table takes no window: windows stand on streams only",
+            "a common table cannot have a window: only streams have windows",
             hint="put the window inside the query, after the stream",
             code="misplaced_window",
         )

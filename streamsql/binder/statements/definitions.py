@@ -44,7 +44,7 @@ def define(statement: Creating, catalog: Catalog) -> Definition:
     if existing is not None and not is_library(existing):
         kind = kind_of(existing)
         raise BindingError(
-            f"{kind} {existing.name!r} exists already",
+            f"{kind} {existing.name!r} already exists",
             span=statement.name.span,
             hint=f"DROP {kind.upper()} {existing.name} first",
             code="already_exists",

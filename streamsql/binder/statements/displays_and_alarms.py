@@ -63,16 +63,16 @@ def define_alarm(statement: CreateAlarm, bound: BoundQuery) -> AlarmDefinition:
     """
     if bound.emit != "relation":
         raise BindingError(
-            "an alarm lasts while its query has rows, and this query gives a stream",
+            "an alarm lasts while its query has rows, but this query produces a stream",
             span=statement.query.span,
-            hint="read a relation: leave ISTREAM, DSTREAM or RSTREAM out",
+            hint="read a relation: remove ISTREAM, DSTREAM or RSTREAM",
             code="misplaced_emit",
         )
     if any(isinstance(n, Scan) and n.source == SYS_ALARMS.name for n in walk_plan(bound.plan)):
         raise BindingError(
-            "an alarm about alarms would raise itself",
+            "an alarm about alarms would trigger itself",
             span=statement.query.span,
-            hint="OUTPUT TO DISPLAY shows sys_alarms where it is seen",
+            hint="show sys_alarms on a display with OUTPUT TO DISPLAY",
             code="not_a_relation",
         )
     known = [str(severity) for severity in Severity]
@@ -121,9 +121,9 @@ def key_positions(key: tuple[Name, ...], schema: Schema, emit: str = "relation")
     """
     if key and emit != "relation":
         raise BindingError(
-            "the rows of a stream are never replaced, so they have no upserts",
+            "rows of a stream are never replaced, so a stream has no upserts",
             span=key[0].span,
-            hint="leave ENVELOPE out, or read a relation",
+            hint="remove ENVELOPE, or read a relation",
             code="misplaced_envelope",
         )
     positions = []
@@ -134,14 +134,14 @@ def key_positions(key: tuple[Name, ...], schema: Schema, emit: str = "relation")
             continue
         if found:
             raise BindingError(
-                f"the answer has {len(found)} columns {name.text!r}",
+                f"the result has {len(found)} columns {name.text!r}",
                 span=name.span,
-                hint="name them apart with AS",
+                hint="give them different names with AS",
                 code="ambiguous_column",
             )
         close = nearest(name.text, schema.names)
         raise BindingError(
-            f"the answer has no column {name.text!r}",
+            f"the result has no column {name.text!r}",
             span=name.span,
             hint=f"did you mean {close}?" if close else f"columns: {', '.join(schema.names)}",
             code="unknown_column",

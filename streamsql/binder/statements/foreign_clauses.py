@@ -18,17 +18,17 @@ _LEAVE_OUT = "leave it out"
 _UNREAD: dict[type[exp.Expr], dict[str, tuple[str, str]]] = {
     exp.Cast: {
         "format": ("CAST takes no FORMAT", "CAST(x AS TEXT) writes times as ISO 8601"),
-        "action": ("CAST takes a type only", _LEAVE_OUT),
+        "action": ("CAST takes only a type", _LEAVE_OUT),
         "default": ("CAST takes no default", "COALESCE(CAST(x AS INTEGER), 0)"),
     },
-    exp.Chr: {"charset": ("CHR takes a code point only", "CHR(65)")},
+    exp.Chr: {"charset": ("CHR takes only a code point", "CHR(65)")},
     exp.Column: {"join_mark": ("(+) is not supported", "write LEFT JOIN … ON …")},
     exp.CTE: {
         "scalar": ("WITH value AS name is not supported", "WITH name AS (SELECT …)"),
-        "key_expressions": ("USING KEY is not supported", "group behind the recursion"),
+        "key_expressions": ("USING KEY is not supported", "group after the recursion"),
     },
     exp.In: {
-        "unnest": ("UNNEST is not supported: there are no arrays", "x IN ('a', 'b')"),
+        "unnest": ("UNNEST is not supported: arrays are not supported", "x IN ('a', 'b')"),
         "field": ("IN needs a list or a query in parentheses", "x IN ('a', 'b')"),
         "is_global": ("GLOBAL IN is not supported", "write IN"),
     },
@@ -42,8 +42,8 @@ _UNREAD: dict[type[exp.Expr], dict[str, tuple[str, str]]] = {
         "ilike": ("* ILIKE is not supported", "name the columns"),
     },
     exp.StrPosition: {
-        "position": ("POSITION searches from the beginning", "POSITION('a' IN SUBSTRING(x, 3))"),
-        "occurrence": ("POSITION finds the first place only", "POSITION('a' IN x)"),
+        "position": ("POSITION searches from the start", "POSITION('a' IN SUBSTRING(x, 3))"),
+        "occurrence": ("POSITION finds only the first match", "POSITION('a' IN x)"),
     },
     exp.Trim: {"collation": ("texts have no collations", _LEAVE_OUT)},
     exp.DataType: {
@@ -51,8 +51,8 @@ _UNREAD: dict[type[exp.Expr], dict[str, tuple[str, str]]] = {
         "nullable": ("any value may be NULL", _LEAVE_OUT),
     },
     exp.Identifier: {
-        "temporary": ("# is no part of a name", "write the name in double quotes"),
-        "global_": ("## is no part of a name", "write the name in double quotes"),
+        "temporary": ("# cannot be part of a name", "write the name in double quotes"),
+        "global_": ("## cannot be part of a name", "write the name in double quotes"),
     },
 }  # fmt: skip
 
@@ -79,21 +79,21 @@ def refuse_foreign(tree: exp.Expr, environment: Environment) -> None:
             case exp.Star() if node.args.get("except_") and not _is_item(node):
                 raise environment.unsupported(
                     node,
-                    "EXCEPT belongs behind the * of a select list",
+                    "EXCEPT must follow the * of a select list",
                     hint="COUNT(*) counts whole rows",
                     code="unsupported_clause",
                 )
             case exp.Count() if isinstance(node.this, exp.Star) and node.expressions:
                 raise environment.error(
                     node,
-                    "COUNT(*) takes nothing beside the star",
+                    "COUNT(*) takes no further arguments",
                     hint="COUNT(*), or COUNT(DISTINCT a, b)",
                     code="wrong_arguments",
                 )
             case exp.Distinct() if node.args.get("on") and not isinstance(node.parent, exp.Select):
                 raise environment.unsupported(
                     node,
-                    "DISTINCT ON stands behind SELECT only",
+                    "DISTINCT ON must follow SELECT",
                     hint="COUNT(DISTINCT a, b)",
                     code="unsupported_clause",
                 )
@@ -120,16 +120,16 @@ def _check_subquery(node: exp.Subquery, environment: Environment) -> None:
     if is_value and node.args.get("with_"):
         raise environment.unsupported(
             node,
-            "WITH cannot stand before the bracket of a subquery",
-            hint="write it inside of the brackets: (WITH a AS (…) SELECT …)",
+            "WITH cannot stand before the parenthesis of a subquery",
+            hint="write it inside the parentheses: (WITH a AS (…) SELECT …)",
             code="unsupported_clause",
         )
     if given:
         word = "ORDER BY, LIMIT and OFFSET" if given <= _ORDER else "this clause"
         raise environment.unsupported(
             node,
-            f"{word} cannot stand behind the bracket of a subquery",
-            hint="write it inside of the brackets: (SELECT … ORDER BY x LIMIT 1)",
+            f"{word} cannot follow the parenthesis of a subquery",
+            hint="write it inside the parentheses: (SELECT … ORDER BY x LIMIT 1)",
             code="unsupported_clause",
         )
 
@@ -156,7 +156,7 @@ def _check_join(node: exp.Join, environment: Environment) -> None:
     if sum((bool(named), on, natural, crossed)) > 1:
         raise environment.error(
             node,
-            "a JOIN has one of ON, USING, NATURAL and CROSS",
-            hint="put further conditions into WHERE",
+            "a JOIN takes exactly one of ON, USING, NATURAL and CROSS",
+            hint="move other conditions into WHERE",
             code="unsupported_join",
         )

@@ -25,14 +25,14 @@ def define_function(statement: CreateFunction) -> FunctionDefinition:
         raise BindingError(
             f"{name.text.upper()} is a function of the language",
             span=name.span,
-            hint="give yours another name",
+            hint="choose another name",
             code="reserved_name",
         )
     if not is_implementation(statement.implementation):
         raise BindingError(
             f"{statement.implementation!r:.80} names no implementation",
             span=statement.place,
-            hint="write 'package.module:name'; the sites have it installed",
+            hint="write 'package.module:name' of a module that is installed at the sites",
             code="bad_implementation",
         )
     seen: set[str] = set()
@@ -49,7 +49,7 @@ def define_function(statement: CreateFunction) -> FunctionDefinition:
         raise BindingError(
             f"{what} {name.text!r} has no parameters",
             span=name.span,
-            hint="a value that never changes is a constant; to count rows write COUNT(*)",
+            hint="write a constant instead; to count rows write COUNT(*)",
             code="missing_columns",
         )
     return FunctionDefinition(

@@ -30,7 +30,7 @@ def idle_options(choice: RecursionChoice) -> Iterator[str]:
         yield from _beside_prompt_shipping(choice)
         for name in ("way", "ship"):
             if getattr(choice, name) == "witness":
-                reason = "strategy = 'relative' has no single witness, and ships lazily"
+                reason = "strategy = 'relative' has no single witness and ships lazily"
                 yield from _without_effect([name], reason)
     else:
         yield from _beside_absorption(choice, said)
@@ -51,7 +51,7 @@ def _beside_absorption(choice: RecursionChoice, said: list[str]) -> Iterator[str
             idle = ["annotations", *idle]
         yield from _without_effect(idle, "a witness is one combination of tokens, always listed")
     elif "order" in said and choice.annotations != "bdd":
-        reason = "it is that of decision diagrams, and annotations = 'bdd' is not said"
+        reason = "it applies to decision diagrams only; add annotations = 'bdd'"
         yield from _without_effect(["order"], reason)
 
 
@@ -60,7 +60,7 @@ def _beside_prompt_shipping(choice: RecursionChoice) -> Iterator[str]:
     keeps = choice.way == "annotations" or choice.strategy in ("absorption", "relative")
     lazy = choice.ship == "lazy" or choice.ship.isdecimal() or (choice.ship == "auto" and keeps)
     if choice.capacity and (not lazy or choice.way == "witness"):
-        reason = "only lazy shipping holds rows back: say way = 'annotations' or ship = 'lazy'"
+        reason = "only lazy shipping holds rows back: write way = 'annotations' or ship = 'lazy'"
         yield from _without_effect(["capacity"], reason)
 
 

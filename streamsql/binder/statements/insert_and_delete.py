@@ -84,8 +84,8 @@ def bind_delete(statement: Delete, catalog: Catalog) -> BoundDelete:
     if inner is not None:
         raise environment.unsupported(
             inner,
-            "the condition of DELETE reads no other relation than its own",
-            hint="ask with SELECT which rows they are, then name them: WHERE column IN (…)",
+            "the condition of DELETE can read only its own relation",
+            hint="find the rows with SELECT, then list them: WHERE column IN (…)",
             code="unsupported_subquery",
         )
     binder = ExpressionBinder(environment, Scope.of(definition.name, definition.schema))
@@ -97,7 +97,7 @@ def _target(name: Name, catalog: Catalog) -> SourceDefinition:
     if isinstance(definition, SourceDefinition):
         if is_system(definition):
             raise BindingError(
-                f"{definition.name} is a system source: its rows are what the system measures",
+                f"{definition.name} is a system source: Pando measures its rows",
                 span=name.span,
                 hint="create a source of your own",
                 code="not_a_source",
@@ -106,9 +106,9 @@ def _target(name: Name, catalog: Catalog) -> SourceDefinition:
             return definition
     if definition is not None:
         raise BindingError(
-            f"{name.text!r} is a view: its rows follow from other relations",
+            f"{name.text!r} is a view: its rows are derived from other relations",
             span=name.span,
-            hint="change the sources it reads",
+            hint="change the sources that it reads",
             code="not_a_source",
         )
     known = [d.name for d in catalog if isinstance(d, SourceDefinition)]
@@ -160,9 +160,9 @@ def bind_value(
         raise environment.error(
             node,
             f"{node.name!r:.60} is not a value",
-            hint="leave the column out: INSERT INTO t (others) VALUES (…)"
+            hint="omit the column: INSERT INTO t (others) VALUES (…)"
             if default
-            else "texts stand in single quotes",
+            else "put text in single quotes",
             code="not_constant",
         )
     inner = node.find(exp.Query)
@@ -170,7 +170,7 @@ def bind_value(
         raise environment.error(
             inner,
             "a query is not a value",
-            hint="ask with SELECT first, then INSERT what it gives",
+            hint="run SELECT first, then INSERT its rows",
             code="not_constant",
         )
     bound = binder.bind(node)
@@ -188,7 +188,7 @@ def bind_value(
     if bound.dtype in _TIMES and field.dtype != bound.dtype:
         raise environment.error(
             node,
-            f"column {field.name!r} is {field.dtype}, but this is {bound.dtype}",
+            f"column {field.name!r} is {field.dtype}, but this has type {bound.dtype}",
             code="type_mismatch",
         )
     try:

@@ -40,8 +40,8 @@ def left_out(plan: Plan) -> tuple[str, ...]:
         if all(value_may_be_null(node, value) for value in values):
             what = " and ".join(node.columns.names[value] for value in values)
             found[
-                f"recursion {node.name} keeps best rows only: rows without {what} are left out, "
-                "and so is a group that has no others"
+                f"recursion {node.name} keeps only the best rows: it skips rows without "
+                f"{what}, and groups that have no other rows"
             ] = None
     return tuple(found)
 

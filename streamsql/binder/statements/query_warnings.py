@@ -89,22 +89,22 @@ def _visit(plan: Plan, *, closes: bool) -> Iterator[Finding]:
             yield from _cross_product(plan)
         case HopWindow(size=size, hop=hop) if hop > size:
             yield Finding(
-                "rows between windows",
+                "gaps between windows",
                 describe(plan),
-                f"windows of {duration_text(size)} begin every {duration_text(hop)}, so the rows "
-                "between are in none",
-                "HOP takes the hop first and the size second",
+                f"windows of {duration_text(size)} start every {duration_text(hop)}, so "
+                "rows between two windows are in none",
+                "HOP takes first the hop, then the size",
             )
         case Window():
             yield from _window(plan)
             return
         case TopN(order=(), limit=int() | None) if not _is_single(plan.input):
             yield Finding(
-                "first rows of no order",
+                "LIMIT without ORDER BY",
                 describe(plan),
-                "LIMIT or OFFSET without ORDER BY counts rows in the order of all their values, "
-                "column by column",
-                "add ORDER BY to say which rows are the first",
+                "LIMIT or OFFSET without ORDER BY orders rows by all their columns, from "
+                "left to right",
+                "add ORDER BY to choose the first rows",
             )
         case _:
             pass
@@ -123,8 +123,8 @@ def _cross_product(join: Join) -> Iterator[Finding]:
     yield Finding(
         "cross product",
         describe(join),
-        f"nothing connects {_relations(join.left)} and {_relations(join.right)}, so every row "
-        "meets every row",
+        f"no condition connects {_relations(join.left)} and {_relations(join.right)}, so "
+        "every row joins every row",
     )
 
 
@@ -135,18 +135,18 @@ def _window(window: Window) -> Iterator[Finding]:
     size = duration_text(window.size)
     if window.slide is not None and window.slide > window.size:
         yield Finding(
-            "rows between windows",
+            "gaps between windows",
             describe(window),
-            f"a window of {size} that slides every {duration_text(window.slide)} never shows the "
-            "rows between",
-            "SLIDE is at most the RANGE",
+            f"a window of {size} that slides every {duration_text(window.slide)} never "
+            "contains the rows between two windows",
+            "write a SLIDE of at most the RANGE",
         )
     if scan.ttl is not None and scan.ttl < window.size:
         yield Finding(
             "window beyond ttl",
             describe(window),
-            f"rows of {scan.source} leave after {duration_text(scan.ttl)}, so [RANGE {size}] never "
-            "holds more",
+            f"rows of {scan.source} expire after {duration_text(scan.ttl)}, so [RANGE "
+            f"{size}] never contains older rows",
             f"create {scan.source} with a longer ttl",
         )
 
@@ -171,15 +171,14 @@ def _unbounded(node: Stateful) -> Iterator[Finding]:
         yield Finding(
             "unbounded join",
             operator,
-            f"{word} keeps every row of {names} for ever, and each new row meets all older ones",
+            f"{word} keeps every row of {names} for ever, and each new row joins all older rows",
             f"write {_windowed(scans)}, or ASOF JOIN for the row that was current",
         )
     elif isinstance(node, Aggregate) and (times := _grouped_times(node)):
         yield Finding(
             "unbounded groups",
             operator,
-            f"{word} {', '.join(times)} makes a group for every time in {names} and keeps it for "
-            "ever",
+            f"{word} {', '.join(times)} keeps one group per distinct time of {names} for ever",
             f"write {_windowed(scans)}, or group by window_end of TUMBLE({scans[0].source}, …)",
         )
     elif isinstance(node, Aggregate) and not kept_values(node):
@@ -187,8 +186,9 @@ def _unbounded(node: Stateful) -> Iterator[Finding]:
         yield Finding(
             "unbounded groups",
             operator,
-            f"GROUP BY keeps a group for every {keys} of {names}, not its rows, but for ever",
-            f"if there are ever new ones write {_windowed(scans)}",
+            f"GROUP BY keeps one group per distinct {keys} of {names} for ever; it does "
+            "not keep the rows",
+            f"if new values keep arriving, write {_windowed(scans)}",
         )
     else:
         kept = kept_values(node) if isinstance(node, Aggregate) else ""
@@ -203,7 +203,7 @@ def _unbounded(node: Stateful) -> Iterator[Finding]:
 
 
 def _rows_kept(node: Stateful) -> str:
-    return "every different row" if isinstance(node, Distinct) else "every row"
+    return "every distinct row" if isinstance(node, Distinct) else "every row"
 
 
 def _unbounded_streams(node: Stateful) -> Iterator[Finding]:
@@ -213,7 +213,7 @@ def _unbounded_streams(node: Stateful) -> Iterator[Finding]:
             "unbounded state",
             describe(node),
             f"{operator_word(node)} keeps every row of {stream.kind}(…) for ever",
-            f"put a window behind it: ({stream.kind}(…)) [RANGE 10 MINUTES]",
+            f"put a window after it: ({stream.kind}(…)) [RANGE 10 MINUTES]",
         )
 
 
@@ -224,7 +224,8 @@ def _repeated(stream: ToStream) -> Iterator[Finding]:
         yield Finding(
             "unbounded output",
             describe(stream),
-            f"RSTREAM gives every row of {names[0]} again at each change, and there are ever more",
+            f"RSTREAM emits every row of {names[0]} again at each change, and the number "
+            "of rows grows for ever",
             f"write {names[0]} [RANGE 10 MINUTES], or ISTREAM for the new rows only",
         )
 

@@ -28,8 +28,8 @@ VALUES: Mapping[str, tuple[str, ...]] = {
 """The options that name one of several ways, with the names."""
 
 _NUMBERS: Mapping[str, str] = {
-    "width": "width = '64': most supports an annotation may have",
-    "capacity": "capacity = '100': rows with alternatives held back before all of them are sent",
+    "width": "width = '64': max supports of an annotation",
+    "capacity": "capacity = '100': max rows with held-back alternatives before all are sent",
 }
 """The options that are a whole number, with a hint."""
 
@@ -61,8 +61,8 @@ def with_choice(plan: Plan, query: Query, binding: Binding, view: str = "") -> P
         whose = f"view {view!r}" if view else "this query"
         names = ", ".join(option.name for option in query.options)
         binding.warn(
-            f"{names}: these options choose how recursions are maintained; {whose} has no "
-            "recursion, so they have no effect"
+            f"{names}: these options choose how recursions are maintained, so they have no "
+            f"effect: {whose} has no recursion"
         )
         return plan
     plan = transform_up(plan, lambda node: _chosen(node, chosen))
@@ -104,8 +104,8 @@ def _field(option: Option) -> str | int:
     value = _TRUTH.get(value, value) if option.name == "compiled" else value
     if option.name == "strategy" and value == "counting":
         raise UnsupportedError(
-            "counting cannot maintain a recursion: the rows of a cycle keep each other's counts "
-            "above zero after the last row from outside that supported them has gone",
+            "counting cannot maintain a recursion: rows of a cycle keep each other's "
+            "counts above zero after their last outside support is deleted",
             span=option.value_span,
             hint=f"strategies are {', '.join(VALUES['strategy'])}",
             code="bad_option",

@@ -21,7 +21,7 @@ from streamsql.errors import BindingError, InternalError, Span, UnsupportedError
 from streamsql.syntax.parse import parse_statement
 from streamsql.syntax.statements import CreateView, Name, Query, Refresh, RefreshTimes
 
-_LIVE = "leave REFRESH AT out: the view is then kept up to date with every change"
+_LIVE = "remove REFRESH AT: the view is then updated with every change"
 
 
 def define_refreshed(
@@ -36,7 +36,8 @@ def define_refreshed(
     span = statement.name.span
     if statement.recursive:
         raise UnsupportedError(
-            "a recursive view is not refreshed at times of day: Spark computes no recursion",
+            "a recursive view cannot be refreshed at times of day: Spark does not compute "
+            "recursion",
             span=span,
             hint=_LIVE,
             code="not_refreshable",
@@ -67,8 +68,8 @@ def bind_refresh(definition: SourceDefinition, catalog: Catalog) -> Plan:
     _check(bound, query.span)
     if bound.schema.dtypes != definition.schema.dtypes:
         raise BindingError(
-            f"view {definition.name} was made with the columns {definition.schema}, and its query "
-            f"now gives {bound.schema}",
+            f"view {definition.name} was created with the columns {definition.schema}, but "
+            f"its query now has {bound.schema}",
             span=query.span,
             hint=f"DROP VIEW {definition.name} and create it again",
             code="not_refreshable",
@@ -89,7 +90,7 @@ def refreshed_view(statement: Refresh, catalog: Catalog) -> SourceDefinition:
     if definition is None:
         message = f"there is no view {name.text!r}"
     else:
-        message = f"{kind_of(definition)} {name.text!r} is no view of REFRESH AT"
+        message = f"{kind_of(definition)} {name.text!r} is not a view with REFRESH AT"
     raise BindingError(
         message,
         span=name.span,
@@ -106,16 +107,16 @@ def _check(bound: BoundQuery, span: Span) -> None:
     """
     if bound.emit != "relation":
         raise UnsupportedError(
-            "a view of REFRESH AT has rows, and this query gives a stream",
+            "a view with REFRESH AT stores rows, but this query produces a stream",
             span=span,
-            hint="leave ISTREAM, DSTREAM or RSTREAM out",
+            hint="remove ISTREAM, DSTREAM or RSTREAM",
             code="not_refreshable",
         )
     for node in walk_plan(bound.plan):
         reason = _reason(node)
         if reason:
             raise UnsupportedError(
-                f"a view of REFRESH AT reads stored tables only, and {reason}",
+                f"a view with REFRESH AT reads only stored tables, but {reason}",
                 span=span,
                 hint=_LIVE,
                 code="not_refreshable",
@@ -125,7 +126,7 @@ def _check(bound: BoundQuery, span: Span) -> None:
 def _reason(node: Plan) -> str:
     match node:
         case Scan() if system_source(node.source) is not None:
-            return f"{node.source} is what the system measures now"
+            return f"{node.source} is a system table"
         case Scan() if node.kind != SourceKind.TABLE:
             return f"{node.source} is a stream"
         case Fixpoint() | RecursiveReference():
@@ -147,7 +148,7 @@ def _schema(statement: CreateView, schema: Schema) -> Schema:
         raise BindingError(
             f"view {statement.name.text!r} has {len(given)} column names for {len(schema)} columns",
             span=given[0].span,
-            hint=f"the query gives {schema}",
+            hint=f"the query has the columns {schema}",
             code="column_count",
         )
     names = [name.text for name in given] or list(schema.names)
@@ -156,7 +157,8 @@ def _schema(statement: CreateView, schema: Schema) -> Schema:
             raise BindingError(
                 f"view {statement.name.text!r} has two columns {name!r}",
                 span=given[position].span if given else statement.query.span,
-                hint="name them apart with AS, or in CREATE MATERIALIZED VIEW name (columns)",
+                hint="give them different names with AS, or in CREATE MATERIALIZED VIEW name "
+                "(columns)",
                 code="duplicate_name",
             )
     return Schema.of(*zip(names, schema.dtypes, strict=True))

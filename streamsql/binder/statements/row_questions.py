@@ -172,9 +172,9 @@ def bind_what_if(statement: ExplainWhatIf, catalog: Catalog) -> BoundWhatIf:
     """
     if statement.inner is None:
         raise UnsupportedError(
-            "WHAT IF without FOR is about running queries, and there are none here",
+            "WHAT IF without FOR asks about running queries, but a local session has none",
             span=statement.span,
-            hint="end it with FOR (query), or FOR and the name of a view",
+            hint="add FOR (query), or FOR and the name of a view",
             code="needs_federation",
         )
     query = bind_query(statement.inner, catalog)
@@ -245,7 +245,7 @@ def bind_row(values: Sequence[exp.Expr], schema: Schema, script: Script) -> Row:
         raise environment.error(
             values[0] if values else None,
             f"{len(values)} values for a row of {len(schema)} columns",
-            hint=f"the query gives {schema}",
+            hint=f"the query has the columns {schema}",
             code="column_count",
         )
     binder = ExpressionBinder(environment, Scope())
@@ -312,7 +312,7 @@ def _known_source(name: Name, catalog: Catalog) -> SourceDefinition:
     what, code = f"there is no source or table {name.text!r}", "unknown_relation"
     if definition is not None:
         code = "not_a_source"
-        what = f"{name.text!r} is a view: its rows follow from other relations"
+        what = f"{name.text!r} is a view: its rows are derived from other relations"
     close = nearest(name.text, known)
     raise BindingError(
         what,
@@ -330,8 +330,8 @@ def _source(name: Name, plan: Plan, catalog: Catalog) -> SourceDefinition:
         return definition
     what = f"the query does not read a source {name.text!r}"
     if definition is not None and not isinstance(definition, SourceDefinition):
-        what = f"{name.text!r} is a view: its rows follow from other relations"
+        what = f"{name.text!r} is a view: its rows are derived from other relations"
     close = nearest(name.text, read)
-    known = f"it reads {', '.join(read)}" if read else "it reads no source at all"
+    known = f"it reads {', '.join(read)}" if read else "it reads no source"
     hint = f"did you mean {close}?" if close else known
     raise BindingError(what, span=name.span, hint=hint, code="not_a_source")

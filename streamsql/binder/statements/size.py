@@ -28,8 +28,8 @@ def check_size(plan: Plan) -> None:
         sizes[id(node)] = 1 + sum(sizes[id(child)] for child in node.inputs)
     if sizes[id(plan)] > MAX_OPERATORS:
         raise UnsupportedError(
-            f"this query has {sizes[id(plan)]} operators, at most {MAX_OPERATORS} may be",
-            hint="parts named in WITH and views count as often as they are read: read them less "
-            "often, or cut the query into views that are refreshed",
+            f"this query has {sizes[id(plan)]} operators; the max is {MAX_OPERATORS}",
+            hint="every use of a WITH part or view counts: use them less often, or split the "
+            "query into materialized views",
             code="limit_exceeded",
         )

@@ -29,12 +29,15 @@ STREAM_OPTIONS = ("wrapper", "topic", "sample", "ttl", "idle", "colocate")
 
 _TOPIC = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MISSED = {
-    "ttl": ("rows of a table do not expire", "leave ttl out, or use SOURCE"),
-    "idle": ("a table has no readings to wait for", "leave idle out, or use SOURCE"),
-    "topic": ("wrappers feed sources, and this is a table", "leave topic out, or use SOURCE"),
-    "sample": ("a table has no readings to choose from", "refresh = '10 min', or use SOURCE"),
-    "wrapper": ("wrappers feed sources, and this is a table", "CREATE SOURCE, or source = 'csv'"),
-    "colocate": ("a table is in one place", "leave colocate out"),
+    "ttl": ("rows of a table do not expire", "remove ttl, or use SOURCE"),
+    "idle": ("a table has no watermark", "remove idle, or use SOURCE"),
+    "topic": ("only a source has a wrapper, but this is a table", "remove topic, or use SOURCE"),
+    "sample": ("a table has no readings to sample", "refresh = '10 min', or use SOURCE"),
+    "wrapper": (
+        "only a source has a wrapper, but this is a table",
+        "CREATE SOURCE, or source = 'csv'",
+    ),
+    "colocate": ("a table is stored in one place", "remove colocate"),
 }
 """Options of sources that somebody may expect of tables, with what is wrong and what to do."""
 
@@ -85,7 +88,7 @@ def _check_no_source(statement: CreateSource) -> None:
             )
         _refuse(
             option,
-            f"{option.name} without source: nothing says how the rows are read",
+            f"{option.name} needs the option source, which says how to read the rows",
             f"add source = '…', one of {', '.join(TABLE_OPTIONS)}",
         )
 
@@ -113,8 +116,8 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
                 if statement.watermark is None:
                     _refuse(
                         option,
-                        "idle is about a watermark, and this source has none",
-                        "add WATERMARK FOR ts AS ts - INTERVAL '5 s', or leave idle out",
+                        "idle needs a watermark, but this source has none",
+                        "add WATERMARK FOR ts AS ts - INTERVAL '5 s', or remove idle",
                     )
             case "colocate":
                 _check_columns(option, schema)
@@ -125,15 +128,15 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
                 if _TOPIC.fullmatch(option.value.strip()) is None:
                     _refuse(
                         option,
-                        f"topic {option.value!r:.40} is no name of a stream",
-                        "topic = 'seat': the name under which a wrapper gives its readings",
+                        f"topic {option.value!r:.40} is not the name of a stream",
+                        "topic = 'seat': the name under which a wrapper publishes its readings",
                     )
             case "wrapper":
                 _check_wrapper(option)
             case name if any(name in names for names in TABLE_OPTIONS.values()):
                 _refuse(
                     option,
-                    f"{name} says where a table's rows are, and this is a source",
+                    f"{name} says where the rows of a table are, but this is a source",
                     "CREATE TABLE for stored data; sources have wrapper, topic, sample and ttl",
                 )
             case name:
@@ -151,7 +154,7 @@ def _duration(option: Option) -> int:
     except ValueError as error:
         _refuse(option, str(error), f"{option.name} = '90 s', '30 min', '1 h' or '2 days'")
     if micros <= 0:
-        _refuse(option, f"{option.name} must be longer than nothing", f"{option.name} = '90 s'")
+        _refuse(option, f"{option.name} must be longer than 0", f"{option.name} = '90 s'")
     return micros
 
 
@@ -162,7 +165,7 @@ def _check_devices(option: Option, statement: CreateSource, schema: Schema) -> N
     if not has_key and DataType.TEXT not in schema.dtypes:
         _refuse(
             option,
-            "sample keeps one reading per device, and no column here names a device",
+            "sample keeps one reading per device, but no column names a device",
             "add KEY (column), or a TEXT column",
         )
 
@@ -174,7 +177,7 @@ def _check_columns(option: Option, schema: Schema) -> None:
             close = nearest(name, schema.names)
             _refuse(
                 option,
-                f"colocate names {text.strip()!r:.40}, which is no column of this source",
+                f"colocate names {text.strip()!r:.40}, which is not a column of this source",
                 f"did you mean {close}?" if close else f"columns: {', '.join(schema.names)}",
             )
 
@@ -188,7 +191,7 @@ def _not_empty(text: str) -> str:
 def _address(text: str) -> str:
     if secret_of(text) is None and "://" not in text:
         # Not quoted: whatever it is, it may hold a password.
-        raise ValueError("this is no address such as 'sqlite:///staff.db' or 'secret:staff'")
+        raise ValueError("this is not an address such as 'sqlite:///staff.db' or 'secret:staff'")
     return text
 
 
@@ -213,10 +216,10 @@ def _check_value(option: Option, checks: Mapping[str, Callable[[str], object]], 
 
 
 _EXAMPLES = {
-    "path": "path = 'rooms.csv', below the data directory",
+    "path": "path = 'rooms.csv', relative to the data directory",
     "table": "table = 'staff' or 'schema.staff'",
     "url": "url = 'sqlite:///staff.db' or 'postgresql://…'",
-    "header": "header = 'false' where the first line is no header",
+    "header": "header = 'false' for a file without a header line",
     "delimiter": "delimiter = ';'",
     "refresh": "refresh = '10 min'",
 }

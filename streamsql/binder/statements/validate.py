@@ -61,7 +61,7 @@ def validation_report(bound: BoundQuery) -> Report:
     states = _states(bound.plan, closes=False)
     lines = [f"valid: {bound.schema}"]
     if states:
-        lines.append("it remembers:")
+        lines.append("it keeps:")
     lines += [f"  {state.operator}: {'; '.join(state.keeps)}" for state in states]
     data = {
         "valid": True,

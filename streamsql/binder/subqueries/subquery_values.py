@@ -46,8 +46,8 @@ def bind_needles(
     if len(parts) != width:
         raise joins.environment.error(
             node,
-            f"{len(parts)} value{'s' * (len(parts) > 1)} on the left, but the query gives {width} "
-            f"column{'s' * (width > 1)}",
+            f"{len(parts)} value{'s' * (len(parts) > 1)} on the left, but the query has "
+            f"{width} column{'s' * (width > 1)}",
             hint="x IN (SELECT y …), or (a, b) IN (SELECT c, d …)",
             code="column_count",
         )
@@ -67,7 +67,7 @@ def scalar(joins: Joins, node: exp.Expr, block: Block) -> Expression:
     if width != 1:
         raise environment.error(
             node,
-            f"a query used as a value gives one column, this one {width}",
+            f"a query used as a value must have one column, but this one has {width}",
             hint="(SELECT x …)",
             code="column_count",
         )
@@ -76,9 +76,9 @@ def scalar(joins: Joins, node: exp.Expr, block: Block) -> Expression:
     if block.empty is None and not determined(block.plan, _equated(block)):
         raise environment.unsupported(
             node,
-            "this query used as a value could give more than one row",
-            hint="aggregate it (SELECT MAX(x) …), add ORDER BY … LIMIT 1, or select by the whole "
-            "key; IN and EXISTS take any number of rows",
+            "this query is used as a value but could return more than one row",
+            hint="aggregate it (SELECT MAX(x) …), add ORDER BY … LIMIT 1, compare the whole "
+            "key, or use IN or EXISTS",
             code="subquery_rows",
         )
     return _only_row(joins, node, block)[0]
@@ -138,7 +138,7 @@ def quantified(joins: Joins, binder: ExpressionBinder, written: Comparison) -> E
     if len(needles) > 1:
         raise joins.environment.unsupported(
             node,
-            "rows are compared with a query only as a condition of its own, as in WHERE … AND "
+            "a comparison of a row with a query must be a separate condition: WHERE … AND "
             "(a, b) IN (SELECT …)",
             hint="write EXISTS (SELECT 1 … WHERE c = a AND d = b)",
             code="unsupported_subquery",

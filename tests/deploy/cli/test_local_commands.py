@@ -60,7 +60,7 @@ def test_a_script_from_standard_input() -> None:
         (("nowhere.sql", "--local"), "cannot read nowhere.sql: No such file"),
         (("{folder}", "--local"), "Is a directory"),
         (("{script}", "--local", "--engine", "duckdb"), "use stream, reference, spark"),
-        (("{script}", "--local", "--sites", "0"), "--sites 0: give a number from 1 to 64"),
+        (("{script}", "--local", "--sites", "0"), "--sites 0; write a number from 1 to 64"),
         (("{script}", "--local", "--sites", "65"), "--sites 65"),
         (("{script}", "--local", "--engine", "reference", "--sites", "2"), "is not partitioned"),
         (("{script}", "--sites", "2"), "add --local"),
@@ -91,7 +91,8 @@ def test_an_error_names_place_text_and_hint_after_what_was_done(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"SELECT '\xff'", "no UTF-8 text"), (b" " * 10_000_001, "larger than")]
+    ("content", "said"),
+    [(b"SELECT '\xff'", "not UTF-8 text"), (b" " * 10_000_001, "larger than")],
 )
 def test_a_script_that_is_no_text_or_too_long(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "script.sql"
@@ -118,7 +119,7 @@ def test_a_defect_of_ours_ends_with_status_1(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("deploy.cli.local.run_local", fail)
     done = pando("run", "-", "--local", stdin="")
     assert done.exit_code == 1
-    assert "ours, not yours" in done.stderr
+    assert "a defect of Pando" in done.stderr
 
 
 def test_the_shell_answers_and_goes_on_after_a_mistake() -> None:

@@ -173,10 +173,12 @@ def test_a_syntax_error_stops_the_script_before_anything_is_asked(console: FakeC
 def test_a_query_that_fails_or_never_settles_is_stopped(
     console: FakeConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    console.settling({"status": "failed", "error": "recursion grew", "settled": False})
+    console.settling(
+        {"status": "failed", "error": "A running recursion exceeded its bound", "settled": False}
+    )
     failed = run("SELECT mid, w FROM seat")
     assert failed.exit_code == 2
-    assert "recursion grew" in failed.stderr
+    assert "A running recursion exceeded its bound" in failed.stderr
     monkeypatch.setattr(deploy.cli.remote, "SETTLE_SECONDS", -1.0)
     console.settling({"status": "starting", "settled": False, "waiting_for": ["static"]})
     late = run("SELECT mid, w FROM seat")

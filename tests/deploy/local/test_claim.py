@@ -106,7 +106,7 @@ def test_leftovers_are_those_that_still_run_their_command(tmp_path: Path) -> Non
         assert stubborn.stdout.readline() == b"deaf\n"
         path = facts(tmp_path / "services.json", service, stubborn)
         listed = json.loads(path.read_text())
-        listed["taken over"] = {"pid": os.getpid(), "command": ["/bin/else"]}
+        listed["took over"] = {"pid": os.getpid(), "command": ["/bin/else"]}
         listed["gone"] = {"pid": 2**22 + 1, "command": ["/bin/gone"]}
         path.write_text(json.dumps(listed))
         found = leftovers(path)

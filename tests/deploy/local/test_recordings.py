@@ -127,7 +127,7 @@ def test_the_recorded_trace() -> None:
         ("[{]\n", "has no readings"),
         ('{"a": 1}\n', "neither a K7"),
         (TRACE[: TRACE.rindex("2026")], "has no readings"),
-        (b"\xff\xfe\x00\x01", "no UTF-8 text"),
+        (b"\xff\xfe\x00\x01", "not UTF-8 text"),
         (b"ts,a\n" + b"x" * 1_000_001, "longer than"),
         (gzip.compress(b"ts,a\n" * 10_000, mtime=0)[:40], "compressed data is broken"),
         (b"\x1f\x8b" + bytes(range(7, 57)), "cannot read|compressed data is broken"),

@@ -101,7 +101,7 @@ def test_a_service_that_does_not_stop_is_killed_with_its_children() -> None:
         await asyncio.wait_for(log.something.wait(), 60)
         child = int(log.lines[0][1])
         await asyncio.wait_for(service.stop(), 60)
-        assert log.lines[-1] == ("gw-1", "does not stop; killed")
+        assert log.lines[-1] == ("gw-1", "does not stop and is killed")
         assert await service.wait() is None
         return service.pid, child
 

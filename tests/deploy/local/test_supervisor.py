@@ -77,7 +77,7 @@ def test_a_gateways_death_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
             (told,) = await heard(federation, "died")
             assert told["service"] == "gw-1"
             assert told["status"] == -signal.SIGKILL
-            assert "leave every answer" in told["message"]
+            assert "leave every result" in told["message"]
             assert "pando gateway restart gw-1" in told["message"]
             os.kill(pids["static"], signal.SIGKILL)
             _, told = await heard(federation, "died", 2)
@@ -98,7 +98,7 @@ def test_the_death_of_a_vital_service_is_the_end(tmp_path: Path) -> None:
             assert "broker" in str(caught.value)
             federation._explain(caught.value.death)
             (told,) = await heard(federation, "died")
-            assert "cannot go on without it" in told["message"]
+            assert "the federation cannot run without it" in told["message"]
 
     asyncio.run(run())
 
@@ -197,10 +197,10 @@ def test_a_refused_federation_touches_nothing_of_the_running_one(tmp_path: Path)
     ("broker", "said"),
     [
         ("mqtt://127.0.0.1:{closed}", "no broker answers at 127.0.0.1:"),
-        ("nonsense", "no broker address"),
-        ("http://127.0.0.1", "no broker address"),
-        ("mqtt://127.0.0.1:port", "no broker address"),
-        ("mqtt://", "no broker address"),
+        ("nonsense", "is not a broker address"),
+        ("http://127.0.0.1", "is not a broker address"),
+        ("mqtt://127.0.0.1:port", "is not a broker address"),
+        ("mqtt://", "is not a broker address"),
     ],
 )
 def test_a_broker_that_is_none_is_the_users_error(tmp_path: Path, broker: str, said: str) -> None:

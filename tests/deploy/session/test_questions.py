@@ -34,7 +34,7 @@ def answer(session: LocalSession, text: str) -> str:
 def test_why_and_how_sure(session: LocalSession) -> None:
     text = "EXPLAIN WHY reachable ROW ('a', 'c') WITH (confidence = 'link.pdr')"
     assert answer(session, text).splitlines() == [
-        "('a', 'c') stays as long as all base rows of any one line are there:",
+        "('a', 'c') stays while all base rows of at least one line exist:",
         "  1. link('a', 'c', 9.0, 0.5)",
         "  2. link('a', 'b', 1.0, 0.5) AND link('b', 'c', 1.0, 0.5)",
         "These 2 are all minimal combinations.",
@@ -69,9 +69,11 @@ def test_what_if(session: LocalSession) -> None:
         "  - ('a', 'c', 2.0)",
         "  + ('a', 'c', 9.0)",
     ]
-    with pytest.raises(BindingError, match="no base row is meant"):
+    with pytest.raises(BindingError, match="no base row has these values, so nothing would change"):
         session.run("EXPLAIN WHAT IF DELETE link('z') FOR reachable")
-    with pytest.raises(UnsupportedError, match="about running queries, and there are none here"):
+    with pytest.raises(
+        UnsupportedError, match="WHAT IF without FOR asks about running queries, but a local"
+    ):
         session.run("EXPLAIN WHAT IF DELETE link('a', 'b')")
 
 

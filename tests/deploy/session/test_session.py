@@ -168,7 +168,7 @@ def test_show_and_describe(session: LocalSession) -> None:
     assert described == (("k", "TEXT", ""), ("v", "INTEGER", ""), ("ts", "TIMESTAMP", "event time"))
     assert last(session, "DESCRIBE t").rows == (("k", "TEXT", "key"),)
     assert "SHOW SOURCES, TABLES" in refusal(session, "SHOW QUERIES")
-    assert "nothing of the name 'x'" in refusal(session, "DESCRIBE x")
+    assert "nothing with the name 'x'" in refusal(session, "DESCRIBE x")
 
 
 def test_explain(session: LocalSession) -> None:

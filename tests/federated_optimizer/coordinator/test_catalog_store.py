@@ -119,9 +119,9 @@ def test_the_newest_owner_wins_and_the_older_cannot_write(tmp_path: Path) -> Non
     older.claim(now=0)
     older.put_definition(SOURCE)
     newer.claim(now=0)
-    with pytest.raises(DeploymentError, match="another coordinator has taken over"):
+    with pytest.raises(DeploymentError, match="another coordinator took over"):
         older.put_definition(VIEW)
-    with pytest.raises(DeploymentError, match="taken over"):
+    with pytest.raises(DeploymentError, match="another coordinator took over"):
         older.next_query_number()
     newer.put_definition(VIEW)
     assert newer.definitions() == (SOURCE, VIEW)

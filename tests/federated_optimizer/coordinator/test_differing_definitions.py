@@ -55,7 +55,7 @@ def test_a_definition_that_differs_is_named_and_its_rows_are_left_out(
         await harness.until_rows(coordinator, query, [("r1", "open")])
         await harness.until_status(coordinator, query, QueryStatus.DEGRADED)
         info = coordinator.query(query)
-        assert "gw-2: source roomsensor is defined otherwise" in info.error
+        assert "gw-2: source roomsensor is defined differently" in info.error
         assert difference in info.error
         assert info.error.count(difference) == 1, "the gateway and the console say it once"
         assert not info.settled
@@ -110,7 +110,7 @@ def test_a_source_that_is_defined_anew_is_compared_again(harness: Any) -> None:
         await coordinator.execute("CREATE SOURCE RoomSensor (status TEXT, rid TEXT, KEY (rid))")
         query = await harness.start_query(coordinator, QUERY)
         await harness.until_status(coordinator, query, QueryStatus.DEGRADED)
-        assert "gw-1: source roomsensor is defined otherwise" in coordinator.query(query).error
+        assert "gw-1: source roomsensor is defined differently" in coordinator.query(query).error
         await coordinator.stop(query)
         await coordinator.execute("DROP SOURCE RoomSensor")
         await coordinator.execute(ROOM)

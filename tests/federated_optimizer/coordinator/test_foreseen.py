@@ -21,7 +21,9 @@ def test_explain_names_the_kernel_before_anything_runs(harness: Any) -> None:
         (told,) = await coordinator.execute("EXPLAIN (TYPE FEDERATED) SELECT * FROM reachable")
         assert "  kept by kernel: reachable (python), " in told.text
         (told,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {PAIRS}")
-        assert "kept by ranked; no kernel fits, because a rule reads the relation more" in told.text
+        assert (
+            "kept by ranked; no kernel applies, because a rule reads the relation more" in told.text
+        )
         (data,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED, FORMAT JSON) {PAIRS}")
         assert data.data["recursions"][0]["kept"].startswith("ranked")
         assert coordinator.queries() == ()

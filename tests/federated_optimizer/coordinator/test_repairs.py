@@ -338,7 +338,7 @@ def test_housekeeping_goes_on_after_a_defect(harness: Any, caplog: Any) -> None:
 
         coordinator._queries.changed_plans = broken
         await federation.site("gw-2")
-        await harness.until(lambda: "housekeeping met a defect" in caplog.text)
+        await harness.until(lambda: "a defect interrupted housekeeping" in caplog.text)
         await federation.site("gw-3")
         await harness.until(lambda: coordinator.query(query).version == 2)
         federation.sites["gw-3"].put("roomsensor", ("r3", "open"))

@@ -273,7 +273,7 @@ def test_without_an_answer_it_says_that_nobody_knows(
         coordinator = await begin(federation)
         await federation.site("static", "static", sources=())  # reads no commands of that kind
         await is_there(harness, coordinator)
-        with pytest.raises(DeploymentError, match="is not known") as refusal:
+        with pytest.raises(DeploymentError, match="it is unknown") as refusal:
             await coordinator.execute("DELETE FROM desks")
         assert refusal.value.code == "no_answer"
         assert len(coordinator.definitions()) > 0
@@ -289,7 +289,9 @@ def test_an_engine_that_goes_away_before_it_answers_is_not_waited_for(harness: A
         asked = asyncio.create_task(coordinator.execute("DELETE FROM desks"))
         await asyncio.sleep(0)
         federation.broker.cut("static")
-        with pytest.raises(DeploymentError, match="went away before it answered") as refusal:
+        with pytest.raises(
+            DeploymentError, match="the static engine stopped before it answered; it is unknown"
+        ) as refusal:
             await asked
         assert refusal.value.code == "no_answer"
 
@@ -316,7 +318,7 @@ def test_an_engine_that_is_killed_between_commit_and_answer_has_done_it_once(
                 )
                 await harness.until(lambda: count(federation.folder) == 3)
         async with static_engine(federation, epoch=2):
-            with pytest.raises(DeploymentError, match="is not known") as refusal:
+            with pytest.raises(DeploymentError, match="it is unknown") as refusal:
                 await asked
             assert refusal.value.code == "no_answer"
             await is_there(harness, coordinator)

@@ -32,7 +32,9 @@ def test_a_table_outside_of_open_folders_is_refused_when_it_is_defined(
     async def scenario(federation: Any) -> None:
         folders = OpenFolders("/d/site/tables", ("/srv/me",), ("/d",))
         coordinator = await federation.coordinator(folders=folders)
-        with pytest.raises(BindingError, match="in no folder that tables may name") as caught:
+        with pytest.raises(
+            BindingError, match="is outside the folders that are open to tables"
+        ) as caught:
             await coordinator.execute(f"{COLUMNS} WITH ({options})")
         assert caught.value.code == "outside_folders"
         assert caught.value.span is not None

@@ -65,7 +65,7 @@ def test_one_that_nobody_ever_reads_ends_after_a_while(house: House) -> None:
     assert not house.ended
     house.pass_time(0.5)
     assert house.ended
-    assert house.unread.why_ended("q1") == "query q1 has ended: nobody had read it for 30 s"
+    assert house.unread.why_ended("q1") == "query q1 was stopped: it had no reader for 30 s"
     assert house.unread.why_ended("q2") == ""
 
 

@@ -204,7 +204,7 @@ def test_only_one_level_stands_for_a_text(level: str) -> None:
     if level == "%":
         assert not text_of_level(level)
         return
-    with pytest.raises(WireError, match="not as links are named"):
+    with pytest.raises(WireError, match="is not the name of a link"):
         text_of_level(level)
 
 

@@ -180,7 +180,7 @@ def test_a_full_queue_is_made_good_by_snapshots(
         for number in range(20):
             gateway.put(f"m{number}")
             await asyncio.sleep(0.01)
-        assert "snapshots follow" in caplog.text
+        assert "snapshots will follow" in caplog.text
         gateway.client._flush = publish  # type: ignore[method-assign]
         publish()
         await federation.until_rows(lambda: federation.expected("gw-1"))
@@ -526,7 +526,7 @@ def test_a_step_that_meets_a_defect_is_made_good_by_the_next_ones(
 
     with caplog.at_level(logging.ERROR):
         run(scenario)
-    assert caplog.text.count("a step met a defect") == 1, "said once a minute"
+    assert caplog.text.count("a defect interrupted a step") == 1, "said once a minute"
 
 
 def test_a_defect_in_stepping_that_stays_ends_the_host_instead_of_hanging() -> None:
@@ -562,7 +562,7 @@ def test_a_defect_met_by_a_message_is_a_dead_letter_and_is_logged(
         command = encode_json(Command(query="q1", channel="base"))
         federation.console.publish(TOPICS.request(ME, "resync", "base"), command)
         await until(lambda: bool(federation.told("/dead/gw-1")), "it is kept")
-        assert "a defect met a message" in caplog.text
+        assert "a defect interrupted the handling of a message" in caplog.text
         site.put("after", 5.0)
         await federation.until_rows(lambda: federation.expected("gw-1", "gw-2"))
 

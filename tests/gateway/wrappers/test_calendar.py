@@ -181,7 +181,7 @@ def test_the_number_of_reservations_is_bounded() -> None:
         patch.setattr("gateway.wrappers.calendar.reservations.MAX_RESERVATIONS", 100)
         agenda = agenda_of(parse(content, "c.ics"), timestamp_of(MONDAY), DAY)
     assert len(agenda.reservations) == 100 < MAX_RESERVATIONS
-    assert agenda.complaints == ("more than 100 reservations; the rest is left out",)
+    assert agenda.complaints == ("more than 100 reservations; the rest is ignored",)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_a_server_that_drips_is_left(tmp_path: Path) -> None:
             answer.wfile.flush()
 
     with serving(drip) as address:
-        with pytest.raises(DeploymentError, match=r"takes longer than 0\.5 s"):
+        with pytest.raises(DeploymentError, match=r"took longer than 0\.5 s"):
             fetch(address, seconds=0.5)  # all it would say takes 500 s
         stop.set()
     assert tmp_path.exists()

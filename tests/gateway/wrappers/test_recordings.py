@@ -238,7 +238,7 @@ def test_it_says_when_it_is_over(tmp_path: Path) -> None:
         await until(lambda: len(replay.notes) == 1)
 
     run(replay, scenario)
-    assert "is over, after 3 readings" in replay.notes[0]
+    assert "has ended after 3 readings" in replay.notes[0]
     assert replay.problems == []
 
 

@@ -92,7 +92,7 @@ def test_a_path_that_is_no_directory_is_explained(tmp_path: Path) -> None:
 def test_an_epoch_that_cannot_be_remembered_is_explained(tmp_path: Path) -> None:
     with SiteDirectory(tmp_path) as directory:
         (tmp_path / ".epoch.new").mkdir()
-        with pytest.raises(DeploymentError, match="cannot remember the epoch"):
+        with pytest.raises(DeploymentError, match="cannot save the epoch"):
             directory.next_epoch()
 
 
@@ -106,5 +106,5 @@ def test_a_full_disk_does_not_keep_a_site_from_starting(
         assert directory.next_epoch() == 1
         monkeypatch.setattr("os.fsync", full)
         assert directory.next_epoch() == 2
-        assert "cannot remember epoch 2" in caplog.text
+        assert "cannot save epoch 2" in caplog.text
         assert directory.next_epoch(above=7) == 8, "as the broker knows"

@@ -185,7 +185,7 @@ def test_a_full_disk_leaves_the_old_file(desks: Path, monkeypatch: pytest.Monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(TableError, match="No space left on device; it is as it was") as refusal:
+    with pytest.raises(TableError, match="No space left on device; it is unchanged") as refusal:
         insert(desks.parent, table(), ("d3", "r", 1))
     assert refusal.value.code == "change_failed"
     assert desks.read_text() == FILE
@@ -202,14 +202,14 @@ def test_a_change_of_somebody_else_meanwhile_is_not_lost(
         desks.write_text(FILE + "r9,d9,,9\n")
 
     monkeypatch.setattr(os, "fsync", meanwhile)
-    with pytest.raises(TableError, match="somebody else"):
+    with pytest.raises(TableError, match="another process"):
         insert(desks.parent, table(), ("d3", "r", 1))
     assert desks.read_text() == FILE + "r9,d9,,9\n"
 
 
 def test_too_large_a_file_is_refused(desks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_file, "MAX_BYTES", 10)
-    with pytest.raises(TableError, match="at most 10"):
+    with pytest.raises(TableError, match="the max for changes is 10"):
         delete(desks.parent, table())
 
 

@@ -74,7 +74,9 @@ def test_a_kind_that_may_not_be_changed_is_not(kind: str, tmp_path: Path) -> Non
     change = change_of(definition, "INSERT INTO desks (k) VALUES (1)")
     source = kind if kind in TABLE_OPTIONS else "sql"
     others = tuple(name for name in TABLE_OPTIONS if name != source)
-    with pytest.raises(TableError, match=f"read from {source}, which may not") as refusal:
+    with pytest.raises(
+        TableError, match=f"read from {source}, which INSERT and DELETE may not"
+    ) as refusal:
         change_table(change, Locations(tmp_path, changed=others))
     assert refusal.value.code == "not_writable"
     assert rows_of(tmp_path, definition) == []

@@ -244,7 +244,7 @@ def test_what_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "none.parquet").write_bytes(b"PAR1")
     with pytest.raises(TableError, match="not readable Parquet"):
         run(tmp_path, table(DESKS, ONE.replace("desks", "none")), "DELETE FROM desks")
-    for place, name, said in ((whole_file, "MAX_BYTES", "at most 10"),
+    for place, name, said in ((whole_file, "MAX_BYTES", "the max for changes is 10"),
                               (parquet_table, "MAX_UNPACKED", "unpacked")):  # fmt: skip
         with monkeypatch.context() as patch:
             patch.setattr(place, name, 10)
@@ -257,14 +257,14 @@ def test_what_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         os.utime(file, ns=(1, 1))
 
     monkeypatch.setattr(os, "fsync", meanwhile)
-    with pytest.raises(TableError, match="somebody else"):
+    with pytest.raises(TableError, match="another process"):
         insert(tmp_path, definition, ("d3", "r", 1))
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(TableError, match="No space left on device; it is as it was"):
+    with pytest.raises(TableError, match="No space left on device; it is unchanged"):
         insert(tmp_path, definition, ("d3", "r", 1))
     assert file.read_bytes() == before
     assert not list(tmp_path.glob(".*"))
@@ -280,7 +280,7 @@ def test_a_folder_takes_rows_in_a_file_of_their_own(tmp_path: Path) -> None:
     assert min(file.name for file in folder.iterdir()) == "inserted-one.parquet"
     assert metadata_of(folder / "inserted-one.parquet").row_group(0).column(0).compression == "GZIP"
     assert max(rows_of(tmp_path, definition)) == ("x", "r", 9)
-    with pytest.raises(TableError, match="inserted before"):
+    with pytest.raises(TableError, match="these rows were already inserted"):
         insert(tmp_path, definition, ("y", "r", 9), number="one")
     with pytest.raises(TableError, match="already"):
         insert(tmp_path, definition, ("d4", "r", 9), number="two")

@@ -221,7 +221,7 @@ def test_what_is_no_table_is_not_changed(tmp_path: Path) -> None:
         "CREATE TABLE t (desk TEXT, room TEXT, n INTEGER)",
         "CREATE VIEW desks AS SELECT * FROM t",
     )
-    with pytest.raises(TableError, match="no plain table") as refusal:
+    with pytest.raises(TableError, match="which is not a plain table of its database") as refusal:
         run(tmp_path, table(DESKS, SQL), "DELETE FROM desks")
     assert refusal.value.code == "not_writable"
     missing = table(DESKS, SQL.replace("table = 'desks'", "table = 'none'"))
@@ -255,7 +255,7 @@ def test_what_may_not_be_written_stays(tmp_path: Path, monkeypatch: pytest.Monke
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(TableError, match="locked; nothing has changed") as refusal:
         run(tmp_path, definition, "INSERT INTO desks (desk) VALUES ('d1')")
-    assert "try again" in refusal.value.hint
+    assert "retry" in refusal.value.hint
     other.execute("COMMIT")
     other.execute("BEGIN")
     other.execute("SELECT * FROM desks").fetchall()  # a reader: COMMIT has to wait for it
@@ -295,7 +295,7 @@ def test_a_trigger_that_never_ends_is_given_up(
         )
     connection.close()
     monkeypatch.setattr(database_session, "CHANGE_SECONDS", 0.3)
-    with pytest.raises(TableError, match=r"not done within 0\.3 s; nothing has ch") as refusal:
+    with pytest.raises(TableError, match=r"not finished within 0\.3 s; nothing has ch") as refusal:
         insert(tmp_path, definition, ("d1", "r", 1))
     assert refusal.value.code == "change_failed"
     assert rows_of(tmp_path, definition) == []

@@ -81,7 +81,7 @@ def test_a_full_disk_keeps_the_rows_before(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_value_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="cannot be kept"):
+    with pytest.raises(TableError, match="cannot be saved"):
         RowsFolder(tmp_path).write(HEADER, {("a", 2**70, 0.5, 0, True): 1})
     assert list(tmp_path.iterdir()) == []
 

@@ -236,9 +236,15 @@ def test_sqlite(database: Path) -> None:
         ),
         ({"url": "sqlite:///t.db", "table": "bad"}, "row 2, column id: 'many'"),
         ({"url": "sqlite:///none.db", "table": "t"}, "file 'none.db' (looked for in"),
-        ({"url": "sqlite:////etc/t.db", "table": "t"}, "leads out of"),
-        ({"url": "sqlite:///../t.db", "table": "t"}, "leads out of"),
-        ({"url": "sqlite://", "table": "t"}, "names a file"),
+        (
+            {"url": "sqlite:////etc/t.db", "table": "t"},
+            "is outside the folders that are open to tables",
+        ),
+        (
+            {"url": "sqlite:///../t.db", "table": "t"},
+            "is outside the folders that are open to tables",
+        ),
+        ({"url": "sqlite://", "table": "t"}, "only a file"),
         ({"url": "mysql://u:secret@h/d", "table": "t"}, "'mysql' are not allowed"),
         ({"url": "secret", "table": "t"}, "not a database address"),
         ({"url": "postgresql://u:secret@127.0.0.1:1/d", "table": "t"}, "does not answer"),
@@ -268,10 +274,10 @@ def test_primary_keys_are_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("../t.csv", "leads out of"),
-        ("a/../../t.csv", "leads out of"),
-        ("link/t.csv", "leads out of"),
-        ("/etc/passwd", "leads out of"),
+        ("../t.csv", "is outside the folders that are open to tables"),
+        ("a/../../t.csv", "is outside the folders that are open to tables"),
+        ("link/t.csv", "is outside the folders that are open to tables"),
+        ("/etc/passwd", "is outside the folders that are open to tables"),
         ("no.csv", "file 'no.csv' (looked for in"),
         ("empty", "folder 'empty'"),
         ("pipe", "is not a regular file"),
@@ -326,7 +332,9 @@ def test_a_closed_folder_within_an_open_one_stays_closed(tmp_path: Path) -> None
         str(outside),
         str(data / "tables" / ".." / "run" / "t.csv"),
     ):
-        with pytest.raises(TableError, match="leads out of the folders") as caught:
+        with pytest.raises(
+            TableError, match="is outside the folders that are open to tables"
+        ) as caught:
             count(path)
         assert caught.value.code == "outside_folders"
 
@@ -360,7 +368,7 @@ def test_addresses_of_databases_name_files_of_open_folders_only(tmp_path: Path, 
     base.mkdir()
     (tmp_path / "t.db").write_bytes(b"")
     (base / "link").symlink_to(tmp_path)
-    with pytest.raises(TableError, match="leads out of the folders"):
+    with pytest.raises(TableError, match="is outside the folders that are open to tables"):
         rows(table(source="sql", url=url, table="t"), base)
 
 
@@ -368,7 +376,7 @@ def test_addresses_of_databases_name_files_of_open_folders_only(tmp_path: Path, 
     "url", ["jdbc:sqlite:/etc/passwd", "jdbc:postgresql://h/d", "sqlite:///file:/etc/x?uri=true"]
 )
 def test_addresses_of_other_kinds_are_refused(tmp_path: Path, url: str) -> None:
-    with pytest.raises(TableError, match=r"not a database address|not allowed|names a file"):
+    with pytest.raises(TableError, match=r"not a database address|not allowed|only a file"):
         rows(table(source="sql", url=url, table="t"), tmp_path)
 
 

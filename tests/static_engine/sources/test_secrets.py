@@ -41,7 +41,7 @@ def test_the_environment_comes_first(file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none", "empty", "# of the library", "../secrets", "", "a b"])
 def test_what_is_no_secret_is_refused_by_name(file: Path, name: str) -> None:
-    with pytest.raises(TableError, match=r"no secret|no name of a secret"):
+    with pytest.raises(TableError, match=r"no secret|not the name of a secret"):
         Secrets(file, {}).address(f"secret:{name}")
 
 

@@ -202,13 +202,13 @@ def test_lives_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         case.hear("gw-1", 2)
         if len(case.made) == 1:
             case.fixpoint.settle()
-    with pytest.raises(DeploymentError, match="used up its 2 lives"):
+    with pytest.raises(DeploymentError, match="used up its 2 restarts"):
         case.fixpoint.settle()
 
 
 @pytest.mark.parametrize("port", ["rows", "x/rows", "-1/rows", "9" * 30 + "/rows"])
 def test_malformed_ports_are_refused(port: str) -> None:
-    with pytest.raises(WireError, match="not a life"):
+    with pytest.raises(WireError, match="is not an incarnation and a port of a recursion"):
         Case().fixpoint.receive("gw-1", port, (), ())
 
 

@@ -151,7 +151,7 @@ def test_counts_rest_on_all_they_count() -> None:
     contents: Contents = {SEATS: [("d1", "L1"), ("d2", "L1"), ("d3", "L2"), ("d1", "L1")]}
     found = why(Aggregate(SEATS, (1,), (COUNT_ALL,)), contents, ("L1", 3), chance=_half)
     assert sets(found) == [{("d1", "L1"), ("d2", "L1")}]
-    assert found.notes == ("n counts 3 rows, so each support has all of them",)
+    assert found.notes == ("n counts 3 rows, so each support contains all of them",)
     assert found.confidence is not None
     assert found.confidence.exact
     assert found.confidence.probability == pytest.approx(0.25)
@@ -160,7 +160,7 @@ def test_counts_rest_on_all_they_count() -> None:
 def test_a_count_of_nothing_rests_on_nothing() -> None:
     found = why(Aggregate(SEATS, (), (COUNT_ALL,)), {SEATS: []}, (0,))
     assert found.supports == ((),)
-    assert found.notes == ("it is there even of nothing: an aggregate without GROUP BY",)
+    assert found.notes == ("an aggregate without GROUP BY has a row even without input",)
 
 
 def test_a_dropped_count_makes_the_probability_a_lower_bound() -> None:
@@ -190,7 +190,7 @@ def test_a_missing_partner_is_named() -> None:
     contents: Contents = {SEATS: [("d1", "L1"), ("d2", "L1")], PEOPLE: [("d1", "Ada")]}
     found = why(joined, contents, ("d2", "L1", None, None))
     assert sets(found) == [{("d2", "L1")}]
-    assert found.notes == ("it also rests on there being no matching row of person",)
+    assert found.notes == ("it also depends on the absence of matching rows of person",)
     assert why(joined, contents, ("d1", "L1", "d1", "Ada")).notes == ()
 
 

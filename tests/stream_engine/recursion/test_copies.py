@@ -162,17 +162,17 @@ REFUSED = {
     ),
     """WITH RECURSIVE (LIMIT 3 RETURN) r (a) AS (SELECT whole FROM part UNION ALL
        SELECT piece FROM r JOIN part ON whole = a UNION SELECT a FROM r) SELECT * FROM r""": (
-        "has UNION and UNION ALL"
+        "mixes UNION and UNION ALL"
     ),
     """WITH RECURSIVE (LIMIT 3 RETURN) r (a, b) AS (SELECT whole, piece FROM part UNION ALL
        SELECT x.a, y.b FROM r x JOIN r y ON x.b = y.a) SELECT * FROM r""": "is read twice",
     """WITH RECURSIVE (LIMIT 3 RETURN) r (a) AS (SELECT whole FROM part UNION ALL
        SELECT DISTINCT p.piece FROM r JOIN part p ON p.whole = r.a) SELECT * FROM r""": "DISTINCT",
     f"WITH RECURSIVE (LIMIT 3 RETURN) {CHAINS} SELECT * FROM r WITH (strategy = 'dred')": (
-        "counts copies at one place"
+        "UNION ALL in a recursion counts copies at one site: the"
     ),
     f"WITH RECURSIVE (LIMIT 3 RETURN) {CHAINS} SELECT * FROM r WITH (way = 'flood')": (
-        "counts copies at one place"
+        "UNION ALL in a recursion counts copies at one site: the"
     ),
 }
 

@@ -207,7 +207,7 @@ def test_a_negative_cycle_ends_in_an_error_that_says_so(elastic: float) -> None:
     operator.apply(0, {("a", "b", 1): -1, ("a", "b", -5): 1})
     with pytest.raises(RecursionLimitError, match="path still changes after") as caught:
         operator.settle()
-    assert caught.value.hint == "is there a cycle of negative cost?"
+    assert caught.value.hint == "check for a cycle of negative cost"
 
 
 def test_a_cycle_that_adds_hops_at_no_cost_ends_in_an_error() -> None:

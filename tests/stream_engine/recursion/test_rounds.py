@@ -192,10 +192,10 @@ def test_mutual_relations_share_their_rounds() -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ("LIMIT 0 RETURN", "A bound on rounds is from 1 to"),
-        ("LIMIT 100001 ERROR", "A bound on rounds is from 1 to"),
+        ("LIMIT 0 RETURN", "A bound on rounds ranges from 1 to"),
+        ("LIMIT 100001 ERROR", "A bound on rounds ranges from 1 to"),
         ("LIMIT 3 ROUNDS", "expected RETURN or ERROR"),
-        ("LIMIT 3 RETURN, LIMIT 4 ERROR", "given twice"),
+        ("LIMIT 3 RETURN, LIMIT 4 ERROR", "limit appears twice"),
         ("LIMIT 3 STOP", r"expected \)"),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_view_may_take_the_name_of_a_library_view() -> None:
     found = catalog.find("reachable")
     assert isinstance(found, ViewDefinition)
     assert not found.library
-    with pytest.raises(BindingError, match="exists already"):
+    with pytest.raises(BindingError, match="already exists"):
         defined("CREATE VIEW reachable AS SELECT a FROM s", catalog)
 
 
@@ -129,11 +129,21 @@ WRONG_OPTIONS = [
     ("SOURCE s (a TEXT) WITH (wrapper = ' ')", 25, "wrapper: an empty text", "motes"),
     ("SOURCE s (a TEXT, rid TEXT) WITH (colocate = 'a, rd')", 35, "names 'rd'", "rid?"),
     ("SOURCE s (a TEXT) WITH (colocate = '')", 25, "names ''", "columns: a"),
-    ("SOURCE s (a TEXT) WITH (path = 'a.csv')", 25, "path says where a table's", "CREATE TABLE"),
+    (
+        "SOURCE s (a TEXT) WITH (path = 'a.csv')",
+        25,
+        "path says where the rows of a table are",
+        "CREATE TABLE",
+    ),
     ("LINK SOURCE l (a TEXT, b TEXT) WITH (smple = '5 s')", 38, "no option 'smple'", "known:"),
-    ("TABLE t (a TEXT) WITH (wrapper = 'motes')", 24, "wrappers feed sources", "CREATE SOURCE"),
-    ("TABLE t (a TEXT) WITH (colocate = 'a')", 24, "in one place", "leave colocate out"),
-    ("TABLE t (a TEXT) WITH (refresh = '1 s')", 24, "refresh without source", "source = "),
+    (
+        "TABLE t (a TEXT) WITH (wrapper = 'motes')",
+        24,
+        "only a source has a wrapper, but this is a table",
+        "CREATE SOURCE",
+    ),
+    ("TABLE t (a TEXT) WITH (colocate = 'a')", 24, "in one place", "remove colocate"),
+    ("TABLE t (a TEXT) WITH (refresh = '1 s')", 24, "refresh needs the option source", "source = "),
     ("TABLE t (a TEXT) WITH (color = 'red')", 24, "no option 'color'", "known: delimiter"),
     ("TABLE t (a TEXT) WITH (source = 'csv')", 24, "csv needs the option path", "path = '…'"),
     ("TABLE t (a TEXT) WITH (source = 'sql', table = 't')", 24, "needs the option url", "url"),
@@ -144,7 +154,12 @@ WRONG_OPTIONS = [
     ("TABLE t (a TEXT) WITH (source = 'csv', path = 'x', delimiter = '::')", 52, "one ASCII", "';"),
     ("TABLE t (a TEXT) WITH (source = 'csv', path = 'x', refresh = '9 ms')", 52, "than 1 s", "10"),
     ("TABLE t (a TEXT) WITH (source = 'csv', path = 'x', refresh = 'now')", 52, "duration", "10"),
-    ("TABLE t (a TEXT) WITH (source = 'sql', url = 'x', table = 't')", 40, "no address", "sqlite"),
+    (
+        "TABLE t (a TEXT) WITH (source = 'sql', url = 'x', table = 't')",
+        40,
+        "not an address",
+        "sqlite",
+    ),
 ]
 
 

@@ -40,7 +40,7 @@ def test_values_that_may_be_null(base: str, added: str, nullable: bool) -> None:
     (fixpoint,) = {node for node in walk_plan(plan) if isinstance(node, Fixpoint)}
     assert fixpoint.selection is not None
     assert value_may_be_null(fixpoint, 2) == nullable
-    told = "recursion p keeps best rows only: rows without v are left out"
+    told = "recursion p keeps only the best rows: it skips rows without v"
     assert [text.startswith(told) for text in left_out(plan)] == [True] * nullable
 
 

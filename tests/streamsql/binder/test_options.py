@@ -201,7 +201,7 @@ WRONG: dict[str, tuple[type[QueryError], int, str, str, str]] = {
     "(width = '0')": (BindingError, 9, "'0'", "whole number", "64"),
     "(width = 'wide')": (BindingError, 9, "'wide'", "whole number", "64"),
     "(capacity = '0')": (BindingError, 12, "'0'", "a capacity is a whole number", "100"),
-    "(width = 1, width = 2)": (QuerySyntaxError, 12, "width", "given twice", ""),
+    "(width = 1, width = 2)": (QuerySyntaxError, 12, "width", "appears twice", ""),
     "(width 1)": (QuerySyntaxError, 7, "1", "expected =", "width = "),
     "(width = )": (QuerySyntaxError, 9, ")", "expected a value", "WITH (width"),
     "(width = 1,)": (QuerySyntaxError, 11, ")", "expected an option name", ""),

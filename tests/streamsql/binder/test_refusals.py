@@ -31,8 +31,22 @@ SYNTAX = [
     ("SELECT desk FORM seat", 1, 18, "seat", "unexpected 'seat'", "FROM instead of FORM"),
     ("SELECT desk FROM seat WERE a = 1", 1, 28, "a", "unexpected", "WHERE instead of WERE"),
     ("SELECT desk FROM seat GRUOP BY desk", 1, 29, "BY", "unexpected", "GROUP instead of GRUOP"),
-    ("SELECT desk, FROM seat", 1, 12, ",", "after this comma", "leave the comma out"),
-    ("SELECT desk FROM seat,", 1, 22, ",", "after this comma", "leave the comma out"),
+    (
+        "SELECT desk, FROM seat",
+        1,
+        12,
+        ",",
+        "after this comma",
+        "remove the comma, or add the next element",
+    ),
+    (
+        "SELECT desk FROM seat,",
+        1,
+        22,
+        ",",
+        "after this comma",
+        "remove the comma, or add the next element",
+    ),
     ("SELECT desk FROM", 1, 17, "", "name of a source", "FROM name"),
     ("SELECT desk\nFROM seat\nWHERE", 3, 6, "", "WHERE is incomplete", "after WHERE"),
     ("SELECT desk FROM seat WHERE weight =", 1, 37, "", "= is incomplete", "value"),
@@ -48,7 +62,7 @@ SYNTAX = [
     ("SELECT desk FROM seat [LAST 5]", 1, 24, "LAST", "RANGE, ROWS, NOW", "[ROWS 100]"),
     ("SELECT desk FROM seat [ROWS 5", 1, 30, "", "] to close the window", ""),
     ("SELECT a b c FROM seat", 1, 12, "c", "unexpected 'c'", "comma"),
-    ("WITH x AS (SELECT 1)", 1, 21, "", "after WITH comes a query", "SELECT"),
+    ("WITH x AS (SELECT 1)", 1, 21, "", "a query must follow WITH", "SELECT"),
     ("WITH x AS SELECT 1", 1, 11, "SELECT", "expected (", ""),
     ("SELECT CASE WHEN TRUE THEN 1 FROM seat", 1, 28, "1", "END after CASE", "CASE WHEN"),
     ("CREATE SORCE s (a TEXT)", 1, 8, "SORCE", "after CREATE", "SOURCE"),
@@ -94,7 +108,7 @@ BINDING = [
         1,
         46,
         "idle",
-        "idle is about a watermark",
+        "idle needs a watermark, but this source has none",
         "WATERMARK FOR ts",
     ),
     (
@@ -103,7 +117,7 @@ BINDING = [
         16,
         "r(a)",
         "'r and s' has no base: every branch reads one of them",
-        "begin one of them",
+        "start one of them",
     ),
     (
         "WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT b, m FROM s), "
@@ -178,7 +192,7 @@ BINDING = [
         "'q' is a query",
         "after the stream",
     ),
-    ("SELECT * FROM machines [NOW]", 1, 24, "[NOW]", "stored table", "leave the window out"),
+    ("SELECT * FROM machines [NOW]", 1, 24, "[NOW]", "stored table", "remove the window"),
     ("SELECT * FROM (SELECT 1) AS q [NOW]", 1, 31, "[NOW]", "'q' is a query", "inside"),
     ("WITH x AS (SELECT * FROM x) SELECT * FROM x", 1, 6, "x", "itself", "WITH RECURSIVE"),
     ("WITH x AS (SELECT 1), x AS (SELECT 2) SELECT 1", 1, 23, "x", "defined twice", "rename"),
@@ -190,11 +204,11 @@ BINDING = [
         "no base",
         "does not read r",
     ),
-    ("CREATE SOURCE seat (a TEXT)", 1, 15, "seat", "exists already", "DROP SOURCE"),
+    ("CREATE SOURCE seat (a TEXT)", 1, 15, "seat", "already exists", "DROP SOURCE"),
     ("CREATE SOURCE s (a TEXT, a TEXT)", 1, 26, "a", "defined twice", "rename"),
     ("CREATE SOURCE s (ab TEXT, KEY (ac))", 1, 32, "ac", "no column 'ac'", "ab"),
     ("CREATE SOURCE s (a TEXT) WITH (ttl = 'soon')", 1, 32, "ttl", "not a duration", "90 s"),
-    ("CREATE SOURCE s (a TEXT) WITH (ttl = '0 s')", 1, 32, "ttl", "longer than nothing", ""),
+    ("CREATE SOURCE s (a TEXT) WITH (ttl = '0 s')", 1, 32, "ttl", "longer than 0", ""),
     ("CREATE LINK SOURCE s (a TEXT)", 1, 20, "s", "source and a destination", "src TEXT"),
     ("CREATE TABLE s (a TEXT) WITH (source = 'cvs')", 1, 31, "source", "'cvs'", "csv"),
     ("CREATE TABLE s (a TEXT) WITH (ttl = '5 s')", 1, 31, "ttl", "do not expire", "SOURCE"),
@@ -217,7 +231,7 @@ BINDING = [
         1,
         9,
         "SELECT weight, desk FROM seat",
-        "gives one column, this one 2",
+        "must have one column, but this one has 2",
         "SELECT x",
     ),
     (
@@ -225,7 +239,7 @@ BINDING = [
         1,
         26,
         "rid IN (SELECT desk, room FROM seat)",
-        "1 value on the left, but the query gives 2",
+        "1 value on the left, but the query has 2",
         "(a, b) IN",
     ),
     (
@@ -241,12 +255,19 @@ BINDING = [
         1,
         38,
         "room = rid",
-        "compares one pair of times, this one 0",
+        "compares one pair of times, but this one compares 0",
         "a.ts >= b.ts",
     ),
     ("SELECT room.rid FROM seat SEMI JOIN room ON room = rid", 1, 8, "room", "'room'", "seat"),
     ("SELECT 1 FROM machines NATURAL JOIN link", 1, 37, "link", "same name on both", "ON a.x"),
-    ("SELECT desk FROM seat ORDER BY weight", 1, 32, "weight", "does not give", "add LIMIT"),
+    (
+        "SELECT desk FROM seat ORDER BY weight",
+        1,
+        32,
+        "weight",
+        "the query does not have this column",
+        "add LIMIT",
+    ),
     ("SELECT desk FROM seat ORDER BY 2", 1, 32, "2", "no such column", "from 1 to 1"),
     ("SELECT desk FROM seat LIMIT 1.5", 1, 29, "1.5", "whole number of rows", "LIMIT 10"),
     (
@@ -254,7 +275,7 @@ BINDING = [
         1,
         41,
         "weight",
-        "with DISTINCT, ORDER BY takes columns of the select list",
+        "with DISTINCT, ORDER BY takes only columns of the select",
         "MIN or MAX",
     ),
     ("SELECT 1 FROM (VALUES (1, 2), (3)) v", 1, 32, "3", "1 values, the first one 2", "NULL"),
@@ -272,8 +293,8 @@ BINDING = [
         1,
         34,
         "COUNT(room.rid)",
-        "belongs to the query around",
-        "its HAVING",
+        "belongs to the outer query",
+        "an aggregate of the outer query is allowed in subqueries of",
     ),
     ("SELECT COUNT() FROM room", 1, 8, "COUNT", "COUNT takes one value", r"COUNT(*)"),
     ("SELECT COUNT(DISTINCT) FROM room", 1, 8, "COUNT(DISTINCT)", "takes one value", "COUNT(*)"),
@@ -301,10 +322,10 @@ UNSUPPORTED = [
         1,
         29,
         "RANK() OVER (ORDER BY desk)",
-        "window functions stand in the select list",
+        "window functions are allowed only in the select list, ORDER",
         "QUALIFY",
     ),
-    ("SELECT * FROM (SELECT 1 AS a ORDER BY a) AS q", 1, 39, "a", "ORDER BY", "leave it out"),
+    ("SELECT * FROM (SELECT 1 AS a ORDER BY a) AS q", 1, 39, "a", "ORDER BY", "remove it"),
     (
         "SELECT MEDIAN(weight) OVER () FROM seat",
         1,
@@ -332,8 +353,15 @@ UNSUPPORTED = [
     ("SELECT CORR(weight, 1) FROM seat", 1, 8, "CORR(weight, 1)", "CORR", "AVG"),
     ("SELECT now()", 1, 8, "now", "current time", "RANGE"),
     ("SELECT desk[1] FROM seat", 1, 8, "desk[1]", "not arrays", ""),
-    ("SELECT 1 FROM a.seat", 1, 15, "a", "no schemas", "without a dot"),
-    ("SELECT 1 FROM seat [PARTITION BY room RANGE 5 SECONDS]", 1, 34, "room", "ROWS only", ""),
+    ("SELECT 1 FROM a.seat", 1, 15, "a", "schemas are not supported", "without a dot"),
+    (
+        "SELECT 1 FROM seat [PARTITION BY room RANGE 5 SECONDS]",
+        1,
+        34,
+        "room",
+        "PARTITION BY has an effect only with ROWS",
+        "",
+    ),
     ("SELECT IF(TRUE, 1, 2)", 1, 8, "IF(TRUE, 1, 2)", "IF", "CASE"),
     (
         "SELECT CAST(ts AS INTEGER) FROM seat",
@@ -348,8 +376,15 @@ UNSUPPORTED = [
     ("CREATE OR REPLACE VIEW v AS SELECT 1", 1, 19, "VIEW", "OR REPLACE", "DROP"),
     ("CREATE SOURCE s (a TEXT NOT NULL)", 1, 25, "NOT", "NOT NULL", "IS NOT NULL"),
     ("CREATE SOURCE s (a VARCHAR(20))", 1, 27, "(", "no length", "TEXT"),
-    ("CREATE INDEX i ON s (a)", 1, 8, "INDEX", "no indexes", ""),
-    ("INSERT INTO seat SELECT * FROM seat", 1, 18, "SELECT", "rows, not a query", "CREATE VIEW"),
+    ("CREATE INDEX i ON s (a)", 1, 8, "INDEX", "Pando creates the indexes that it needs", ""),
+    (
+        "INSERT INTO seat SELECT * FROM seat",
+        1,
+        18,
+        "SELECT",
+        "INSERT takes VALUES, not a query",
+        "CREATE VIEW",
+    ),
     (
         "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT x.a FROM r x "
         "LEFT JOIN r y ON x.a = y.a) SELECT 1",
@@ -365,7 +400,7 @@ UNSUPPORTED = [
         1,
         100,
         "r",
-        "aggregate over the recursive relation inside its own definition is refused in 'r'",
+        "'r' contains an aggregate over the recursive relation inside its own definition",
         "finished r",
     ),
     (
@@ -403,7 +438,7 @@ UNSUPPORTED = [
         94,
         "r",
         "DISTINCT over the recursive",
-        "leave it out",
+        "remove it",
     ),
     # --- subqueries, joins, ordered rows ---
     (
@@ -411,7 +446,7 @@ UNSUPPORTED = [
         1,
         9,
         "SELECT weight FROM seat",
-        "could give more than one row",
+        "this query is used as a value but could return more than one",
         "LIMIT 1",
     ),
     (
@@ -421,7 +456,7 @@ UNSUPPORTED = [
         89,
         "rid",
         "cannot be read here",
-        "write its table",
+        "write its relation: table",
     ),
     (
         "SELECT (PERCENTILE_CONT(0.75)) WITHIN GROUP (ORDER BY weight) FROM seat",
@@ -470,7 +505,7 @@ UNSUPPORTED = [
         1,
         88,
         "r.rid",
-        "belongs to the query",
+        "belongs to the outer query",
         "WHERE",
     ),
     (
@@ -549,21 +584,21 @@ RECURSION = [
         "WITH RECURSIVE r(a, p) AS (SELECT src, src FROM link UNION SELECT l.dst, r.p || l.dst "
         f"{STEP} WHERE POSITION(l.src IN r.p) = 0) SELECT * FROM r",
         NonTerminatingError,
-        "not on what the step appends",
+        "does not check the appended part",
         "POSITION",
     ),
     (
         f"WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT l.dst, r.n + 1 {STEP}) "
         "SELECT a, MAX(n) FROM r GROUP BY a",
         NonTerminatingError,
-        "MAX would follow it",
+        "MAX would never end",
         "",
     ),
     (
         "WITH RECURSIVE r(a, c) AS (SELECT src, 0 FROM link UNION SELECT l.dst, r.c - l.cost "
         f"{STEP}) SELECT a, MIN(c) FROM r GROUP BY a",
         NonTerminatingError,
-        "MIN would follow it",
+        "MIN would never end",
         "",
     ),
     (
@@ -598,7 +633,7 @@ RECURSION = [
         "WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION SELECT b, m + 1 FROM s), "
         "s(b, m) AS (SELECT a, n FROM r) SELECT b, MIN(m) FROM s GROUP BY b",
         NonTerminatingError,
-        "several relations define each other",
+        "several mutually recursive relations share columns",
         "",
     ),
     (
@@ -613,7 +648,7 @@ RECURSION = [
         "SELECT x.a, y.b, x.n - y.n FROM r x JOIN r y ON x.b = y.a) "
         "SELECT a, b, MIN(n) FROM r GROUP BY a, b",
         NonTerminatingError,
-        "in a way that may turn a better value into a worse one",
+        "in a way that can make a better value worse",
         "",
     ),
     (
@@ -621,21 +656,21 @@ RECURSION = [
         "SELECT x.a, y.b, x.n + y.n FROM r x JOIN r y ON x.b = y.a) "
         "SELECT a, b, MIN(n), COUNT(*) FROM r GROUP BY a, b",
         NonTerminatingError,
-        "COUNT(*) beside MIN or MAX needs all rows",
+        "COUNT(*) next to MIN or MAX needs all rows",
         "",
     ),
     (
         "WITH RECURSIVE r(a, n, m) AS (SELECT src, 1, 1 FROM link UNION "
         f"SELECT l.dst, r.n + 1, r.m * 2 {STEP}) SELECT a, MIN(n), MIN(m) FROM r GROUP BY a",
         NonTerminatingError,
-        "computes m in a way that may turn",
+        "computes m in a way that can make a better value worse",
         "",
     ),
     (
         "WITH RECURSIVE r(a, n) AS (SELECT src, 1 FROM link UNION "
         f"SELECT l.dst, 10 - r.n {STEP}) SELECT a, MIN(n) FROM r GROUP BY a",
         NonTerminatingError,
-        "better value into a worse one",
+        "in a way that can make a better value worse",
         "",
     ),
     (
@@ -643,28 +678,28 @@ RECURSION = [
         f"SELECT l.dst, LEAST(r.w, l.cost), r.p || l.dst {STEP}) "
         "SELECT a, MAX(w), ARG_MAX(p, w) FROM r GROUP BY a",
         NonTerminatingError,
-        "would depend on rows that are dropped",
+        "would depend on pruned rows",
         "",
     ),
     (
         "WITH RECURSIVE r(a, c, p) AS (SELECT src, cost, src FROM link UNION "
         f"SELECT l.dst, r.c, r.p || l.dst {STEP}) SELECT a, MIN(c) FROM r GROUP BY a",
         NonTerminatingError,
-        "leaves c as it is while p grows",
+        "leaves c unchanged while p grows",
         "",
     ),
     (
         "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT dst FROM link "
         "WHERE src NOT IN (SELECT a FROM r)) SELECT 1",
         UnsupportedError,
-        "negation through the recursion",
+        "NOT EXISTS, NOT IN or ANTI JOIN over it",
         "finished r",
     ),
     (
         "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT a FROM r "
         "WHERE NOT EXISTS (SELECT 1 FROM link WHERE dst = r.a)) SELECT 1",
         UnsupportedError,
-        "negation through the recursion",
+        "NOT EXISTS, NOT IN or ANTI JOIN over it",
         "a table before it",
     ),
     (

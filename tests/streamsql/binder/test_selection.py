@@ -247,7 +247,7 @@ def test_several_in_the_order_written() -> None:
 @pytest.mark.parametrize("step", ["GREATEST(r.n + 1, l.cost)", "r.n - l.cost + 1"])
 def test_what_may_grow_without_end_is_not_pushed_under_max(step: str) -> None:
     text = VALUES.format(start="cost", step=step) + GROUPED.format(call="MAX")
-    with pytest.raises(NonTerminatingError, match="can make n larger each time"):
+    with pytest.raises(NonTerminatingError, match="can make n larger at every step"):
         plan_of(text)
 
 

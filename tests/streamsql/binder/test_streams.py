@@ -122,12 +122,20 @@ def test_events_follow_the_watermark_that_was_declared(catalog: Catalog) -> None
         ("SELECT 1 FROM ISTREAM(log)", "ISTREAM(log)", "takes one query"),
         ("SELECT ISTREAM(k), v FROM log", "ISTREAM(k)", "the whole select list"),
         ("SELECT 1 FROM log WHERE k IN (SELECT ISTREAM(k) FROM log)", "ISTREAM(k)", "subquery"),
-        ("ISTREAM(SELECT k FROM LATE(marked))", "ISTREAM", "late readings are over"),
-        ("SELECT k FROM counts [ROWS 2]", "[ROWS 2]", "windows stand on streams only"),
+        (
+            "ISTREAM(SELECT k FROM LATE(marked))",
+            "ISTREAM",
+            "the instants of late readings are already complete",
+        ),
+        (
+            "SELECT k FROM counts [ROWS 2]",
+            "[ROWS 2]",
+            "but only streams have windows: a derived row expires with",
+        ),
         (
             "ISTREAM(SELECT k FROM (SELECT k, n FROM counts) [NOW] AS x)",
             "[NOW]",
-            "windows stand on streams only",
+            "but only streams have windows: a derived row expires with",
         ),
         (
             "WITH RECURSIVE r(k) AS (SELECT k FROM stored UNION SELECT x.k FROM "
@@ -149,10 +157,10 @@ def test_refused(text: str, place: str, message: str, catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
-        ("RSTREAM(SELECT k FROM log)", "unbounded output: RSTREAM gives every row of log again"),
+        ("RSTREAM(SELECT k FROM log)", "unbounded output: RSTREAM emits every row of log again"),
         (
             "ISTREAM(SELECT DISTINCT k FROM log)",
-            "unbounded state: DISTINCT keeps every different row",
+            "unbounded state: DISTINCT keeps every distinct row",
         ),
         ("SELECT DISTINCT a FROM moved", "unbounded state: DISTINCT keeps every row of DSTREAM(…)"),
         ("ISTREAM(SELECT k FROM log) ", ""),

@@ -160,9 +160,9 @@ def test_an_aggregate_of_no_rows_is_that_of_the_empty_group(catalog: Catalog) ->
         ("half('a') FROM t", "half does not take (TEXT)"),
         ("half() FROM t", "half does not take ()"),
         ("total(n, n) FROM t", "total does not take (INTEGER, INTEGER)"),
-        ("rows_of(n) FILTER (WHERE n > 1) FROM t", "FILTER cannot leave rows out"),
+        ("rows_of(n) FILTER (WHERE n > 1) FROM t", "accepts NULLs, so FILTER cannot skip rows"),
         ("k FROM t WHERE total(n) > 1", "the aggregate total cannot stand here"),
-        ("total(total(n)) FROM t", "an aggregate inside an aggregate"),
+        ("total(total(n)) FROM t", "an aggregate cannot stand inside an aggregate"),
         ("* FROM half", "'half' is a function"),
         ("halve(n) FROM t", "there is no function 'halve'"),
     ],
@@ -181,7 +181,7 @@ def test_calls_that_do_not_fit(text: str, message: str, catalog: Catalog) -> Non
         ("FUNCTION f(x DOUBLE) RETURNS DOUBLE AS 'a:b.c'", "names no implementation"),
         ("FUNCTION f(x DOUBLE, x TEXT) RETURNS DOUBLE AS 'a:b'", "defined twice"),
         ("AGGREGATE f() RETURNS DOUBLE AS 'a:b'", "has no parameters"),
-        ("FUNCTION half(x DOUBLE) RETURNS DOUBLE AS 'a:b'", "exists already"),
+        ("FUNCTION half(x DOUBLE) RETURNS DOUBLE AS 'a:b'", "already exists"),
     ],
 )
 def test_definitions_that_are_refused(text: str, message: str, catalog: Catalog) -> None:
@@ -255,5 +255,5 @@ def test_what_was_stepped_can_be_retracted_and_merged() -> None:
 
 def test_the_setting_lists_modules() -> None:
     assert modules_of(" a.b, c\n") == ("a.b", "c")
-    with pytest.raises(DeploymentError, match="no name of a Python module"):
+    with pytest.raises(DeploymentError, match="is not the name of a Python module"):
         UserFunctions().allow(["a-b"])

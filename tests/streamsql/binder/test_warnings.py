@@ -35,34 +35,42 @@ def bound(text: str, catalog: Catalog) -> BoundQuery:
 FOUND = [
     (
         "k, COUNT(*), SUM(v) FROM s GROUP BY k",
-        "groups: GROUP BY keeps a group for every k",
+        "groups: GROUP BY keeps one group per distinct k",
         "RANGE",
     ),
     ("k, MAX(v) FROM s GROUP BY k", "unbounded state: GROUP BY keeps every value of MAX of s", ""),
     ("COUNT(DISTINCT k), SUM(v) FROM s", "state: GROUP BY keeps every value of COUNT of s", ""),
-    ("DISTINCT k FROM s", "unbounded state: DISTINCT keeps every different row of s", "ttl"),
+    ("DISTINCT k FROM s", "unbounded state: DISTINCT keeps every distinct row of s", "ttl"),
     (
         "k FROM short LIMIT 3",
-        "first rows of no order: LIMIT or OFFSET without ORDER BY",
+        "LIMIT without ORDER BY: LIMIT or OFFSET without ORDER BY",
         "add ORDER",
     ),
-    ("k FROM stored OFFSET 3", "in the order of all their values", "add ORDER BY"),
+    (
+        "k FROM stored OFFSET 3",
+        "LIMIT or OFFSET without ORDER BY orders rows by all their",
+        "add ORDER BY",
+    ),
     ("k FROM s ORDER BY v LIMIT 3", "unbounded state: ORDER BY … LIMIT", "RANGE"),
     ("k FROM s INTERSECT SELECT k FROM stored", "unbounded state: INTERSECT", "RANGE"),
     ("k FROM s [UNBOUNDED] WHERE EXISTS (SELECT 1 FROM stored t WHERE t.k = s.k)", "IN or", ""),
     ("a.k FROM s a JOIN stored b ON a.k = b.k", "unbounded state: JOIN keeps every row of s", ""),
     ("a.k FROM s a JOIN marked b ON a.k = b.k", "unbounded join: JOIN keeps every row", "ASOF"),
-    ("a.k FROM stored a, stored b", "cross product: nothing connects stored and stored", ""),
-    ("ts, COUNT(*) FROM s GROUP BY ts", "unbounded groups: GROUP BY ts makes a group", "TUMBLE"),
+    ("a.k FROM stored a, stored b", "cross product: no condition connects stored and stored", ""),
+    (
+        "ts, COUNT(*) FROM s GROUP BY ts",
+        "unbounded groups: GROUP BY ts keeps one group per distinct time",
+        "TUMBLE",
+    ),
     (
         TUMBLED.format("s"),
         "windows never close: GROUP BY keeps every window of TUMBLE",
         "WATERMARK",
     ),
     (TUMBLED.format("marked"), "windows never close", "end the query with EMIT ON WINDOW CLOSE"),
-    ("* FROM HOP(short, ts, '2 min', '1 min')", "rows between windows: windows of 60 s", "first"),
-    ("* FROM short [RANGE 1 s SLIDE 5 s]", "rows between windows: a window of 1 s", "SLIDE"),
-    ("* FROM short [RANGE 1 HOUR]", "window beyond ttl: rows of short leave after 90 s", "ttl"),
+    ("* FROM HOP(short, ts, '2 min', '1 min')", "gaps between windows: windows of 60 s", "first"),
+    ("* FROM short [RANGE 1 s SLIDE 5 s]", "gaps between windows: a window of 1 s", "SLIDE"),
+    ("* FROM short [RANGE 1 HOUR]", "window beyond ttl: rows of short expire after 90 s", "ttl"),
 ]
 
 
@@ -103,7 +111,7 @@ def test_the_report_says_what_is_remembered(catalog: Catalog) -> None:
     text = """a.k, COUNT(*) AS n FROM s [RANGE 1 MINUTE] a
         JOIN latest b ON a.k = b.k JOIN stored c ON c.k = b.k GROUP BY a.k"""
     report = validation_report(bound(text, catalog))
-    assert report.text.startswith("valid: (k TEXT, n INTEGER)\nit remembers:\n")
+    assert report.text.startswith("valid: (k TEXT, n INTEGER)\nit keeps:\n")
     for kept in ("rows of s [RANGE 60 s]", "one row of latest per (k)", "table stored"):
         assert kept in report.text
     assert all(state["bounded"] for state in report.data["state"])

@@ -19,7 +19,7 @@ VIEW = ViewDefinition("free", "SELECT * FROM seat")
 def test_names_are_unique_whatever_their_case() -> None:
     catalog = Catalog((SEAT, ROOMS, VIEW))
     assert catalog.find("SEAT") is SEAT
-    with pytest.raises(BindingError, match="source 'Seat' exists already"):
+    with pytest.raises(BindingError, match="source 'Seat' already exists"):
         catalog.define(ViewDefinition("Seat", ""))
     catalog.define(ViewDefinition("Seat", ""), replace=True)
     assert len(catalog) == 3 + len(SYSTEM_SOURCES)
@@ -35,7 +35,7 @@ def test_definitions_are_listed_by_kind() -> None:
 
 
 def test_dropping_what_is_not_there_says_so() -> None:
-    with pytest.raises(BindingError, match="nothing of the name 'x'"):
+    with pytest.raises(BindingError, match="nothing with the name 'x'"):
         Catalog().drop("x")
 
 

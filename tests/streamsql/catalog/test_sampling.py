@@ -74,8 +74,8 @@ def test_at_most_one_per_interval_and_the_first_of_a_new_one(
     ("options", "found"),
     [
         ("sample = 'often'", "often"),
-        ("sample = '0 s'", "longer than nothing"),
-        ("topic = 'a/b'", "no name of a stream"),
+        ("sample = '0 s'", "longer than 0"),
+        ("topic = 'a/b'", "is not the name of a stream"),
     ],
 )
 def test_wrong_options_are_refused(options: str, found: str) -> None:
@@ -85,7 +85,9 @@ def test_wrong_options_are_refused(options: str, found: str) -> None:
 
 
 def test_a_sampled_source_has_devices() -> None:
-    with pytest.raises(BindingError, match="no column here names a device"):
+    with pytest.raises(
+        BindingError, match="sample keeps one reading per device, but no column names a"
+    ):
         source("CREATE SOURCE s (v DOUBLE) WITH (sample = '5 s')")
     with pytest.raises(BindingError, match="this is a table"):
         source("CREATE TABLE t (k TEXT) WITH (topic = 'x')")

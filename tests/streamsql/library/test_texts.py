@@ -54,7 +54,7 @@ def test_views_over_links_bind_over_a_trace() -> None:
     catalog = catalog_of("trace.sql")
     hints = [hint for view in VIEWS if (hint := missing(view, catalog)) is not None]
     assert len(VIEWS) - len(hints) >= 15
-    assert all("create what is missing" in hint for hint in hints)
+    assert all("create a source, table or view with the missing name" in hint for hint in hints)
 
 
 def missing(view: ViewDefinition, catalog: Catalog) -> str | None:

@@ -23,7 +23,7 @@ from streamsql.syntax.scanning import MAX_TEXT
         ("SELECT " + "CASE WHEN TRUE THEN " * 300, ""),
         ("SELECT " + "a." * 3_000 + "a", "nested too deeply"),
         ("SELECT " + "f(" * 90 + "1" + ")" * 89, ""),
-        ("x" * (MAX_TEXT + 1), "at most"),
+        ("x" * (MAX_TEXT + 1), "the max is"),
         ("CREATE SOURCE s (" + ", ".join(f"c{n} TEXT" for n in range(MAX_COLUMNS + 9)), "columns"),
         ("INSERT INTO s VALUES " + ", ".join(["(1)"] * 10_001), "10000 rows"),
     ],

@@ -59,7 +59,7 @@ def test_brackets_in_strings_do_not_count_as_nesting() -> None:
 
 
 def test_large_payloads_are_refused_before_they_are_read() -> None:
-    with pytest.raises(WireError, match="at most 10"):
+    with pytest.raises(WireError, match="the max is 10"):
         decode_json(b" " * 11, SiteState, limit=10)
 
 

@@ -30,12 +30,12 @@ def test_settings_are_read_and_changed_one_by_one(client: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"scheduler": "lottery"}, "there is no scheduler 'lottery'; there are fifo, greedy"),
+        ({"scheduler": "lottery"}, "there is no scheduler 'lottery'; schedulers: fifo, greedy"),
         ({"slice_ms": 0}, "slice_ms is above 0 and up to 60000, or null"),
         ({"queue_rows": "many"}, "queue_rows"),
-        ({"queue_rows": 0}, "queue_rows is from 1 to 10000000"),
-        ({"colour": "red"}, "a site has no setting 'colour'; there are queue_rows"),
-        ({"report_seconds": 0.01}, "report_seconds is from 0.1 to 3600"),
+        ({"queue_rows": 0}, "queue_rows ranges from 1 to 10000000"),
+        ({"colour": "red"}, "a site has no setting 'colour'; settings: queue_rows"),
+        ({"report_seconds": 0.01}, "report_seconds ranges from 0.1 to 3600"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_plain_words(

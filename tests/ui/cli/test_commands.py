@@ -272,7 +272,7 @@ def test_why_prints_what_a_row_rests_on(pando: Any, reach: str) -> None:
     result = pando("query", "why", reach, "a", "c")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        "('a', 'c') stays as long as all of these base rows are there:",
+        "('a', 'c') stays while all of these base rows exist:",
         "  link('a', 'b', 1.0, 1.0)",
         "  link('b', 'c', 2.0, 0.5)",
     ]
@@ -307,8 +307,8 @@ def test_confidence_and_what_if_print_rows(pando: Any) -> None:
     [
         (("why", "nothing", "a"), "there is no query 'nothing'"),
         (("why", "reach", "a"), "1 values for 2 columns"),
-        (("what-if", "link", "z"), "no base row is meant"),
-        (("what-if",), "nothing is thought away"),
+        (("what-if", "link", "z"), "no base row has these values, so nothing would change"),
+        (("what-if",), "no deletion is given"),
         (("what-if", "--gateway", "gw-99"), "no gateway 'gw-99'"),
         (("confidence", "reach", "link.src"), "no numeric column"),
         (("why", "reach", "a", "c", "--format", "csv"), "--format"),

@@ -104,10 +104,14 @@ def test_a_console_that_is_none_of_ours_is_never_taken_for_one_of_them(
     start: Start, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     start("a", A)
-    with pytest.raises(DeploymentError, match="no federation of yours on this machine"):
+    with pytest.raises(
+        DeploymentError, match="none of your federations on this machine has its console at"
+    ):
         data_directory(address, None)
     monkeypatch.setenv("PANDO_CONSOLE", address)
-    with pytest.raises(DeploymentError, match="no federation of yours on this machine"):
+    with pytest.raises(
+        DeploymentError, match="none of your federations on this machine has its console at"
+    ):
         data_directory(None, None)
 
 
@@ -115,7 +119,7 @@ def test_two_names_that_contradict_each_other_are_refused(start: Start) -> None:
     start("a", A)
     start("b", B)
     assert data_directory(A, Path("a")).name == "a"
-    with pytest.raises(DeploymentError, match="leave one of the two out"):
+    with pytest.raises(DeploymentError, match="remove one of the two"):
         data_directory(B, Path("a"))
 
 

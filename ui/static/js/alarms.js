@@ -75,9 +75,9 @@ function show(alarms) {
   const sum = (name) => alarms.reduce((total, alarm) => total + alarm[name], 0);
   const left = [];
   if (sum("unlisted")) left.push(`${sum("unlisted")} more rows are not listed.`);
-  if (sum("dropped")) left.push(`${sum("dropped")} cleared rows were dropped before anybody acknowledged them.`);
+  if (sum("dropped")) left.push(`${sum("dropped")} cleared rows were dropped before they were acknowledged.`);
   byId("quiet").hidden = listed.length > 0 && left.length === 0;
-  byId("quiet").textContent = left.join(" ") || "Nothing is raised, nothing is to be acknowledged.";
+  byId("quiet").textContent = left.join(" ") || "No alarm is raised, and none waits for acknowledgement.";
   const cleared = all.filter((row) => row.state === "cleared").sort((a, b) => b.cleared.localeCompare(a.cleared));
   byId("none-cleared").hidden = cleared.length > 0;
   byId("none-defined").hidden = alarms.length > 0;

@@ -20,7 +20,7 @@ export class Answers {
     const several = display.queries.length > 1;
     const parts = display.queries.map((query) => this.answer(query, several));
     this.element.replaceChildren(
-      ...(parts.length ? parts : [make("p", { class: "empty" }, "Nothing is routed here.")]),
+      ...(parts.length ? parts : [make("p", { class: "empty" }, "No query sends its result here.")]),
     );
   }
 
@@ -70,7 +70,7 @@ export class Answers {
           ),
         ),
       ),
-      rows.length ? null : make("p", { class: "empty" }, query.error || "No rows at present."),
+      rows.length ? null : make("p", { class: "empty" }, query.error || "No rows now."),
       more > 0 ? make("p", { class: "quiet more" }, `and ${more} more`) : null,
     );
   }

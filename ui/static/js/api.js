@@ -1,5 +1,5 @@
 const SILENT_MS = 15_000; // a console that is asked and says nothing for so long is lost, though its connection stands
-const LOST = { message: "The console does not answer.", hint: "Is `pando up` still running?", lost: true };
+const LOST = { message: "The console does not answer.", hint: "Check that `pando up` still runs.", lost: true };
 
 // Requests to the console; a refused one rejects with the error object of the answer.
 export async function request(method, path, body) {
@@ -49,7 +49,7 @@ export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "
 
 /** How much a query has given: the rows that hold, or all rows of a stream, which keeps none. */
 export const extent = (query) =>
-  query.emit === "relation" ? count(query.rows, "row") : `${count(query.changes, "row")} given`;
+  query.emit === "relation" ? count(query.rows, "row") : `${count(query.changes, "row")} emitted`;
 
 /** A time of a reader's day, with the date if it is another day. */
 export function moment(iso) {

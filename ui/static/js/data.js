@@ -31,5 +31,5 @@ all.sort(
 place.replaceChildren(
   ...(all.length
     ? all.map(show)
-    : [make("p", { class: "empty" }, "Nothing is defined. Start with CREATE SOURCE in the query console.")]),
+    : [make("p", { class: "empty" }, "Nothing is defined. Start with CREATE SOURCE on the page Queries.")]),
 );

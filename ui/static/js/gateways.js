@@ -61,7 +61,7 @@ function removal(site) {
       class: "danger",
       "data-remove": site.site,
       "aria-label": `Remove ${site.site}`,
-      title: "It has left for good",
+      title: "It is gone permanently",
       onclick: () => ask(site.site),
     },
     "Remove…",

@@ -9,8 +9,8 @@ const byId = (id) => document.getElementById(id);
 const examples = JSON.parse(byId("example-texts").textContent);
 const MAX_CHANGES = 500;
 const RETRY_MS = 2000;
-const LOST = "Connection lost: what you see is old. Trying again…";
-const LOOKING = "Looking again…";
+const LOST = "Connection lost: this page shows old data. Reconnecting…";
+const LOOKING = "Retrying…";
 
 let selected = null; // id of the query shown
 let source = null; // its EventSource, while the page is seen
@@ -65,7 +65,7 @@ function statements(text) {
   return bare.split(";").filter((part) => part.trim()).length;
 }
 
-const NOTHING = { message: "There is no statement here.", hint: "Write one, or choose an example above." };
+const NOTHING = { message: "There is no statement.", hint: "Write one, or choose an example above." };
 
 async function run(text) {
   if (!statements(text)) return problem(NOTHING);
@@ -122,7 +122,7 @@ async function explain() {
   const many = statements(text);
   if (!many) return problem(NOTHING);
   if (many > 1)
-    return problem({ message: `Explain takes one statement; here are ${many}.`, hint: "Run carries all of them out." });
+    return problem({ message: `Explain takes one statement; here are ${many}.`, hint: "Run executes all of them." });
   const asks = /^\s*explain\b/i.test(text);
   const mine = (wish += 1);
   try {
@@ -263,7 +263,7 @@ async function select(wanted, panel) {
     if (mine !== ticket) return;
     problem(error);
     byId("none").hidden = false;
-    byId("none").textContent = "Run a query, or choose one that runs, to see its rows appear and disappear live.";
+    byId("none").textContent = "Run a query, or choose a running query, to see its rows appear and disappear live.";
     return list();
   }
   if (mine !== ticket) return;
@@ -318,7 +318,7 @@ function rest() {
 function apply(changes, snapshot) {
   table.apply(changes, snapshot);
   byId("none").hidden = table.size > 0;
-  byId("none").textContent = "No rows at present.";
+  byId("none").textContent = "No rows now.";
   hint();
   if (!snapshot) logChanges(changes);
 }

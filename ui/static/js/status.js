@@ -12,7 +12,7 @@ async function look() {
     const warming = sites.find((s) => s.role === "static" && s.online && !s.ready);
     const parts = [`${gateways.filter((s) => s.online).length} of ${gateways.length} gateways online`];
     if (warming) parts.push(warming.detail || "Spark is warming up");
-    else if (!sites.some((s) => s.role === "static" && s.online)) parts.push("static engine not up yet");
+    else if (!sites.some((s) => s.role === "static" && s.online)) parts.push("static engine not ready yet");
     if (offline.length) parts.push(`offline: ${offline.join(", ")}`);
     const colour = offline.length ? "bad" : parts.length > 1 ? "warn" : "good";
     line.title = parts.join(" · ");

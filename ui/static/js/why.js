@@ -66,7 +66,7 @@ export class WhyPanel {
 
   answer(data, sources) {
     if (!data.holds) {
-      this.show(make("p", {}, "By now this row is not in the result any more."), notes(data.notes));
+      this.show(make("p", {}, "This row is no longer in the result."), notes(data.notes));
       return;
     }
     this.data = data;
@@ -123,7 +123,7 @@ export class WhyPanel {
     if (wasOpen) return;
     button.setAttribute("aria-expanded", "true");
     const answer = make("div", { class: "breaks" });
-    const ask = make("button", { type: "button", onclick: () => this.whatIf(base, ask, answer) }, "What if it goes?");
+    const ask = make("button", { type: "button", onclick: () => this.whatIf(base, ask, answer) }, "What if it is deleted?");
     chips.after(make("div", { class: "base-row" }, make("strong", {}, base.source), facts(base), ask, answer));
   }
 
@@ -167,7 +167,7 @@ export class WhyPanel {
         "label",
         {
           title:
-            "That the row holds when each base row holds with the probability in this column, independently of the others",
+            "Probability of the row, if each base row exists independently with the probability in this column",
         },
         "Probability by",
         choice,
@@ -203,19 +203,19 @@ export class WhyPanel {
 
 function lead(data) {
   const [first] = data.supports;
-  if (data.supports.length === 1 && !first.length) return make("p", {}, "It is there whatever the base rows are.");
+  if (data.supports.length === 1 && !first.length) return make("p", {}, "It is in the result for any base rows.");
   if (data.supports.length === 1 && data.complete)
     return make(
       "p",
       {},
-      first.length === 1 ? "It rests on this base row alone:" : "It rests on all of these base rows together:",
+      first.length === 1 ? "It depends on this base row alone:" : "It depends on all of these base rows together:",
     );
   return make(
     "p",
     {},
-    "It stays as long as all base rows of ",
+    "It stays while all base rows of ",
     make("em", {}, "any one"),
-    ` group are there${data.complete ? `. These ${data.supports.length} groups are all there are` : ""}:`,
+    ` group exist${data.complete ? `. These ${data.supports.length} groups are all there are` : ""}:`,
   );
 }
 

@@ -88,9 +88,9 @@ export class Desks {
 
 export const STATES = {
   free: "free, in an open room",
-  idle: "nobody there, but the room is dark or reserved",
-  taken: "in use: somebody sits there",
-  busy: "in use: it works hard",
-  stale: "unknown: its gateway is away",
-  unknown: "nothing heard yet",
+  idle: "free, but the room is dark or reserved",
+  taken: "in use: somebody sits at it",
+  busy: "in use: its load is high",
+  stale: "unknown: its gateway is offline",
+  unknown: "no data yet",
 };

@@ -117,7 +117,7 @@ export class Details {
           room?.name || machine.room,
         ),
         `, ${this.plan.levelName(machine.level)}`,
-        machine.is_host ? " · this computer: its load is measured" : machine.simulated ? " · simulated machine" : "",
+        machine.is_host ? " · this computer, with its measured load" : machine.simulated ? " · simulated machine" : "",
       ),
       this.tabs([
         ["Now", now],
@@ -178,9 +178,9 @@ export class Details {
         );
       body.replaceChildren(...rows);
       note.textContent = !rows.length
-        ? "No task is known to run."
+        ? "No task is reported."
         : watts === undefined
-          ? "No power meter is heard at this machine: shares only."
+          ? "No power meter reports for this machine, so only shares are shown."
           : `${watts.toFixed(1)} W in all, divided by processor time.`;
     });
     return make(
@@ -230,9 +230,9 @@ export class Details {
       open: "lights on",
       dark: "lights off",
       reserved: "reserved now",
-      stale: "stale: its gateway is away",
-      unknown: "nothing heard yet",
-      plain: "nothing is sensed here",
+      stale: "stale: its gateway is offline",
+      unknown: "no data yet",
+      plain: "no sensors here",
     };
     const parts = [
       make("header", {}, make("h2", {}, room.name), this.close()),
@@ -303,7 +303,7 @@ export class Details {
     const act = async (action, target, celsius) => {
       try {
         await post("/api/simulate", { action, target, ...(celsius === undefined ? {} : { celsius }) });
-        said.textContent = "Sent. The sensors report it in a moment.";
+        said.textContent = "Sent. The sensors will report it soon.";
       } catch (error) {
         said.textContent = `${error.message} ${error.hint || ""}`;
       }
@@ -331,7 +331,7 @@ export class Details {
         ...parts,
         this.facts([
           ["Nodes", String(site.motes.size)],
-          ["Links heard", () => this.live.rows("links").size],
+          ["Links received", () => this.live.rows("links").size],
         ]),
         make("p", { class: "quiet" }, "Click two nodes to see the cheapest path between them."),
       ];
@@ -358,9 +358,9 @@ export class Details {
     if (site.machines.size)
       parts.push(
         this.facts([
-          ["Machines free", count(["free"])],
+          ["Free machines", count(["free"])],
           ["In use", count(["taken", "busy"])],
-          ["Not heard", count(["stale", "unknown"])],
+          ["No data", count(["stale", "unknown"])],
         ]),
       );
     parts.push(
@@ -375,7 +375,7 @@ export class Details {
     );
     return [
       ...parts,
-      make("p", { class: "quiet" }, "Click a room or a machine to see what is known of it."),
+      make("p", { class: "quiet" }, "Click a room or a machine to see its data."),
       make("p", { class: "quiet small" }, simulatedWords(site)),
     ];
   }

@@ -68,12 +68,12 @@ export class Directions {
     byId("route-clear").hidden = !(from || software);
     if (!from || !software) {
       byId("route-answer").replaceChildren(
-        ...(software && !from ? [make("p", { class: "quiet" }, "Now choose where you stand: click a room.")] : []),
+        ...(software && !from ? [make("p", { class: "quiet" }, "Now click the room where you are.")] : []),
       );
       this.changed();
       return;
     }
-    byId("route-answer").replaceChildren(make("p", { class: "quiet" }, "Looking for a way…"));
+    byId("route-answer").replaceChildren(make("p", { class: "quiet" }, "Computing the route…"));
     const wish = { from, software, wheelchair: byId("route-wheelchair").checked };
     this.rows = new QueryRows(
       () => post("/api/route", wish),
@@ -108,18 +108,18 @@ export class Directions {
     if (row) return this.draw(row, from);
     if (query?.error) return say(query.error);
     const waiting = query?.waiting_for || [];
-    if (waiting.includes("static")) return say("Spark is warming up. The way appears as soon as the tables are there.");
+    if (waiting.includes("static")) return say("Spark is warming up. The route appears as soon as the tables are ready.");
     if (query?.status === "starting" || waiting.length)
-      return say(`Looking for a way… ${waiting.length ? `(waiting for ${waiting.join(", ")})` : ""}`);
+      return say(`Computing the route… ${waiting.length ? `(waiting for ${waiting.join(", ")})` : ""}`);
     const wheelchair = byId("route-wheelchair").checked;
     if (!this.reaches(from, software, wheelchair))
       return say(
         wheelchair && this.reaches(from, software, false)
-          ? `No way without steps leads from here to a machine with ${software}.`
-          : `No way leads from here to a machine with ${software}: nothing on the plan joins this place to one.`,
+          ? `No route without steps leads from here to a machine with ${software}.`
+          : `No route leads from here to a machine with ${software}: the plan does not connect this place to one.`,
       );
     return say(
-      `No machine with ${software} that can be reached is free now. This changes by itself as soon as one is.`,
+      `No reachable machine with ${software} is free now. The route appears as soon as one is free.`,
     );
   }
 
@@ -192,7 +192,7 @@ export class Directions {
         "p",
         { class: "quiet small" },
         room ? `${room.name}, ${this.plan.levelName(room.level)}` : "",
-        moved ? " · moved on: the one before is no longer free" : "",
+        moved ? " · new target: the previous machine is no longer free" : "",
       ),
       make("ol", { class: "steps" }, this.steps(legs)),
     );
@@ -290,6 +290,6 @@ export class Directions {
           ),
         );
     }
-    return steps.length ? steps : [make("li", {}, "You are there")];
+    return steps.length ? steps : [make("li", {}, "You have arrived")];
   }
 }

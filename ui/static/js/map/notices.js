@@ -35,7 +35,7 @@ export class Notices {
         .map(([name, value]) => `${name} ${value}`)
         .join(", ");
       const isUnknown = row.state === "unknown";
-      const label = `${row.severity}: ${row.alarm}, ${said}${isUnknown ? " (unknown: its gateway is away)" : ""}`;
+      const label = `${row.severity}: ${row.alarm}, ${said}${isUnknown ? " (unknown: its gateway is offline)" : ""}`;
       const icon = L.divIcon({
         className: `alarm-place ${row.severity} ${row.state}`,
         html: isUnknown ? "?" : "!",

@@ -32,8 +32,8 @@ const TOGGLES = isTrace
 
 const LEGEND = isTrace
   ? [
-      ["line good", "link that delivers well"],
-      ["line fair", "with some repetition"],
+      ["line good", "reliable link"],
+      ["line fair", "with some retransmissions"],
       ["line poor", "with many"],
       ["node-key linked", "node with links"],
       ["node-key isolated", "isolated node"],
@@ -42,9 +42,9 @@ const LEGEND = isTrace
       ["room is-open", "room, lights on"],
       ["room is-dark", "lights off"],
       ["room is-reserved", "reserved now"],
-      ["room is-stale", "stale: gateway away"],
+      ["room is-stale", "stale: gateway offline"],
       ["desk is-free", "machine free"],
-      ["desk is-idle", "nobody there, room closed"],
+      ["desk is-idle", "machine free, room closed"],
       ["desk is-taken", "machine in use"],
       ["visitor", "visitor's badge"],
       ["region-key", "hot region"],
@@ -148,16 +148,16 @@ function notice(live) {
     .filter((site) => site.role === "gateway" && site.freshness !== "live")
     .map((site) => site.site);
   const states = Object.entries(live.states);
-  if (!live.connected) lines.push("Connection lost: what you see is old. Trying again…");
+  if (!live.connected) lines.push("Connection lost: this page shows old data. Reconnecting…");
   if (away.length)
     lines.push(
-      `${away.join(", ")} ${away.length > 1 ? "are" : "is"} away: its rooms are stale, and what it said leaves every answer.`,
+      `${away.join(", ")} ${away.length > 1 ? "are" : "is"} away: its rooms are stale, and its rows leave every result.`,
     );
   const waiting = states
     .filter(([, state]) => state.status === "starting" && state.waiting_for.includes("static"))
     .map(([name]) => name);
   if (waiting.length)
-    lines.push(`Spark is warming up: ${waiting.join(", ")} and directions follow when the tables are there.`);
+    lines.push(`Spark is warming up: ${waiting.join(", ")} and directions will follow when the tables are ready.`);
   for (const [name, state] of states) if (state.error) lines.push(`Layer ${name}: ${state.error}`);
   const text = lines.join("\n");
   if (byId("notice").textContent !== text) byId("notice").textContent = text;

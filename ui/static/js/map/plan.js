@@ -114,7 +114,7 @@ export class Plan {
 /** Say why there is no drawn plan. */
 export async function missingPlan() {
   const reason = await get("/map/plan.js").then(
-    () => ({ message: "The map could not be drawn." }),
+    () => ({ message: "The map cannot be drawn." }),
     (error) => error,
   );
   document

@@ -1,7 +1,7 @@
 // Follow one query's rows while the page is seen, and start it again when it has gone.
 import { whileSeen } from "../while_seen.js";
 
-const LOST = { message: "Connection lost: what you see is old. Trying again…" };
+const LOST = { message: "Connection lost: this page shows old data. Reconnecting…" };
 
 export class QueryRows {
   /** @param begin starts, or finds, the query and resolves to it

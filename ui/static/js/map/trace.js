@@ -44,7 +44,7 @@ export class Trace {
     byId("path-answer").replaceChildren();
     this.update();
     if (!from || !to) return;
-    this.say("Looking for a path…");
+    this.say("Computing the path…");
     this.rows = new QueryRows(
       () => post("/api/path", { from, to }),
       (answer) => this.show(answer, from, to),
@@ -66,8 +66,8 @@ export class Trace {
     const row = rows.find((candidate) => candidate.path !== null);
     if (error || query?.error) this.say(error ? error.message : query.error);
     else if (row) this.draw(row);
-    else if (query?.status === "starting") this.say("Looking for a path…");
-    else this.say(`Node ${to} cannot be reached from ${from} now.`);
+    else if (query?.status === "starting") this.say("Computing the path…");
+    else this.say(`Node ${to} is not reachable from ${from} now.`);
     this.update();
   }
 

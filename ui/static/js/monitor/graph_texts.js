@@ -69,22 +69,22 @@ export function offers(query, plan, selected) {
   if (query) {
     found.push({
       group: "This query",
-      title: "Rows its operators remember",
+      title: "Rows kept by its operators",
       text: select(`query = ${quoted(query)} AND kind = 'operator' AND property = 'state_rows' AND value > 0.0`),
     });
     found.push({
       group: "This query",
-      title: "Rows waiting in its queues",
+      title: "Waiting rows in its queues",
       text: select(`query = ${quoted(query)} AND kind = 'queue' AND property = 'rows'`),
     });
   }
   found.push({
     group: "Sites",
-    title: "Rows waiting between operators",
+    title: "Waiting rows between operators",
     text: select("kind = 'site' AND property IN ('queued_rows', 'queued_rows_peak')"),
   });
   found.push({ group: "Sites", title: "Memory of each site's process", text: bySite("memory_mb") });
-  found.push({ group: "Sites", title: "Time a step takes (latency)", text: bySite("step_ms") });
+  found.push({ group: "Sites", title: "Duration of a step (latency)", text: bySite("step_ms") });
   found.push({
     group: "Sites",
     title: "Events per second, mean of 30 seconds",
@@ -92,12 +92,12 @@ export function offers(query, plan, selected) {
   });
   found.push({
     group: "Sites",
-    title: "How far the watermarks of sources are behind",
+    title: "Lag of the watermarks of sources",
     text: select("kind = 'source' AND property = 'watermark_lag_s'"),
   });
   found.push({
     group: "Own",
-    title: "A query of your own",
+    title: "Your own query",
     text: select("kind = 'site' AND property = 'steps'"),
     own: true,
   });

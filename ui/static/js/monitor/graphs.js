@@ -33,7 +33,7 @@ export class Graphs {
   add({ title, text }) {
     const graph = { title, text, set: null, error: null, since: Date.now() };
     const body = make("div", { class: "graph-body" });
-    graph.notice = make("p", { class: "graph-notice" }, "Asking for it…");
+    graph.notice = make("p", { class: "graph-notice" }, "Requesting it…");
     graph.element = make(
       "article",
       { class: "graph", "aria-label": title },
@@ -47,7 +47,7 @@ export class Graphs {
             type: "button",
             class: "close",
             "aria-label": `Remove graph ${title}`,
-            title: "Remove this graph and end its query",
+            title: "Remove this graph and stop its query",
             onclick: () => this.remove(graph),
           },
           "✕",
@@ -70,7 +70,7 @@ export class Graphs {
         if (partsOf(query.columns).values.length) graph.set = new SeriesSet(query.columns);
         else
           graph.error = {
-            message: "This query gives no number to draw.",
+            message: "This query has no number to draw.",
             hint: "Select at least one column of type INTEGER or DOUBLE.",
           };
       },
@@ -104,9 +104,9 @@ export class Graphs {
     const said = graph.error
       ? [make("strong", {}, graph.error.message), graph.error.hint && make("span", {}, ` ${graph.error.hint}`)]
       : set?.left.size
-        ? `${count(set.left.size, "more line")} not drawn: at most ${MAX_SERIES}. Narrow the WHERE.`
+        ? `${count(set.left.size, "more line")} not drawn: the max is ${MAX_SERIES}. Use a stricter WHERE.`
         : silent
-          ? "Nothing has been reported for this yet."
+          ? "No report for this yet."
           : series.length
             ? ""
             : "Waiting for the first report…";

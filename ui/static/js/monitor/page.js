@@ -54,7 +54,7 @@ function isAway(site) {
 }
 
 function addGraph(offer) {
-  if (graphs.full) return say(`At most ${graphs.most} graphs at once: remove one first.`);
+  if (graphs.full) return say(`The max is ${graphs.most} graphs: remove one first.`);
   graphs.add(offer).element.scrollIntoView({ block: "nearest", behavior: "smooth" });
 }
 
@@ -208,9 +208,9 @@ function said(away) {
     return [
       "No query runs. Start one on ",
       make("a", { href: "/queries" }, "Queries"),
-      ", then come back to watch it work.",
+      ", then return to watch it.",
     ];
-  if (unknown) return `There is no query ${unknown}: it was stopped, or never ran. Choose one above.`;
+  if (unknown) return `There is no query ${unknown}: it was stopped or never ran. Choose a query above.`;
   if (!shownQuery) return "Choose a query above.";
   if (!listed.some(({ id }) => id === shownQuery.id))
     return `${shownQuery.name || shownQuery.id} was stopped. Choose another query above.`;
@@ -220,13 +220,13 @@ function said(away) {
   if (away.size)
     return `${[...away].join(", ")} ${away.size > 1 ? "are" : "is"} away: what happens there is not known until ${away.size > 1 ? "they are" : "it is"} back.`;
   if (plan.sites.length) return "";
-  if (Date.now() - since < SILENT_MS) return "Asking the sites what they do…";
+  if (Date.now() - since < SILENT_MS) return "Requesting reports from the sites…";
   const waiting = structure?.query?.waiting_for ?? [];
   if (waiting.length) return `Waiting for ${waiting.join(", ")} to answer.`;
   const missing = [...sites.values()]
     .filter(({ online, role }) => !online && ["gateway", "base"].includes(role))
     .map(({ site }) => site);
-  return `No site has reported an operator of ${shownQuery.name || shownQuery.id} yet.${missing.length ? ` Away: ${missing.join(", ")}.` : " A query that Spark answers alone has none."}`;
+  return `No site has reported an operator of ${shownQuery.name || shownQuery.id} yet.${missing.length ? ` Away: ${missing.join(", ")}.` : " A query that only Spark computes has no operators."}`;
 }
 
 function say(text) {
@@ -236,7 +236,7 @@ function say(text) {
 function counted() {
   byId("new-graph").disabled = graphs.full;
   byId("no-graphs").hidden = graphs.graphs.size > 0;
-  say(graphs.full ? `${graphs.most} graphs at once are the most.` : "");
+  say(graphs.full ? `${graphs.most} graphs are the max.` : "");
 }
 
 /** What runs, and who is there. */

@@ -4,11 +4,11 @@ import { titleOf } from "./plan_drawing.js";
 import { shown, sorted, wordsOf } from "./reported.js";
 
 const EXPLAINED = {
-  queue: "Rows that wait between two operators.",
-  synopsis: "The state of an operator: the rows it remembers.",
-  store: "One set of rows behind several synopses, which are stubs of it.",
-  job: "The static engine computes this part of the plan as a whole, again when a table changes.",
-  channel: "What one site sends to another.",
+  queue: "Rows waiting between two operators.",
+  synopsis: "The state of an operator: the rows that it keeps.",
+  store: "One set of rows that several synopses share; each of them is a stub of it.",
+  job: "The static engine computes this part of the plan as a whole, and recomputes it when a table changes.",
+  channel: "The messages from one site to another.",
 };
 
 export class PropertyTable {
@@ -44,7 +44,7 @@ export class PropertyTable {
     if (!entity) {
       fill(
         this.place,
-        make("p", { class: "quiet" }, "Choose something in the plan: an operator, a queue, a synopsis, a site."),
+        make("p", { class: "quiet" }, "Choose an element of the plan: an operator, a queue, a synopsis or a site."),
       );
       return;
     }
@@ -63,7 +63,7 @@ export class PropertyTable {
             "button",
             {
               type: "button",
-              title: "Draw this against time",
+              title: "Draw this over time",
               "aria-label": `Draw ${wordsOf(property)} against time`,
               onclick: () => this.watch({ ...entity, query, title: line || titleOf(entity) }, property),
             },
@@ -73,8 +73,8 @@ export class PropertyTable {
       );
     });
     const nothing = away
-      ? `${entity.site} is away: it reports nothing until it is back.`
-      : "Nothing has been reported about it in the last seconds.";
+      ? `${entity.site} is offline and reports nothing until it returns.`
+      : "No report about it in the last seconds.";
     fill(this.place, [
       make("h2", {}, titleOf(entity), entity.kind !== "site" && make("span", { class: "quiet" }, ` at ${entity.site}`)),
       line && make("p", { class: "operator-line" }, line),

@@ -44,7 +44,7 @@ export class SessionQueries {
     try {
       const results = await post("/api/statements", { text: followed.text, origin: "session" });
       const { query } = results[results.length - 1] || {};
-      if (!query) throw { code: "no_query", message: "That is no query: write a SELECT." };
+      if (!query) throw { code: "no_query", message: "This is not a query: write a SELECT." };
       if (this.resting) return this.drop(query.id);
       followed.query = query;
     } catch (error) {
@@ -102,7 +102,7 @@ export class SessionQueries {
     }
     this.followed.delete(state.query);
     followed.query = null;
-    followed.said(null, { message: state.error || "The query was stopped; it is being started again." });
+    followed.said(null, { message: state.error || "The query was stopped; restarting it." });
     this.open();
     this.again(followed);
   }

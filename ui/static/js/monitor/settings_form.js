@@ -6,32 +6,32 @@ const FIELDS = [
   {
     name: "scheduler",
     label: "Scheduler",
-    help: "Which operator runs next. The answer is the same under all.",
+    help: "The operator that runs next. It does not affect the result.",
     options: SCHEDULERS,
   },
   {
     name: "slice_ms",
     label: "Slice",
     unit: "ms",
-    help: "How long a step may work before what is left waits in the queues. Empty: until nothing waits.",
-    empty: "no slice",
+    help: "Max duration of a step; the remaining work waits in the queues. Empty: no limit.",
+    empty: "no limit",
     step: "any",
     min: 0,
   },
   {
     name: "queue_rows",
-    label: "Rows that may wait",
+    label: "Max waiting rows",
     unit: "rows",
-    help: "Between the operators of the site; with more a step goes on beyond its slice.",
+    help: "Between the operators of the site. With more rows, a step exceeds its slice.",
     step: 1,
     min: 1,
   },
-  { name: "sharing", label: "Share synopses", help: "Keep equal synopses, of one query or several, once.", flag: true },
+  { name: "sharing", label: "Share synopses", help: "Keep equal synopses of one or several queries only once.", flag: true },
   {
     name: "report_seconds",
     label: "Report every",
     unit: "s",
-    help: "How often the site reports while a query reads it.",
+    help: "Time between reports while a query reads them.",
     step: "any",
     min: 0.1,
   },
@@ -56,7 +56,7 @@ export class SettingsForm {
     this.place.replaceChildren();
     if (!site) return;
     if (!this.isEngine(site))
-      return fill(this.place, make("p", { class: "quiet" }, "Nothing of this site can be changed while it runs."));
+      return fill(this.place, make("p", { class: "quiet" }, "This site has no settings that can change while it runs."));
     try {
       const settings = await get(`/api/sites/${encodeURIComponent(site)}/settings`);
       if (site === this.site) this.fill(settings);
@@ -77,7 +77,7 @@ export class SettingsForm {
     this.note = make("p", { class: "saved", role: "status" });
     fill(this.place, [
       make("h3", {}, `Settings of ${this.site}`),
-      make("p", { class: "quiet small" }, "They change how it works, never an answer."),
+      make("p", { class: "quiet small" }, "They do not affect results."),
       FIELDS.filter(({ name }) => name in settings).map((field) => this.row(field)),
       this.note,
     ]);
@@ -122,7 +122,7 @@ export class SettingsForm {
   async change(field, control) {
     const value = field.options ? control.value : field.flag ? control.checked : this.number(field, control);
     if (value === undefined)
-      return this.refuse(field, control, { message: `${field.label}: a number is wanted.`, hint: field.help });
+      return this.refuse(field, control, { message: `${field.label}: enter a number.`, hint: field.help });
     this.hoped = null;
     if (value === this.settings[field.name]) return this.say(null);
     const { site } = this;
@@ -153,7 +153,7 @@ export class SettingsForm {
     const wanted = field.options ? SCHEDULERS.indexOf(value) : value === null ? null : Number(value);
     if (told !== wanted) return;
     this.hoped = null;
-    this.say(`${field.label} changed; ${this.site} reports that it is so.`);
+    this.say(`${field.label} changed; ${this.site} has confirmed it.`);
   }
 
   /** A number, null for an empty field that may be so, undefined for anything else. */

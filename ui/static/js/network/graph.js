@@ -100,7 +100,7 @@ export class Graph {
     for (const kept of ["chosen", "gone"]) if (pair.line.classList.contains(kept)) classes.push(kept);
     pair.line.setAttribute("class", classes.join(" "));
     pair.hit.querySelector("title").textContent =
-      `${found.a} ${found.rows.length > 1 ? "↔" : "→"} ${found.b}: what breaks without it?`;
+      `${found.a} ${found.rows.length > 1 ? "↔" : "→"} ${found.b}: what changes without it?`;
   }
 
   stretch({ a, b, line, hit }) {

@@ -27,7 +27,7 @@ async function start() {
   const sources = definitions.filter((d) => d.stream === "link" && d.key.length >= 2);
   if (!sources.length) {
     byId("empty").hidden = false;
-    byId("empty").textContent = "This federation has no link source. CREATE LINK SOURCE on the Queries page makes one.";
+    byId("empty").textContent = "This federation has no link source. CREATE LINK SOURCE on the page Queries creates one.";
     return;
   }
   graph = new Graph(byId("graph"), places, choose);
@@ -81,7 +81,7 @@ function draw(held, error, query) {
   byId("empty").textContent =
     error?.message ||
     query?.error ||
-    (query?.status === "starting" ? "Asking the gateways for links…" : `No link in ${source.name} at present.`);
+    (query?.status === "starting" ? "Asking the gateways for links…" : `No link in ${source.name} now.`);
   fill(
     byId("links"),
     [...graph.nodes.keys()]
@@ -118,7 +118,7 @@ async function targets(definitions) {
       : []),
     make(
       "optgroup",
-      { label: "Views of the library" },
+      { label: "Library views" },
       views.map((name) => make("option", { value: `view:${name}` }, name)),
     ),
   ].slice(running.length ? 0 : 1);
@@ -220,7 +220,7 @@ function verdict(data, without) {
     );
   const none =
     !data.queries.length &&
-    make("p", { class: "quiet" }, "No running query reads it. Choose a view of the library above.");
+    make("p", { class: "quiet" }, "No running query reads it. Choose a library view above.");
   fill(byId("verdict"), [parts, unharmed, none, notes(data.notes)]);
   highlight(broken);
 }
@@ -291,10 +291,10 @@ function find(event) {
     );
   const more = pairs.length - shown.length;
   fill(byId("found"), [
-    make("h3", {}, pairs.length ? `${count(pairs.length, "link")} of ${wanted}` : `No link of ${wanted} at present`),
+    make("h3", {}, pairs.length ? `${count(pairs.length, "link")} of ${wanted}` : `No link of ${wanted} now`),
     pairs.length
       ? make("ul", {}, shown)
-      : make("p", { class: "quiet" }, "Write the name of a node, or of both its ends: a ↔ b."),
+      : make("p", { class: "quiet" }, "Write the name of a node, or both ends of a link: a ↔ b."),
     more > 0 && make("p", { class: "quiet" }, `${more} more: write the name of the other end, too.`),
   ]);
   byId("found").hidden = false;
@@ -306,7 +306,7 @@ function find(event) {
 function pick(key) {
   const pair = graph.pairs.get(key);
   if (pair) choose(pair);
-  else fill(byId("found"), make("p", {}, "That link has gone meanwhile."));
+  else fill(byId("found"), make("p", {}, "That link no longer exists."));
 }
 
 start().catch((error) => {
