@@ -398,7 +398,7 @@ class Coordinator:
         """Send a command to a site; nobody answers, and one that does not listen never gets it.
 
         Raises:
-            DeploymentError: The site is not online, or has not reported since the broker was offline.
+            DeploymentError: The site is not online, or silent since the broker was offline.
         """
         self._membership.check_reachable(site)
         self._deployment.command(check_id(site, "site"), verb, Command(arguments=arguments))
