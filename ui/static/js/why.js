@@ -123,7 +123,11 @@ export class WhyPanel {
     if (wasOpen) return;
     button.setAttribute("aria-expanded", "true");
     const answer = make("div", { class: "breaks" });
-    const ask = make("button", { type: "button", onclick: () => this.whatIf(base, ask, answer) }, "What if it is deleted?");
+    const ask = make(
+      "button",
+      { type: "button", onclick: () => this.whatIf(base, ask, answer) },
+      "What if it is deleted?",
+    );
     chips.after(make("div", { class: "base-row" }, make("strong", {}, base.source), facts(base), ask, answer));
   }
 
@@ -166,8 +170,7 @@ export class WhyPanel {
       make(
         "label",
         {
-          title:
-            "Probability of the row, if each base row exists independently with the probability in this column",
+          title: "Probability of the row, if each base row exists independently with the probability in this column",
         },
         "Probability by",
         choice,

@@ -108,7 +108,8 @@ export class Directions {
     if (row) return this.draw(row, from);
     if (query?.error) return say(query.error);
     const waiting = query?.waiting_for || [];
-    if (waiting.includes("static")) return say("Spark is warming up. The route appears as soon as the tables are ready.");
+    if (waiting.includes("static"))
+      return say("Spark is warming up. The route appears as soon as the tables are ready.");
     if (query?.status === "starting" || waiting.length)
       return say(`Computing the route… ${waiting.length ? `(waiting for ${waiting.join(", ")})` : ""}`);
     const wheelchair = byId("route-wheelchair").checked;
@@ -118,9 +119,7 @@ export class Directions {
           ? `No route without steps leads from here to a machine with ${software}.`
           : `No route leads from here to a machine with ${software}: the plan does not connect this place to one.`,
       );
-    return say(
-      `No reachable machine with ${software} is free now. The route appears as soon as one is free.`,
-    );
+    return say(`No reachable machine with ${software} is free now. The route appears as soon as one is free.`);
   }
 
   /** Whether the plan has any way from a room or badge to a machine with a package, free or not. */

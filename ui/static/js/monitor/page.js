@@ -205,11 +205,7 @@ function message(away) {
 
 function said(away) {
   if (!listed.length && !shownQuery)
-    return [
-      "No query runs. Start one on ",
-      make("a", { href: "/queries" }, "Queries"),
-      ", then return to watch it.",
-    ];
+    return ["No query runs. Start one on ", make("a", { href: "/queries" }, "Queries"), ", then return to watch it."];
   if (unknown) return `There is no query ${unknown}: it was stopped or never ran. Choose a query above.`;
   if (!shownQuery) return "Choose a query above.";
   if (!listed.some(({ id }) => id === shownQuery.id))

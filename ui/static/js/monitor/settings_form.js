@@ -26,7 +26,12 @@ const FIELDS = [
     step: 1,
     min: 1,
   },
-  { name: "sharing", label: "Share synopses", help: "Keep equal synopses of one or several queries only once.", flag: true },
+  {
+    name: "sharing",
+    label: "Share synopses",
+    help: "Keep equal synopses of one or several queries only once.",
+    flag: true,
+  },
   {
     name: "report_seconds",
     label: "Report every",
@@ -56,7 +61,10 @@ export class SettingsForm {
     this.place.replaceChildren();
     if (!site) return;
     if (!this.isEngine(site))
-      return fill(this.place, make("p", { class: "quiet" }, "This site has no settings that can change while it runs."));
+      return fill(
+        this.place,
+        make("p", { class: "quiet" }, "This site has no settings that can change while it runs."),
+      );
     try {
       const settings = await get(`/api/sites/${encodeURIComponent(site)}/settings`);
       if (site === this.site) this.fill(settings);

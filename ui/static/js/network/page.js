@@ -27,7 +27,8 @@ async function start() {
   const sources = definitions.filter((d) => d.stream === "link" && d.key.length >= 2);
   if (!sources.length) {
     byId("empty").hidden = false;
-    byId("empty").textContent = "This federation has no link source. CREATE LINK SOURCE on the page Queries creates one.";
+    byId("empty").textContent =
+      "This federation has no link source. CREATE LINK SOURCE on the page Queries creates one.";
     return;
   }
   graph = new Graph(byId("graph"), places, choose);
@@ -219,8 +220,7 @@ function verdict(data, without) {
       `${broken.length ? "Nothing changes in" : `${without} nothing changes in`} ${whole.map(({ query, rows: n }) => `${query} (${count(n, "row")})`).join(", ")}.`,
     );
   const none =
-    !data.queries.length &&
-    make("p", { class: "quiet" }, "No running query reads it. Choose a library view above.");
+    !data.queries.length && make("p", { class: "quiet" }, "No running query reads it. Choose a library view above.");
   fill(byId("verdict"), [parts, unharmed, none, notes(data.notes)]);
   highlight(broken);
 }
