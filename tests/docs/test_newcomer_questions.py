@@ -1,0 +1,66 @@
+"""Thirty questions of a new user are answered in docs/, at the place the table names."""
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from deploy.site.osm_indoor import read_osm_indoor
+from gateway.settings import GatewaySettings
+from tests.docs.markdown import ROOT, blocks
+
+DOCS = ROOT / "docs"
+TABLE = Path(__file__).with_name("newcomer_questions.md")
+_ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \| (.+) \|$", re.MULTILINE)
+
+
+class Question(NamedTuple):
+    """A question, and the page, heading and phrase that answer it."""
+
+    number: int
+    text: str
+    page: str
+    heading: str
+    phrase: str
+
+
+QUESTIONS = [Question(int(number), *rest) for number, *rest in _ROW.findall(TABLE.read_text())]
+
+
+def _section(page: str, heading: str) -> str:
+    """Return the text under a heading, up to the next one of the same or a higher level."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
+    assert found, f"{page} has no heading {heading!r}"
+    rest = text[found.end() :]
+    outside = re.sub(r"^```.*?^```$", lambda m: " " * len(m[0]), rest, flags=re.M | re.S)
+    end = re.search(rf"^#{{1,{len(found[1])}}} ", outside, re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def test_there_are_thirty_questions() -> None:
+    assert [question.number for question in QUESTIONS] == list(range(1, 31))
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: str(question.number))
+def test_the_question_is_answered_where_the_table_says(question: Question) -> None:
+    section = " ".join(_section(question.page, question.heading).split())
+    assert question.phrase in section, question.text
+
+
+def test_the_settings_file_of_the_page_is_a_gateways() -> None:
+    (block,) = blocks(DOCS / "gateways.md", "json")
+    settings = msgspec.convert(json.loads(block.text), GatewaySettings)
+    assert settings.sources[0].schema.names == ("mid", "watts", "ts")
+
+
+def test_the_floor_plan_of_the_page_is_a_building(tmp_path: Path) -> None:
+    plans = [b for b in blocks(DOCS / "operations.md", "json") if "FeatureCollection" in b.text]
+    assert len(plans) == 1
+    file = tmp_path / "building.geojson"
+    file.write_text(plans[0].text)
+    site = read_osm_indoor(file)
+    assert [space.name for space in site.spaces] == ["Lab 1", "Hall"]
