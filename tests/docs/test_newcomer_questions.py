@@ -36,7 +36,9 @@ def _section(page: str, heading: str) -> str:
     found = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
     assert found, f"{page} has no heading {heading!r}"
     rest = text[found.end() :]
-    outside = re.sub(r"^```.*?^```$", lambda m: " " * len(m[0]), rest, flags=re.M | re.S)
+    outside = re.sub(
+        r"^```.*?^```$", lambda m: " " * len(m[0]), rest, flags=re.MULTILINE | re.DOTALL
+    )
     end = re.search(rf"^#{{1,{len(found[1])}}} ", outside, re.MULTILINE)
     return rest[: end.start()] if end else rest
 
