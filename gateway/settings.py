@@ -169,7 +169,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             except WireError as error:
                 raise ValueError(str(error)) from None
         _check(
-            self.role in ("gateway", "base"), f"role {self.role!r:.40} is neither 'gateway' nor 'base'"
+            self.role in ("gateway", "base"),
+            f"role {self.role!r:.40} is neither 'gateway' nor 'base'",
         )
         _check(0 <= self.grace_seconds <= 86_400, "grace_seconds must be between 0 and 86400")
         _check(1 <= self.tick_ms <= 10_000, "tick_ms must be between 1 and 10000")

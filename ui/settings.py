@@ -73,7 +73,9 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
                 raise DeploymentError(f"setting {name} must be at least 1")
         for name in ("request_seconds", "statement_seconds"):
             if not 0 < getattr(self, name) <= 3600:
-                raise DeploymentError(f"setting {name} is {getattr(self, name)}; it must be between 0 and 3600")
+                raise DeploymentError(
+                    f"setting {name} is {getattr(self, name)}; it must be between 0 and 3600"
+                )
 
     @property
     def folders(self) -> OpenFolders | None:

@@ -14,6 +14,7 @@ from tests.docs.markdown import ROOT, blocks
 
 DOCS = ROOT / "docs"
 TABLE = Path(__file__).with_name("newcomer_questions.md")
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \| (.+) \|$", re.MULTILINE)
 
 
