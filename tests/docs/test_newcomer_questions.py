@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from deploy.site.osm_indoor import read_osm_indoor
+from building.osm.osm_indoor import read_osm_indoor
 from gateway.settings import GatewaySettings
 from tests.docs.markdown import ROOT, blocks
 
