@@ -244,3 +244,19 @@ def test_except_all_counts() -> None:
     assert operator.apply(1, {row: 1}) == {row: -1}
     assert operator.apply(0, {row: -1}) == {row: -1}
     assert operator.state_rows() == 2
+
+
+@given(st.dictionaries(st.integers(0, 3), st.sets(st.integers(0, 99), max_size=70), max_size=3))
+def test_the_state_of_a_session_window_is_its_distinct_rows(
+    partitions: dict[int, set[int]],
+) -> None:
+    """Copies take no room, rows without a time none; partitions of few times and of many."""
+    source = RemoteSource("left", Schema.of(("ts", DataType.TIMESTAMP), ("k", DataType.INTEGER)))
+    window = SessionWindowOperator(SessionWindow(source, 0, 5, (1,)))
+    rows: Delta = {(time, k): 1 + time % 2 for k, times in partitions.items() for time in times}
+    window.apply(0, {**rows, (None, 0): 1})
+    assert window.state_rows() == len(rows)
+    window.apply(0, dict.fromkeys(rows, 1))
+    assert window.state_rows() == len(rows)
+    window.apply(0, {row: -weight - 1 for row, weight in rows.items()})
+    assert window.state_rows() == 0

@@ -1,6 +1,7 @@
 """Groupings of session windows in one step: what the window and the aggregate give one by one."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from unittest.mock import patch
 
 import pytest
@@ -320,3 +321,32 @@ def test_a_partition_of_one_time_has_no_more_than_its_items() -> None:
     assert operator.state_rows() == 1
     assert operator.apply(0, {row(3): -3}) == {("a", 3, 8, 3): -1}
     assert operator.state_rows() == 0
+
+
+@pytest.mark.parametrize("kind", ["count", "count by number", "greatest number"])
+@given(rows=st.sets(st.tuples(st.integers(0, 1), st.integers(0, 40), st.integers(0, 2))))
+def test_the_state_is_items_groups_and_what_extrema_remember(
+    kind: str, rows: set[tuple[int, int, int]]
+) -> None:
+    """Of a partition of one time the items alone; an item is what the aggregates need of a row."""
+    call = AggregateCall(F.MAX, (N,), "most") if kind == "greatest number" else COUNT
+    group = (0, 4, 5, 6) if kind == "count by number" else (0, 5, 6)
+    run = RemoteRun(Aggregate(GROUPED, group, (call,)))
+    run.step(s={(str(k), None, time, None, n): 1 for k, time, n in rows})
+    size = 0
+    for partition in (0, 1):
+        own = [(time, n) for k, time, n in rows if k == partition]
+        session, begins = 0, {}
+        times = sorted({time for time, _n in own})
+        for before, time in pairwise([-1_000, *times]):
+            session += time - before >= 5
+            begins[time] = session
+        numbers = len({(begins[time], n) for time, n in own})
+        items = len(times) if kind == "count" else len(own)
+        groups = numbers if kind == "count by number" else session
+        size += items
+        if len(times) > 1:
+            size += groups + (numbers if kind == "greatest number" else 0)
+    assert run.state() == size
+    run.step(s=negated(run.inputs["s"]))
+    assert run.state() == 0

@@ -1,5 +1,6 @@
 """Each gateway's readings are judged by its own watermark."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -138,3 +139,31 @@ def test_gateways_that_are_idle_equally_far_are_two() -> None:
     delta = relation.take(Judged((), (), {"g1": 20}), "base", 201)
     assert delta == {(15, (None, 15)): -1, (20, ("g1", 20)): 1}
     assert relation.snapshot() == {(15, (None, 15)): 1, (20, ("g1", 20)): 1}
+
+
+@pytest.mark.parametrize("now", [99, 100, 101])
+def test_a_query_that_begins_sees_who_is_idle_as_one_that_was_there(now: int) -> None:
+    """Also at the very time at which one becomes idle."""
+    there, begun = (SourceRelation(scan(ScanPart.PROGRESS, idle=100)) for _ in range(2))
+    there.take(Judged((), (), {"g1": 15}), "base", 0)
+    there.take(Judged((), (), {}), "base", now)
+    begun.begin({"g1": 15}, {"g1": 0}, "base", now)
+    assert begun.snapshot() == there.snapshot() == {(15, ("g1" if now < 100 else None, 15)): 1}
+    assert begun.next_expiry() == there.next_expiry() == (100 if now < 100 else None)
+
+
+READINGS = st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=6)
+
+
+@given(READINGS)
+def test_without_lateness_nothing_is_late_and_the_watermark_is_the_newest(
+    batches: list[list[int]],
+) -> None:
+    mark, seen = Watermark(None), []
+    for times in batches:
+        events = [event("", ts) for ts in times]
+        seen += times
+        judged = mark.judge([("g1", events)])
+        assert (list(judged.accepted), list(judged.late)) == (events, [])
+        assert judged.reached == ({"g1": max(seen)} if times else {})
+    assert mark.late == 0
