@@ -16,7 +16,7 @@ DEVELOPMENT_READY := .venv/.pando-development
 JAVASCRIPT_READY := node_modules/.pando-javascript
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev test test-fast test-services check check-static format lint types contracts javascript bench lock clean distclean
+.PHONY: help up setup setup-dev test test-fast test-services mutants check check-static format lint types contracts javascript bench lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [ARGS=\"...\"] [PYTHON=python3.12]"
@@ -51,6 +51,9 @@ test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
 # These start processes and then mostly wait: two files at a time, and all of Spark one by one.
 test-services: $(DEVELOPMENT_READY) ## run the tests that start brokers, Spark, PostgreSQL, browsers
 	$(BIN)/pytest -q -rs -n 2 --dist loadfile -m "$(MARKED)" --durations=15 $(ARGS)
+
+mutants: $(DEVELOPMENT_READY) ## change key modules a little: does a test notice? (ARGS="--module watermark --number 40 --seed 7")
+	@$(BIN)/python -m tests.mutation $(ARGS)
 
 format: $(DEVELOPMENT_READY) ## is everything formatted?
 	$(BIN)/ruff format --check .

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -25,6 +25,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("nightly", deadline=None, max_examples=2_000)
+# That a changed program fails is all that a run of mutants wants to know: nothing is cut down.
+settings.register_profile(
+    "mutants",
+    parent=settings.get_profile("ci"),
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 settings.load_profile(PROFILE)
 
