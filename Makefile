@@ -46,11 +46,11 @@ test: $(DEVELOPMENT_READY) ## run every test: unit, property, broker, Spark, Pos
 
 # Without services: two at a time.
 test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
-	$(BIN)/pytest -q -rs -n 2 -m "not ($(MARKED))" $(ARGS)
+	$(BIN)/pytest -q -rs -n 2 -m "not ($(MARKED))" --durations=20 $(ARGS)
 
 # These start processes and then mostly wait: two files at a time, and all of Spark one by one.
 test-services: $(DEVELOPMENT_READY) ## run the tests that start brokers, Spark, PostgreSQL, browsers
-	$(BIN)/pytest -q -rs -n 2 --dist loadfile -m "$(MARKED)" --durations=15 $(ARGS)
+	$(BIN)/pytest -q -rs -n 2 --dist loadfile -m "$(MARKED)" --durations=20 $(ARGS)
 
 mutants: $(DEVELOPMENT_READY) ## change key modules a little: does a test notice? (ARGS="--module watermark --number 40 --seed 7")
 	@$(BIN)/python -m tests.mutation $(ARGS)
