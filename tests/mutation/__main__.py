@@ -9,20 +9,19 @@ import time
 from collections.abc import Sequence
 
 from tests.mutation.modules import KEY_MODULES
-from tests.mutation.sample import MutationError, Sample, Survivor, sampled
+from tests.mutation.sample import ROOT, MutationError, Sample, Survivor, sampled
 
 
 def chosen_modules(wanted: Sequence[str]) -> list[str]:
-    """Return the key modules whose path contains one of some words; without words all.
+    """Return the key modules of some names; without names all.
 
     Raises:
-        SystemExit: A word fits none.
+        SystemExit: There is none of a name.
     """
-    for word in wanted:
-        if not any(word in module for module in KEY_MODULES):
-            known = "\n  ".join(KEY_MODULES)
-            raise SystemExit(f"no key module has {word!r} in its name; there are\n  {known}")
-    return [m for m in KEY_MODULES if not wanted or any(word in m for word in wanted)]
+    for name in wanted:
+        if name not in KEY_MODULES:
+            raise SystemExit(f"{name!r} is no key module; there are {', '.join(KEY_MODULES)}")
+    return list(wanted or KEY_MODULES)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="make mutants", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--module", action="append", default=[], help="word in a key module's path")
+    parser.add_argument("--module", action="append", default=[], help="name (default: all)")
     parser.add_argument("--number", type=int, default=10, help="mutants a module (default 10)")
     parser.add_argument("--seed", type=int, default=0, help="chooses them (default 0)")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default 2)")
@@ -41,14 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for module in chosen_modules(options.module):
         began = time.monotonic()
         try:
-            found, left = sampled(module, KEY_MODULES[module], sample)
+            found, left = sampled(module, KEY_MODULES[module], sample, ROOT)
         except MutationError as error:
             print(error, file=sys.stderr)
             failed = 1
             continue
         survivors += left
         told = ", ".join(f"{count} {status}" for status, count in sorted(found.items()))
-        print(f"{module:<55} {told}  ({time.monotonic() - began:.0f} s)", flush=True)
+        print(f"{module:<28} {told}  ({time.monotonic() - began:.0f} s)", flush=True)
     print(f"\n{len(survivors)} changes that no test noticed, seed {options.seed}:")
     for survivor in survivors:
         print(f"\n{survivor.place}  {survivor.status}  {survivor.mutant.rpartition('.')[2]}")

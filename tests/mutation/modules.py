@@ -1,43 +1,49 @@
-"""The modules that `make mutants` changes, and the tests that ought to notice."""
+"""The modules that `make mutants` changes, and the tests that ought to notice.
+
+Both are named without their folders, so that a move to another folder changes nothing here.
+"""
 
 from collections.abc import Mapping
+from pathlib import Path
 
-_OPERATORS = "tests/stream_engine/operators"
-_LAWS = (f"{_OPERATORS}/test_laws.py", f"{_OPERATORS}/test_examples.py")
-_SESSIONS = (
-    f"{_OPERATORS}/test_session_groups.py",
-    f"{_OPERATORS}/test_orders_sets_and_sessions.py",
-    f"{_OPERATORS}/test_on_close.py",
-    *_LAWS,
-)
-_CHANNELS = ("tests/stream_engine/exchange", "tests/stream_engine/simulation")
+_LAWS = ("test_laws", "test_examples")
+_SESSIONS = ("test_session_groups", "test_orders_sets_and_sessions", "test_on_close", *_LAWS)
+_CHANNELS = ("test_boxes", "test_forgetting", "test_lives_of_channels", "test_network", "test_run")
 
 KEY_MODULES: Mapping[str, tuple[str, ...]] = {
-    "stream_engine/operators/aggregate.py": (f"{_OPERATORS}/test_aggregates.py", *_LAWS),
-    "stream_engine/operators/join.py": (f"{_OPERATORS}/test_joins.py", *_LAWS),
-    "stream_engine/operators/few_sessions.py": _SESSIONS,
-    "stream_engine/operators/session_cells.py": _SESSIONS,
-    "stream_engine/operators/session_partition.py": _SESSIONS,
-    "stream_engine/operators/session_window.py": _SESSIONS,
-    "stream_engine/operators/top_n.py": (f"{_OPERATORS}/test_orders_sets_and_sessions.py", *_LAWS),
-    "stream_engine/exchange/inbox.py": _CHANNELS,
-    "stream_engine/exchange/outbox.py": _CHANNELS,
-    "stream_engine/exchange/peered_fixpoint.py": ("tests/stream_engine/exchange",),
-    "stream_engine/recursion/absorption.py": ("tests/stream_engine/recursion/test_absorption.py",),
-    "stream_engine/recursion/kernels/reach.py": ("tests/stream_engine/recursion/kernels",),
-    "stream_engine/state/source_relation.py": (
-        "tests/stream_engine/state",
-        "tests/stream_engine/snapshot",
-    ),
-    "stream_engine/state/watermark.py": ("tests/stream_engine/state",),
-    "streamsql/algebra/like_patterns.py": ("tests/streamsql/algebra/test_like_patterns.py",),
-    "streamsql/syntax/precedence.py": ("tests/streamsql/syntax/test_precedence.py",),
-    "streamsql/wire/channels.py": ("tests/streamsql/wire",),
-    "messaging/inbox.py": ("tests/messaging/test_inbox.py",),
-    "messaging/outbox.py": ("tests/messaging/test_outbox.py",),
-    "gateway/site/state_losses.py": ("tests/gateway/site/test_state_keeper.py",),
-    "federated_optimizer/coordinator/subscriptions.py": (
-        "tests/federated_optimizer/coordinator/test_subscriptions.py",
-    ),
+    "aggregate": ("test_aggregates", *_LAWS),
+    "join": ("test_joins", *_LAWS),
+    "few_sessions": _SESSIONS,
+    "session_cells": _SESSIONS,
+    "session_partition": _SESSIONS,
+    "session_window": _SESSIONS,
+    "top_n": ("test_orders_sets_and_sessions", *_LAWS),
+    "channel_inbox": _CHANNELS,
+    "channel_outbox": _CHANNELS,
+    "peered_fixpoint": ("test_peered_fixpoint",),
+    "absorption_table": ("test_absorption_table", "test_bounds", "test_single_site"),
+    "reach": ("test_reach", "test_answers"),
+    "source_relation": ("test_source_relation", "test_watermark", "test_gone_origins"),
+    "watermark": ("test_watermark", "test_gone_origins"),
+    "like_patterns": ("test_like_patterns",),
+    "precedence": ("test_precedence",),
+    "channels": ("test_channels", "test_stream_channels", "test_codec"),
+    "event_inbox": ("test_event_inbox",),
+    "publish_queue": ("test_publish_queue",),
+    "state_losses": ("test_state_keeper",),
+    "coordinator/subscriptions": ("test_subscriptions",),
 }
-"""A module: the files and folders with its tests; its doctests are always asked too."""
+"""A module, with a folder before it where two have its name: the test files that are run.
+
+Its doctests are always run too. Where several test files have a name, all of them are meant.
+"""
+
+
+def found(root: Path, folders: list[str], name: str) -> list[str]:
+    """Return the paths of the Python files of a name, below some folders of a repository."""
+    return sorted(
+        str(path.relative_to(root))
+        for folder in folders
+        for path in (root / folder).rglob(f"{Path(name).name}.py")
+        if str(path.with_suffix("")).endswith(f"/{name}")
+    )

@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mutation.modules import found
+
 ROOT = Path(__file__).resolve().parents[2]
 
 _MUTANT = re.compile(r"\.(?:x_|xǁ(?P<owner>\w+)ǁ)(?P<name>\w+)__mutmut_\d+$")
@@ -120,17 +122,17 @@ def diffs(folder: Path, mutants: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
     `mutmut show` tells it of one and takes seconds to start, so mutmut is asked for all of them.
     """
-    found: list[str] = json.loads(python(folder, "-c", _DIFFS, *mutants).stdout)
+    every: list[str] = json.loads(python(folder, "-c", _DIFFS, *mutants).stdout)
     return {
         mutant: tuple(line for line in diff.splitlines() if _CHANGED.match(line))
-        for mutant, diff in zip(mutants, found, strict=True)
+        for mutant, diff in zip(mutants, every, strict=True)
     }
 
 
 def statuses(folder: Path) -> dict[str, str]:
     """Return what has become of every mutant."""
     listed = mutmut(folder, "results", "--all", "true").stdout
-    return {found["mutant"]: found["status"] for found in _STATUS.finditer(listed)}
+    return {line["mutant"]: line["status"] for line in _STATUS.finditer(listed)}
 
 
 def line_of(source: str, mutant: str, diff: Sequence[str]) -> int:
@@ -168,22 +170,30 @@ def chosen_of(mutants: Sequence[str], sample: Sample) -> list[str]:
 
 
 def sampled(
-    module: str, tests: Sequence[str], sample: Sample, root: Path = ROOT
+    name: str, tests: Sequence[str], sample: Sample, root: Path
 ) -> tuple[Counter[str], list[Survivor]]:
     """Run a sample of a module's mutants; return how many became what, and the survivors.
+
+    Args:
+        name: Of the module, as in `KEY_MODULES`.
+        tests: Names of test files.
+        sample: Which mutants.
+        root: Of the repository.
 
     Raises:
         MutationError: The tests fail without any change, or no test runs the module.
     """
-    with tempfile.TemporaryDirectory(prefix="pando-mutants-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="pando-mutants-") as copy:
+        folder = Path(copy)
         copy_tree(root, folder)
         project = (folder / "pyproject.toml").read_text(encoding="utf-8")
         packages = tomllib.loads(project)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+        (module,) = found(folder, packages, name)
+        files = [path for test in tests for path in found(folder, ["tests"], test)]
         settings = SETTINGS.format(
             packages=json.dumps(packages),
             module=json.dumps(module),
-            tests=json.dumps([*tests, module]),
+            tests=json.dumps([*files, module]),
         )
         (folder / "pyproject.toml").write_text(project + settings, encoding="utf-8")
         # A name that no mutant has: all are written and the tests are timed, but nothing is run.
@@ -194,8 +204,8 @@ def sampled(
         chosen = chosen_of(every, sample)
         ran = mutmut(folder, "run", "--max-children", str(sample.jobs), *chosen)
         became = statuses(folder)
-        found = Counter(became[mutant] for mutant in chosen)
-        if ran.returncode != 0 or found["not checked"]:
+        counts = Counter(became[mutant] for mutant in chosen)
+        if ran.returncode != 0 or counts["not checked"]:
             raise MutationError(_report(module, ran))
         source = (folder / module).read_text(encoding="utf-8")
         left = [mutant for mutant in chosen if became[mutant] not in {"killed", "timeout"}]
@@ -209,7 +219,7 @@ def sampled(
             )
             for mutant in left
         ]
-        return found, survivors
+        return counts, survivors
 
 
 def _report(module: str, run: subprocess.CompletedProcess[str]) -> str:

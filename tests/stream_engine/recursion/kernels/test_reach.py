@@ -2,9 +2,9 @@
 
 import pytest
 
-from stream_engine.recursion.kernels.graph import Graph
+from stream_engine.recursion.kernels.kernel_graph import Graph
+from stream_engine.recursion.kernels.kernel_search import most_repaired
 from stream_engine.recursion.kernels.reach import Reach
-from stream_engine.recursion.kernels.search import most_repaired
 
 NODES = 100
 SHORTCUT = 20
