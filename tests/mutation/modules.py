@@ -31,7 +31,7 @@ KEY_MODULES: Mapping[str, tuple[str, ...]] = {
     "event_inbox": ("test_event_inbox",),
     "publish_queue": ("test_publish_queue",),
     "state_losses": ("test_state_keeper",),
-    "coordinator/subscriptions": ("test_subscriptions",),
+    "result_subscriptions": ("test_result_subscriptions",),
 }
 """A module, with a folder before it where two have its name: the test files that are run.
 

@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federated_optimizer.coordinator.model import Change, ChangeBatch, QueryStatus
-from federated_optimizer.coordinator.subscriptions import ResultSubscription
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    Change,
+    ChangeBatch,
+    QueryStatus,
+)
+from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from streamsql.data.types import Value
 
 
