@@ -91,14 +91,15 @@ def test_more_tabs_than_a_browser_has_connections_all_answer(
 
 
 def test_a_tab_that_is_opened_out_of_sight_waits_until_it_is_seen(
-    federation: Any, page: Any, expect: Any
+    federation: Any, page: Any, expect: Any, wait_for: Any
 ) -> None:
     page.add_init_script(
         'Object.defineProperty(document, "hidden", { get: () => true, configurable: true })'
     )
     page.goto(f"{federation.address}/queries?query=seats")
     expect(page.locator("#title")).to_have_text("seats")
-    assert streams(federation) == 0
+    page.wait_for_load_state("networkidle")
+    wait_for(lambda: streams(federation) == 0, "what the page asks once is answered")
     federation.push("seats", (1, ("m1", 7.0)))
     page.evaluate(SEE, False)
     expect(page.locator("#rows tbody tr")).to_have_text(["m17"])

@@ -311,7 +311,7 @@ def test_a_query_that_cannot_be_planned_again_says_so_and_keeps_no_other_from_it
         await harness.until(lambda: coordinator.query(slow).warnings)
         (said,) = coordinator.query(slow).warnings
         assert said.startswith("it keeps its old plan, because it cannot be replanned")
-        assert "replanning took more than 1 s" in said
+        assert "replanning took more than 5 s" in said
         assert not any(coordinator.query(q).warnings for q in others)
         coordinator._planner.planned = plan
         await federation.site("gw-3")
