@@ -142,6 +142,7 @@ class Soak:
             ),
             "memory": self.running.memory(),
             "ended": self.ended,
+            "gaps": self.watch.named,
             "lies": self.watch.examples,
         }
 
@@ -170,7 +171,8 @@ def soak(options: argparse.Namespace) -> tuple[Facts, bool]:
         run = Soak(running, options.seed, options.minutes)
         run.start()
         not_run = impossible(running)
-        kinds = tuple(k for k in (QUICK if options.quick else FaultKind) if k not in not_run)
+        chosen = options.only or (QUICK if options.quick else FaultKind)
+        kinds = tuple(kind for kind in chosen if kind not in not_run)
         end = time.monotonic() + options.minutes * 60
         deck = faults(options.seed, kinds)
         for fault in islice(deck, len(kinds)) if options.quick else deck:
@@ -219,6 +221,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="of what is fed and of the faults")
     parser.add_argument("--broker", choices=("mosquitto", "embedded"), help="Mosquitto, if it is")
     parser.add_argument("--quick", action="store_true", help="four faults: a minute or two")
+    parser.add_argument(
+        "--only", type=FaultKind, action="append", metavar="FAULT", help='as "base frozen"; again'
+    )
     parser.add_argument("--out", type=Path, help="folder for soak-faults.json")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
@@ -226,7 +231,8 @@ def arguments() -> argparse.ArgumentParser:
 
 def settings(options: argparse.Namespace) -> Facts:
     """Return what decides over the outcome, as it stands beside the figures."""
-    return {"minutes": options.minutes, "seed": options.seed}
+    only = {"only": [str(kind) for kind in options.only]} if options.only else {}
+    return {"minutes": options.minutes, "seed": options.seed, **only}
 
 
 def main() -> int:

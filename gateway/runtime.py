@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gateway.buffer.disk_buffer import DiskBuffer
+from gateway.buffer.published_packs import PublishedPacks
 from gateway.intake.devices import MEMORY, Devices
 from gateway.intake.last_values import LastValues
 from gateway.intake.links import LinkPublisher, clear_unknown
@@ -27,8 +28,8 @@ from gateway.session.identity import (
     judge,
 )
 from gateway.settings import GatewaySettings
+from gateway.site.heard_logs import Missing
 from gateway.site.host import SiteHost
-from gateway.site.inbox import PACK
 from gateway.site.process_numbers import measured_process, measured_wrappers
 from gateway.site.state_keeper import StateKeeper
 from gateway.site.step_guard import StepGuard
@@ -42,6 +43,7 @@ from stream_engine.site.step_budget import StepBudget
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import SourceKind
 from streamsql.algebra.user_functions import INSTALLED
+from streamsql.catalog.system import SYS_STREAM
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
@@ -100,6 +102,7 @@ class Gateway:
         )
         for definition in settings.sources:
             self.engine.declare(definition.scan())
+        published = PublishedPacks(epoch)
         self.host = SiteHost(
             self.engine,
             self.client,
@@ -113,12 +116,14 @@ class Gateway:
             on_own_state=self._own_state,
             on_own_link=self._own_link,
             on_step=self._stepped,
+            on_missing=self._missed,
+            published=published,
             meter=self._measured,
             settings=settings.engine,
             stopped=stopped,
         )
         self.buffer = DiskBuffer(directory.path / "buffer.sqlite", settings.buffer)
-        self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer)
+        self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer, published)
         self.last = LastValues(me, epoch, self.client, self.topics)
         self.links = [
             LinkPublisher(me, definition, self.engine, self.client, self.topics)
@@ -143,7 +148,8 @@ class Gateway:
             clock,
             host_state=self._to_remember,
             say=self.host.say,
-            hears=settings.role == "base",
+            hears=self._hearing if settings.role == "base" else None,
+            is_whole=self.host.inbox.logs.are_whole,
             told=self.host.flow_reports.forget,
         )
         self.host.is_untold = self.keeper.is_untold
@@ -204,21 +210,23 @@ class Gateway:
     def _stepped(self, connected: bool) -> None:
         self.keeper.stepped(connected=connected)
 
+    def _missed(self, lost: Missing) -> None:
+        queries = self.host.inbox.readers(lost.stream)
+        self.keeper.missed(queries, lost.since, lost.reason, lost.newest)
+
+    def _hearing(self) -> frozenset[str]:
+        return self.engine.readers_of(SYS_STREAM.name)
+
     def _to_remember(self) -> dict[str, Any]:
-        return {MEMORY: self.devices.memories, PACK: self.host.inbox.seen()}
+        return {MEMORY: self.devices.memories, **self.host.inbox.to_remember()}
 
     def _recall(self) -> None:
         """Go on where a former life was, if it has left its state on disk."""
         restored = self.keeper.restore()
         host: dict[str, Any] = restored.host or {}
-        packs = list(host.get(PACK, ()))
         self.devices.memories.update(host.get(MEMORY, {}))
-        for kind, content in restored.notes:
-            if kind == PACK:
-                packs.append(content)
-            elif kind == MEMORY:
-                self.devices.memories[content[0]] = content[1]
-        self.host.inbox.resume(packs)
+        self.devices.memories.update(c for kind, c in restored.notes if kind == MEMORY)
+        self.host.inbox.resume(host, restored.notes, self.keeper.losses.away_since)
 
     # Jobs -------------------------------------------------------------------------------------
 
@@ -319,6 +327,8 @@ class Gateway:
             self._connections += 1
             self._connected.set()
             self.announcer.announce()
+        elif (whole_at := self.host.inbox.logs.whole_at()) is not None:
+            self.keeper.cut_off(whole_at)
 
     def _own_link(self, levels: tuple[str, ...]) -> None:
         if not any(publisher.found(levels) for publisher in self.links):

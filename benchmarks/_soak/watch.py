@@ -86,6 +86,7 @@ class Watch:
         examples: The first lies, in words.
         behind: What was not complete and right at the last poll.
         lag: The most seconds that a settled answer lacked, by query.
+        named: What was said of each gap when it was first named.
     """
 
     federation: Federation
@@ -94,6 +95,7 @@ class Watch:
     tally: Tally = field(default_factory=Tally)
     examples: list[str] = field(default_factory=list)
     lag: Counter[str] = field(default_factory=Counter)
+    named: list[str] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -166,6 +168,7 @@ class Watch:
             if f"{name} {since} {until}" not in self._gap_seen:
                 self._gap_seen.add(f"{name} {since} {until}")
                 self.tally.gaps += 1
+                self.named.append(f"{name}: {query['error']}"[:600])
                 if not self._is_due(gaps[-1]):
                     self._lie("false_gaps", f"{name}: no fault from {since} to {until}")
         return gaps

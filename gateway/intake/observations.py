@@ -2,19 +2,23 @@
 
 Every pack is on disk before it is published and leaves the disk only after the broker has
 acknowledged it; what was stored while the broker was away follows on the history lane, oldest
-first and slower than the live lane (wire.md rule 8). When the disk refuses a pack it is handed to
+first and slower than the live lane. When the disk refuses a pack it is handed to
 the client's bounded queue alone; only when that is full too a pack is lost, and counted.
 """
 
 import logging
 from collections import deque
 
+import msgspec
+
 from gateway.buffer.disk_buffer import DiskBuffer
-from gateway.senml import records_of
+from gateway.buffer.published_packs import PublishedPacks
+from gateway.senml import microseconds, records_of
 from host.mqtt import MessageClient, PublishTicket, QueueFull
 from streamsql.data.schema import Schema
-from streamsql.data.types import Row
-from streamsql.wire.codec import encode_json
+from streamsql.data.types import LATEST, Row
+from streamsql.errors import WireError
+from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import ObservationPack, SenmlRecord
 from streamsql.wire.topics import Topics
 
@@ -34,14 +38,21 @@ class ObservationLane:
         sequence: Number of the next pack of this epoch.
     """
 
-    def __init__(
-        self, gateway: str, epoch: int, client: MessageClient, topics: Topics, buffer: DiskBuffer
+    def __init__(  # noqa: PLR0913, PLR0917  (each is one seam)
+        self,
+        gateway: str,
+        epoch: int,
+        client: MessageClient,
+        topics: Topics,
+        buffer: DiskBuffer,
+        published: PublishedPacks,
     ) -> None:
         self.gateway = gateway
         self.epoch = epoch
         self.client = client
         self.topics = topics
         self.buffer = buffer
+        self.published = published
         self.sequence = 0
         self._collected: dict[str, list[SenmlRecord]] = {}
         self._sizes: dict[str, int] = {}
@@ -52,6 +63,7 @@ class ObservationLane:
 
     def add(self, stream: str, name: str, ts: int, row: Row, schema: Schema) -> None:
         """Collect a row; sends at once when a pack is full."""
+        self.published.reaches(stream, ts)
         records = list(records_of(name, ts, row, schema))
         size = sum(_RECORD_BYTES + len(r.vs or "") for r in records)
         self._collected.setdefault(stream, []).extend(records)
@@ -96,14 +108,16 @@ class ObservationLane:
         published = 0
         for number, stream, payload in stored:
             if number not in self._flying and number not in self._settled:
-                if not self._publish(number, self.topics.history(self.gateway, stream), payload):
+                topic = self.topics.history(self.gateway, stream)
+                if not self._publish(number, stream, topic, self._numbered(stream, payload)):
                     break
                 published += 1
             self._replayed_to = number
         return published
 
     def _send(self, stream: str) -> None:
-        pack = ObservationPack(self.epoch, self.sequence, tuple(self._collected.pop(stream)))
+        records = tuple(self._collected.pop(stream))
+        pack = ObservationPack(self.epoch, self.sequence, records, self.published.next(stream))
         self._sizes[stream] = 0
         self.sequence += 1
         payload = encode_json(pack)
@@ -111,14 +125,31 @@ class ObservationLane:
         if number is not None and not self.client.connected:
             return  # follows as history
         topic = self.topics.observation(self.gateway, stream)
-        if not self._publish(number, topic, payload) and number is None:
+        if not self._publish(number, stream, topic, payload) and number is None:
             self.buffer.count_lost()
+            self.published.lose(stream)
 
-    def _publish(self, number: int | None, topic: str, payload: bytes) -> bool:
+    def _numbered(self, stream: str, payload: bytes) -> bytes:
+        """Return a stored pack with the number that it is published under now."""
+        try:
+            pack = decode_json(payload, ObservationPack)
+        except WireError as error:
+            log.warning("a stored pack of %s is damaged: %s", stream, error)
+            self.published.reaches(stream, LATEST)  # nobody knows of when its readings are
+            return payload
+        for record in pack.e:
+            if record.bt is not None:
+                self.published.reaches(stream, microseconds(record.bt))
+        life = None if pack.epoch == self.epoch else self.epoch
+        number = self.published.next(stream)
+        return encode_json(msgspec.structs.replace(pack, n=number, life=life))
+
+    def _publish(self, number: int | None, stream: str, topic: str, payload: bytes) -> bool:
         try:
             ticket = self.client.publish(topic, payload)
         except QueueFull:
             return False
+        self.published.add(stream, topic, payload)
         if number is not None:
             self._in_flight.append((number, ticket))
             self._flying.add(number)

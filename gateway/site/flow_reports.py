@@ -57,6 +57,10 @@ class FlowReports:
         self._mark = 0
         self._due_since = float("-inf")
 
+    def look_again(self) -> None:
+        """Compare every query with what was reported of it: what they wait for has changed."""
+        self._mark = 0
+
     def next_due(self, now: float) -> float | None:
         """Return when `publish` has something to say, or None.
 

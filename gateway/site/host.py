@@ -11,10 +11,13 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
+from gateway.buffer.published_packs import PublishedPacks
 from gateway.site.flow_reports import FlowReports
 from gateway.site.forget_messages import forget_command
+from gateway.site.heard_logs import Missing
 from gateway.site.inbox import SiteInbox
 from gateway.site.left_fragments import LeftFragments
+from gateway.site.lost_packs import LostPacks
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.process_numbers import measured_host
@@ -56,6 +59,8 @@ class SiteHost:
         on_own_state: Called with the state under our own id, and whether it was retained.
         on_own_link: Called with the topic levels of a link retained under our own id.
         on_step: Called after each step, with whether the broker is there.
+        on_missing: Called with packs that will never come.
+        published: What this site has published of its streams.
         meter: Returns what the process has counted beside the host, for reports on the site.
         settings: How the engine works until it is told otherwise.
         stopped: Where queries are noted that must not run again.
@@ -76,6 +81,8 @@ class SiteHost:
         on_own_state: Callable[[SiteState, bool], None] | None = None,
         on_own_link: Callable[[tuple[str, ...]], None] | None = None,
         on_step: Callable[[bool], None] | None = None,
+        on_missing: Callable[[Missing], None] | None = None,
+        published: PublishedPacks | None = None,
         meter: Meter = tuple,
         settings: SiteSettings | None = None,
         stopped: StoppedQueries | None = None,
@@ -110,6 +117,8 @@ class SiteHost:
             self, on_command=on_command, on_own_state=on_own_state, on_own_link=on_own_link
         )
         self._on_step = on_step
+        logs, changed = self.inbox.logs, self.flow_reports.look_again
+        self.lost_packs = LostPacks(engine, client, topics, logs, published, on_missing, changed)
         self._own_settings = settings or SiteSettings()
         self._wake = asyncio.Event()
         self._requests = ResyncRequests()
@@ -132,7 +141,8 @@ class SiteHost:
         return self.dead_letters.count
 
     def _is_unfinished(self, query: str) -> bool:
-        return self.reports.is_new(query) or self.is_untold(query)
+        whole = self.inbox.is_whole(query)
+        return not whole or self.reports.is_new(query) or self.is_untold(query)
 
     async def start(self) -> None:
         """Register callbacks and subscribe; call once, right after connecting.
@@ -261,6 +271,7 @@ class SiteHost:
             times = [
                 self._snapshots_due,
                 self._requests.next_due(self.engine.unsynchronised()),
+                self.inbox.logs.next_due(),
                 self.left_fragments.next_due(),
                 self.flow_reports.next_due(now),
             ]
@@ -283,6 +294,7 @@ class SiteHost:
         for outgoing in result.outgoing:
             self._send(outgoing, now)
         self._request_resyncs(now)
+        self.lost_packs.follow(now)
         self._tell_forgotten(result.forgets)
         self.flow_reports.publish(now)
         if self._on_step is not None:
@@ -299,6 +311,8 @@ class SiteHost:
             return []
         for site in sorted(self.engine.origins() - self.membership.known()):
             self._site_removed(site)
+        for site in sorted(self.inbox.logs.silent()):
+            self.inbox.logs.removed(site)
         return self.left_fragments.stopped(self.engine.queries, now)
 
     def _send_snapshots_if_due(self, now: float) -> None:
@@ -376,6 +390,8 @@ class SiteHost:
             self._requests.want(self.engine.senders())
             mark = Command(id=self.left_fragments.reconnected())
             self._publish_small(self.topics.command(self.site, "mark"), encode_json(mark))
+        else:
+            self.inbox.logs.cut_off()
         self._wake.set()
 
     def _on_messages(self, burst: list[Message]) -> None:

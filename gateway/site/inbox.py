@@ -6,35 +6,41 @@ over, which is logged with its place.
 
 import logging
 import time
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Protocol
 
 from msgspec.structs import asdict
 
 from gateway.site.flow_reports import FlowReports
 from gateway.site.forget_messages import forget_from
+from gateway.site.heard_logs import HeardLogs
 from gateway.site.left_fragments import LeftFragments
+from gateway.site.lost_packs import LOG, LostPacks
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
-from gateway.site.observation_reader import ObservationReader, Seen
+from gateway.site.observation_reader import ObservationReader
 from gateway.site.system_lane import SystemLane
 from gateway.site.traffic import Traffic
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import Message
 from host.mqtt.dead_letters import DeadLetters
+from stream_engine.snapshot.journal import Note
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError, InternalError, StepBudgetError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import Command, DeltaBatch, SiteState
+from streamsql.wire.messages import Command, DeltaBatch, ObservationPack, SiteState
+from streamsql.wire.observation_logs import PacksPublished, PacksWanted
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
 
 PACK = "pack"
-"""The note on events that were read from the observation lanes: which pack it was."""
+"""The note on events that were read from the observation lanes: which pack it was, and how far the
+log of its stream has come with it."""
 MAX_SMALL = 256_000
 """Bytes of a state or a command: larger ones are not even looked at."""
 
@@ -51,6 +57,7 @@ class Host(Protocol):
     traffic: Traffic
     left_fragments: LeftFragments
     lanes: ObservationLanes | None
+    lost_packs: LostPacks
 
     def report_failure(self, query: str, failure: FederationError) -> None:
         """Tell whoever started a query that it does not run here, and why."""
@@ -70,6 +77,7 @@ class SiteInbox:
 
     Attributes:
         batches: Batches from other sites so far.
+        logs: What is read here of what gateways publish.
     """
 
     def __init__(
@@ -81,6 +89,7 @@ class SiteInbox:
         on_own_link: Callable[[tuple[str, ...]], None] | None,
     ) -> None:
         self.batches = 0
+        self.logs = HeardLogs()
         self._host = host
         self._on_command = on_command
         self._on_own_state = on_own_state
@@ -97,15 +106,42 @@ class SiteInbox:
         self._host.engine.uninstall(query)
         self._listen(self._observations.uninstalled(query))
 
-    def seen(self) -> list[Seen]:
-        """Return the packs of observations that were counted."""
-        return self._observations.seen()
+    def to_remember(self) -> dict[str, Any]:
+        """Return plain values that the next life needs: packs counted, and how far logs are."""
+        return {PACK: self._observations.seen(), LOG: self.logs.progress()}
 
-    def resume(self, packs: Iterable[Seen]) -> None:
-        """Go on with what a former life ran: `packs` are what it had counted."""
-        self._observations.recall(packs)
+    def resume(self, remembered: Mapping[str, Any], notes: Iterable[Note], since: int) -> None:
+        """Go on with what a former life ran.
+
+        Args:
+            remembered: As `to_remember` has returned it.
+            notes: What has been noted since, in order.
+            since: Since when it has heard nothing, in microseconds; 0: there was none.
+        """
+        counted, logs = list(remembered.get(PACK, ())), list(remembered.get(LOG, ()))
+        for kind, content in notes:
+            if kind == PACK:
+                gateway, stream, epoch, number, *log = content
+                counted.append((gateway, stream, epoch, number))
+                logs += [(gateway, stream, *log)] if log else []
+            elif kind == LOG:
+                logs.append(content)
+        self._observations.recall(counted)
+        streams: set[str] = set()
         for bundle in self._host.engine.bundles():
-            self._listen(self._observations.installed(bundle, self._host.engine.site))
+            streams = self._observations.installed(bundle, self._host.engine.site)
+        self._listen(streams)
+        if since:
+            known = {(gateway, stream) for gateway, stream, *_ in counted}
+            self.logs.restore(sorted(known), logs, since)
+
+    def is_whole(self, query: str) -> bool:
+        """Whether a query here has everything that gateways have published until now."""
+        return self.logs.is_whole(self._observations.streams_of(query))
+
+    def readers(self, stream: str) -> list[str]:
+        """Return the queries that read here what gateways publish of a stream."""
+        return self._observations.readers(stream)
 
     def _dispatch(self, message: Message) -> None:
         host, payload = self._host, message.payload
@@ -122,19 +158,16 @@ class SiteInbox:
                 told = self._system.events(other, payload, host.clock())
                 if told and SYS_STREAM.name in self._observations.streams():
                     host.engine.take_in({SYS_STREAM.name: told})
-            case ["gw", gateway, "obs" | "hist" as lane, stream] if host.lanes is not None:
-                events, pack = self._observations.read(gateway, stream, payload)
-                if events:
-                    # What was kept while the broker was away is no later than it was then: each
-                    # lane is in order, so each has a watermark of its own.
-                    origin = gateway if lane == "obs" else f"{gateway}/{lane}"
-                    host.engine.take_in({stream: events}, (PACK, pack), origin)
+            case ["gw", gateway, "obs" | "hist", stream] if host.lanes is not None:
+                pack = self._observations.pack(stream, payload)
+                if pack is not None:
+                    self._count(self.logs.arrived(gateway, message, stream, pack, host.clock()))
             case ["q", query, "frag", to] if to == me:
                 self._fragment(query, payload)
             case ["gw", site, "state"]:
                 self._state(site, message)
             case ["gw", site, "cmd", verb, sender] if site == me:
-                self._request(verb, sender, decode_json(payload, Command, limit=MAX_SMALL))
+                self._request(verb, sender, payload)
             case ["gw", site, "cmd", verb] if site == me:
                 self._command(verb, decode_json(payload, Command, limit=MAX_SMALL))
             case ["gw", site, "settings"] if site == me:
@@ -144,6 +177,22 @@ class SiteInbox:
                     self._on_own_link(tuple(levels))
             case _:
                 raise WireError(f"no handler reads {message.topic!r:.200}")
+
+    def _count(self, due: Iterable[tuple[Message, ObservationPack]]) -> None:
+        """Take packs in whose turn it is; one that cannot be used does not stop the next."""
+        for message, pack in due:
+            self._host.dead_letters.guard(partial(self._observe, pack=pack), message)
+
+    def _observe(self, message: Message, pack: ObservationPack) -> None:
+        _gw, gateway, lane, stream = self._host.topics.parts(message.topic)
+        events, seen = self._observations.events_of(gateway, stream, pack)
+        if events and seen is not None:
+            # What was kept while the broker was away is no later than it was then: each lane is in
+            # order, so each has a watermark of its own.
+            origin = gateway if lane == "obs" else f"{gateway}/{lane}"
+            life = pack.epoch if pack.life is None else pack.life
+            log = () if pack.n is None else (life, pack.n + 1)
+            self._host.engine.take_in({stream: events}, (PACK, (*seen, *log)), origin)
 
     def _fragment(self, query: str, payload: bytes) -> None:
         if not payload:
@@ -176,15 +225,20 @@ class SiteInbox:
     def _listen(self, streams: set[str]) -> None:
         if self._host.lanes is not None:
             self._host.lanes.want(streams)
+            # Hosts that report to `sys_stream` send no observations.
+            self.logs.want(streams - {SYS_STREAM.name}, self._host.clock())
 
     def _state(self, site: str, message: Message) -> None:
         host, now = self._host, monotonic_clock()
         if not message.payload:
             host.membership.removed(site, now)
+            self.logs.removed(site)
             return
         state = decode_json(message.payload, SiteState, limit=MAX_SMALL)
         if site != host.engine.site:
             host.membership.heard(site, state, now, retained=message.retain)
+            if state.role == "gateway" and site in host.membership.known():
+                self.logs.heard(site, state.epoch, online=state.online)
             return
         if message.retain:
             host.left_fragments.remembered()
@@ -201,13 +255,21 @@ class SiteInbox:
             values = asdict(settings).items()
             log.info("settings: %s", ", ".join(f"{name} {value}" for name, value in values))
 
-    def _request(self, verb: str, sender: str, command: Command) -> None:
-        """Do what the receiver of a channel asks for.
+    def _request(self, verb: str, sender: str, payload: bytes) -> None:
+        """Do what the receiver of a channel, or of what a gateway publishes, asks for.
 
         A site speaks of its own channel only. Hosts that are no engine sites may ask for any: the
         coordinator sees both ends.
         """
         host = self._host
+        if verb == "packs":
+            host.lost_packs.answer(sender, decode_json(payload, PacksWanted, limit=MAX_SMALL))
+            return
+        if verb == "published":
+            answer = decode_json(payload, PacksPublished, limit=MAX_SMALL)
+            self._count(self.logs.answered(sender, answer, host.clock()))
+            return
+        command = decode_json(payload, Command, limit=MAX_SMALL)
         own = command.channel == sender
         if not own and (verb == "forget" or sender in host.membership.known()):
             raise WireError(f"{verb} of the channel to {command.channel!r:.80} by {sender!r:.80}")

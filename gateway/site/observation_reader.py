@@ -57,6 +57,14 @@ class ObservationReader:
         """Return the streams to listen to."""
         return {source for scans in self._wanted.values() for source in scans}
 
+    def streams_of(self, query: str) -> frozenset[str]:
+        """Return the streams that a query reads directly at this site."""
+        return frozenset(self._wanted.get(query, ()))
+
+    def readers(self, stream: str) -> list[str]:
+        """Return the queries that read a stream directly at this site."""
+        return [query for query, scans in self._wanted.items() if stream in scans]
+
     def events(self, gateway: str, stream: str, payload: bytes) -> list[SourceEvent]:
         """Return the events in a pack, as `read` does."""
         return self.read(gateway, stream, payload)[0]
@@ -69,10 +77,30 @@ class ObservationReader:
         Raises:
             WireError: It is no legal pack of that stream.
         """
+        pack = self.pack(stream, payload)
+        return ([], None) if pack is None else self.events_of(gateway, stream, pack)
+
+    def pack(self, stream: str, payload: bytes) -> ObservationPack | None:
+        """Return a pack of a stream; None if nobody wants it.
+
+        Raises:
+            WireError: It is no legal pack.
+        """
+        if not any(stream in scans for scans in self._wanted.values()):
+            return None
+        return decode_json(payload, ObservationPack, limit=MAX_PACK)
+
+    def events_of(
+        self, gateway: str, stream: str, pack: ObservationPack
+    ) -> tuple[list[SourceEvent], Seen | None]:
+        """Return the events of a pack and which it is; none if it was seen or nobody wants it.
+
+        Raises:
+            WireError: It is no legal pack of that stream.
+        """
         scan = next((s[stream] for s in self._wanted.values() if stream in s), None)
         if scan is None:
             return [], None
-        pack = decode_json(payload, ObservationPack, limit=MAX_PACK)
         try:
             events = [
                 SourceEvent(row_from(values, scan.columns), _event_time(seconds))

@@ -8,7 +8,7 @@ journal short. A site that cannot write goes on, and says so.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,10 @@ class StateKeeper:
         clock: The site's time.
         host_state: Returns plain values to keep with a snapshot.
         say: Publishes what is wrong with a query, or that nothing is any more.
-        hears: Whether sources are read from what gateways publish: while this site is away they
-            publish to nobody.
+        hears: Returns the queries that read what others publish to whoever is there, and keep
+            nothing of; None where nothing is read so.
+        is_whole: Whether this site has all else that was published while it was away, or has said
+            what it lacks.
         elapsed: Seconds of a clock that nobody sets.
         told: Is called once, when it has been said what restarts have lost.
 
@@ -60,7 +62,8 @@ class StateKeeper:
         *,
         host_state: Callable[[], Any],
         say: Callable[[str, QueryProblem | None], None],
-        hears: bool = False,
+        hears: Callable[[], Iterable[str]] | None = None,
+        is_whole: Callable[[], bool] = lambda: True,
         elapsed: Callable[[], float] = time.monotonic,
         told: Callable[[], None] = lambda: None,
     ) -> None:
@@ -72,12 +75,14 @@ class StateKeeper:
         self._host_state = host_state
         self._say = say
         self._hears = hears
+        self._is_whole = is_whole
         self._elapsed = elapsed
         self._on_told = told
         self._is_told = False
         self._due = self._earliest = elapsed()
         self._saved_changes = -1
         self._unsavable = ""
+        self._untold: set[str] = set()
         self._writing: asyncio.Task[None] | None = None
         self._connected_at: float | None = None
         self._say_at = float("-inf")
@@ -91,10 +96,38 @@ class StateKeeper:
 
     def is_untold(self, query: str) -> bool:
         """Whether a query may miss something that has not been said since the restart."""
+        if query in self._untold:
+            return True
         if self._is_told:
             return False
-        reads = bool(self.losses.away_since) and query in self.engine.readers()
-        return reads or self.losses.concerns(query)
+        unheard = self._hears is not None and self.losses.away_since
+        return self.losses.concerns(query) or bool(unheard and query in self._unheard())
+
+    def _unheard(self) -> list[str]:
+        return [] if self._hears is None else sorted(self._hears())
+
+    def cut_off(self, since: int) -> None:
+        """Let the next life know since when this one has not heard all, in microseconds."""
+        if self._settings.keep and not self.losses.away_since:
+            self.losses.away_since = since
+            self._save_losses()
+
+    def missed(
+        self, queries: Iterable[str], since: int, reason: str, newest: int | None = None
+    ) -> None:
+        """Take in that queries miss something that others have published and that will not come.
+
+        Args:
+            queries: Those that read it.
+            since: From when on, in microseconds.
+            reason: In words.
+            newest: The latest event time that it can have, in microseconds; None: unknown.
+        """
+        found = sorted(queries)
+        lost = Loss(since, self._clock(), reason, heard=True, newest=newest)
+        self.losses.missed(found, lost)
+        self._untold |= set(found)
+        self._say_at = float("-inf")
 
     def restore(self) -> Restored:
         """Bring the site where it was, and begin to keep a journal."""
@@ -115,7 +148,7 @@ class StateKeeper:
         self.losses = StateLosses.of(restored, now, cut, damage, self._lost_before(now))
         self.losses.find(self.engine)
         self._restored = {site for _query, site in self.engine.senders()}
-        if self._hears and not self.losses.away_since:
+        if self._hears is not None and not self.losses.away_since:
             self.losses.away_since = restored.now
         self._save_losses()
         self._report(loaded, restored, now, self._elapsed() - began)
@@ -239,13 +272,15 @@ class StateKeeper:
             self._give_up()
         if since >= 1 and now - self._say_at >= REPEAT_SECONDS:
             self._say_at = now
-            if self.losses.away_since:
-                reason = "this site was offline while gateways sent observations"
+            if self.losses.away_since and not self._is_told:
+                reason = "this site was offline while others reported"
                 away = Loss(self.losses.away_since, self._clock(), reason)
-                self.losses.missed(self.engine, away)
+                self.losses.missed(self._unheard(), away)
+            if self._is_whole():
                 self.losses.away_since = 0
             for query, problem in self.losses.due(self.engine, self._clock()):
                 self._say(query, problem)
+            self._untold.clear()
             if self._settings.keep:
                 self._save_losses()
             if not self._is_told:

@@ -26,12 +26,16 @@ class Loss(msgspec.Struct, frozen=True):
         until: Microseconds.
         reason: In words.
         gaps: How many gaps there are in it; with one all of it is missing.
+        heard: Another site has published what is missing.
+        newest: The latest event time of what is missing; None: unknown.
     """
 
     since: int | None
     until: int
     reason: str
     gaps: int = 1
+    heard: bool = False
+    newest: int | None = None
 
     def __str__(self) -> str:
         """Return a sentence."""
@@ -51,7 +55,10 @@ class Loss(msgspec.Struct, frozen=True):
 
     def with_next(self, other: "Loss", gaps: int) -> "Loss":
         """Return both as one; the reason is that of the first."""
-        return Loss(self.since, max(self.until, other.until), self.reason, gaps)
+        times = (self.newest, other.newest)
+        newest = max(time for time in times if time is not None) if None not in times else None
+        heard = self.heard or other.heard
+        return Loss(self.since, max(self.until, other.until), self.reason, gaps, heard, newest)
 
 
 class SavedLosses(msgspec.Struct, frozen=True):
@@ -128,9 +135,9 @@ class StateLosses:
             for loss in self.general:
                 self._add(query, loss)
 
-    def missed(self, engine: RecordedSite, loss: Loss) -> None:
-        """Add a loss of the queries that read sources here."""
-        for query in engine.readers():
+    def missed(self, queries: Iterable[str], loss: Loss) -> None:
+        """Add a loss of some queries."""
+        for query in queries:
             self._add(query, loss)
 
     def all_found(self, engine: RecordedSite) -> None:
@@ -142,13 +149,15 @@ class StateLosses:
     def due(self, engine: RecordedSite, now: int) -> Iterator[tuple[str, QueryProblem | None]]:
         """Yield the problem of each query that misses something, None once when it is over.
 
-        A loss is over when the windows of the query have passed the time that is missing.
+        A loss is over when the windows of the query have passed the time that is missing, those by
+        count the latest event that may be missing.
         """
         for query in [query for query in self._losses if query in engine.queries]:
-            memory = engine.memory_of(query)
-            losses = [
-                loss for loss in self._losses[query] if memory is None or now < loss.until + memory
-            ]
+            losses = []
+            for loss in self._losses[query]:
+                memory = engine.memory_of(query, heard=loss.heard, newest=loss.newest)
+                if memory is None or now < loss.until + memory:
+                    losses.append(loss)
             if losses:
                 self._losses[query] = losses
                 yield query, QueryProblem(CODE, sentence(losses), _HINT, now, engine.site)
@@ -173,8 +182,9 @@ def merged(losses: Iterable[Loss]) -> list[Loss]:
     """Return losses in order of time, at most `MAX_GAPS`; those that touch are one.
 
     Examples:
-        >>> merged([Loss(5, 7, "b"), Loss(0, 2, "a"), Loss(1, 4, "c")])
-        [Loss(since=0, until=4, reason='a', gaps=1), Loss(since=5, until=7, reason='b', gaps=1)]
+        >>> losses = merged([Loss(5, 7, "b"), Loss(0, 2, "a"), Loss(1, 4, "c")])
+        >>> [(loss.reason, loss.since, loss.until) for loss in losses]
+        [('a', 0, 4), ('b', 5, 7)]
     """
     result: list[Loss] = []
     for loss in sorted(losses, key=lambda loss: (loss.start, loss.until)):

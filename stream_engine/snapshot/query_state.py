@@ -6,10 +6,12 @@ something below has been forgotten (a log passes its rows on and keeps none) or 
 good (a closed window), the operators' own state is the only record, and is saved.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
+from stream_engine.operators.windows.rows_window import RowsWindow
 from stream_engine.scheduling.site_work import SiteWork
 from stream_engine.sharing.slots import as_private
 from stream_engine.site.installed_query import InstalledQuery
@@ -83,11 +85,24 @@ def _has_history(node: Plan) -> bool:
     return not isinstance(node, _FUNCTIONS_OF_THEIR_INPUTS)
 
 
-def memory_of(bundle: FragmentBundle, site: str) -> int | None:
+def memory_of(
+    bundle: FragmentBundle,
+    site: str,
+    *,
+    heard: bool = False,
+    is_passed: Callable[[Window], bool] = lambda _window: False,
+) -> int | None:
     """Return for how many microseconds a query at a site remembers an event.
 
     None where that is not bounded: a log without a window in time, or windows that close for good.
     A keyed row without ttl counts as nothing: the next reading takes its place.
+
+    Args:
+        bundle: The query.
+        site: Its id.
+        heard: The event is one that another site has published and that was lost on the way: then
+            the row that it should have replaced stays, for as long as nothing else replaces it.
+        is_passed: Whether a window by count holds only later events.
     """
     longest = 0
     for fragment in bundle.at(site):
@@ -97,15 +112,40 @@ def memory_of(bundle: FragmentBundle, site: str) -> int | None:
             if _has_history(node) and id(node) not in below:
                 return None
             if isinstance(node, Scan) and not node.is_log:
+                if node.ttl is None and heard:
+                    return None
                 longest = max(longest, node.ttl or 0)
         for window in windows:
-            if not window.input.is_log:
+            if not window.input.is_log or is_passed(window):
                 continue
             size = window.range if window.kind == WindowKind.ROWS else window.size
             if window.kind not in (WindowKind.ROWS, WindowKind.RANGE) or size is None:
                 return None
             longest = max(longest, size + (window.slide or 0))
     return longest
+
+
+def holds_only_later(query: InstalledQuery, window: Window, newest: int) -> bool:
+    """Whether a window by count is full of events later than a time.
+
+    Then no event until that time can be in it, whatever is lost. Where a partition has a window of
+    its own that cannot be said: one may be lost of which nothing else has come.
+    """
+    if window.partition:
+        return False
+    circuits, _inbox, _outbox = query.parts
+    for circuit in circuits.values():
+        for node in circuit.nodes:
+            if isinstance(node, SourceNode) and node.wiring.plan == window:
+                held = as_private(node.operator)
+                if not isinstance(held, RowsWindow):
+                    return False
+                inside = [
+                    entry for entries, _before in held.contents().values() for entry in entries
+                ]
+                if len(inside) < held.size or min(inside)[0] <= newest:
+                    return False
+    return True
 
 
 class QueryLayout:

@@ -22,7 +22,12 @@ from stream_engine.snapshot.journal import (
     encode_record,
     replay,
 )
-from stream_engine.snapshot.query_state import QueryLayout, has_history, memory_of
+from stream_engine.snapshot.query_state import (
+    QueryLayout,
+    has_history,
+    holds_only_later,
+    memory_of,
+)
 from stream_engine.snapshot.saved_site import (
     FORMAT,
     SavedQuery,
@@ -38,6 +43,7 @@ from stream_engine.snapshot.source_state import (
     scans_of,
 )
 from stream_engine.state.watermark import HERE
+from streamsql.algebra.operators import Window
 from streamsql.data.events import SourceEvent
 from streamsql.errors import FederationError, InternalError
 from streamsql.wire.fragments import FragmentBundle
@@ -255,12 +261,24 @@ class RecordedSite(SiteEngine):
         """Return the queries here whose state cannot be rebuilt from sources."""
         return [name for name in self._queries if name in self._layouts or name in self._unsavable]
 
-    def memory_of(self, query: str) -> int | None:
+    def memory_of(
+        self, query: str, *, heard: bool = False, newest: int | None = None
+    ) -> int | None:
         """Return for how many microseconds a query here remembers an event.
 
         None if for ever, as far as can be said.
+
+        Args:
+            query: Its id.
+            heard: Whether another site has published the event.
+            newest: The latest event time that it can have; None: unknown.
         """
-        return memory_of(self._queries[query].bundle, self.site)
+        installed = self._queries[query]
+
+        def is_passed(window: Window) -> bool:
+            return newest is not None and holds_only_later(installed, window, newest)
+
+        return memory_of(installed.bundle, self.site, heard=heard, is_passed=is_passed)
 
     def readers(self) -> list[str]:
         """Return the queries that read sources at this site."""

@@ -189,12 +189,21 @@ class SenmlRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     vb: bool | None = None
 
 
-class ObservationPack(msgspec.Struct, frozen=True):
-    """Readings of one stream as a SenML pack with the session's sequence number."""
+class ObservationPack(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Readings of one stream as a SenML pack.
+
+    Attributes:
+        epoch: Of the life of the gateway in which it was made.
+        seq: Of the packs of all streams in that life: two with the same are one that came twice.
+        n: Of what the gateway has published of this stream in one life; None: nobody counts.
+        life: The epoch of that life; None: `epoch`.
+    """
 
     epoch: Epoch
     seq: Count
     e: Annotated[tuple[SenmlRecord, ...], MANY]
+    n: Count | None = None
+    life: Epoch | None = None
 
 
 class LinkMessage(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
@@ -51,6 +52,7 @@ from streamsql.wire.messages import (
     TableSet,
     WeightedRow,
 )
+from streamsql.wire.observation_logs import PacksPublished, PacksWanted
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.table_changes import TableChange, TableChanged
 from streamsql.wire.topics import Topics
@@ -258,6 +260,9 @@ def _fields(definition: SourceDefinition) -> dict[str, Any]:
 
 STATE = SiteState(True, 3, 1_700_000_000_000_000, wrappers=())
 PACK = ObservationPack(3, 1, (SenmlRecord(n="celsius", bn="t1:", bt=1.7e9, v=20.5),))
+NUMBERED = msgspec.structs.replace(PACK, n=4, life=7)
+WANTED = PacksWanted("temperature", 3, 1)
+PUBLISHED = PacksPublished("temperature", 3, 1, 4)
 ROW = WeightedRow(("m1", 2.0, 1_700_000_000_000_000), 1)
 BATCH = DeltaBatch(1, 1, 0, "f0", (ROW,), reset=True, now=1_700_000_000_000_000)
 COMMAND = Command("c1", "q1", "gw-1", {"version": 1, "watermark": 5, "port f0": 7})
@@ -287,14 +292,21 @@ CASES: tuple[Case, ...] = (
         (base_site, TOPICS.request("base", verb, "gw-1"), Command, False, (COMMAND,))
         for verb in ("resync", "forget", "other")
     ),
+    (base_site, TOPICS.request("base", "packs", "gw-1"), PacksWanted, False, (WANTED,)),
+    (base_site, TOPICS.request("base", "published", "gw-1"), PacksPublished, False, (PUBLISHED,)),
     *(
         (base_site, TOPICS.command("base", verb), Command, False, (COMMAND, SIMULATE))
         for verb in ("flow", "mark", "clock", "simulate", "ping", "other")
     ),
     (base_site, TOPICS.fragment("q1", "base"), FragmentBundle, True, (collecting("q1", 2),)),
     (base_site, TOPICS.exchange("q1", "base", "gw-1"), DeltaBatch, True, (BATCH,)),
-    (base_site, TOPICS.observation("gw-1", "temperature"), ObservationPack, False, (PACK,)),
-    (base_site, TOPICS.history("gw-1", "temperature"), ObservationPack, False, (PACK,)),
+    *(
+        (base_site, topic, ObservationPack, False, (PACK, NUMBERED))
+        for topic in (
+            TOPICS.observation("gw-1", "temperature"),
+            TOPICS.history("gw-1", "temperature"),
+        )
+    ),
     (base_site, TOPICS.observation("gw-1", "sys_stream"), SystemRows, False, ()),
     (base_site, OWN_LINK, LinkMessage, False, (LINK,)),
     (coordinator, TOPICS.state("gw-1"), SiteState, False, (STATE,)),

@@ -275,6 +275,12 @@ class Queries:
             query.problems.pop(site, None)
         self.refresh(query)
 
+    def site_left(self, site: str) -> None:
+        """Take in that an engine site is away; the last counts of tables remain true."""
+        for query in self.all():
+            if site in query.engine_sites:
+                query.flows.left(site)
+
     def site_restarted(self, site: str, started: int = 0) -> None:
         """Forget what a site's former life has complained about; the new one tries again.
 

@@ -27,8 +27,8 @@ class FlowReports:
 
     Attributes:
         later: Sites that run a later version than the query's: they know it from another catalog.
-        outdated: Sites that have not reported since the connection to the broker was lost. What
-            they have sent or taken in meanwhile is not known.
+        outdated: Sites that have not reported since they, or we, were cut off from the broker. What
+            they have sent or taken in meanwhile, or missed, is not known.
     """
 
     def __init__(self) -> None:
@@ -39,6 +39,11 @@ class FlowReports:
     def lost_touch(self) -> None:
         """Take in that the broker is away: no report counts until the next one of its site."""
         self.outdated = set(self._reports)
+
+    def left(self, site: str) -> None:
+        """Take in that a site is away: what it said before says nothing once it is back."""
+        if site in self._reports:
+            self.outdated.add(site)
 
     def hear(self, site: str, report: FlowReport, bundle: FragmentBundle) -> bool:
         """Take in a report of a site of the bundle; return whether it was of use."""

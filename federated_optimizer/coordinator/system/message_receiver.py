@@ -147,6 +147,8 @@ class Receiver:
         if self._membership.hear_state(site, state, self._clock(), retained_at=at):
             if -1 < before < state.epoch:
                 self._queries.site_restarted(site, state.started)
+            if not state.online:
+                self._queries.site_left(site)
             self._on_sites()
 
     def _tell_time(self, site: str, question: Command) -> None:

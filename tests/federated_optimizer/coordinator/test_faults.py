@@ -7,7 +7,7 @@ import pytest
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from host import heartbeats
-from host.mqtt import QueueFull
+from host.mqtt import Message, QueueFull
 from host.mqtt.in_memory import Faults
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
@@ -33,6 +33,27 @@ def test_a_network_that_repeats_reorders_and_loses(harness: Any, seed: int) -> N
         expected = [("gw-1", "last"), ("gw-2", "last")]
         expected += [(f"r{n}", f"status {20 + n}") for n in range(10)]
         await harness.until_rows(coordinator, query, expected)
+
+    harness.run(scenario)
+
+
+def test_what_a_site_said_before_it_was_cut_off_settles_nothing_when_it_is_back(
+    harness: Any,
+) -> None:
+    """Its state is heard before its report, which says whether it lacks something."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        query = await harness.start_query(coordinator, "SELECT rid FROM Temperature [ROWS 2]")
+        await harness.until(lambda: coordinator.query(query).settled, "settled")
+        federation.broker.cut("base")
+        await harness.until(lambda: coordinator.query(query).waiting_for == ("base",), "it is away")
+        back = encode_json(SiteState(online=True, epoch=1, ts=0, role="base"))
+        coordinator._receiver.on_messages([Message(federation.topics.state("base"), back)])
+        assert coordinator.query(query).waiting_for == ()
+        assert not coordinator.query(query).settled
+        federation.broker.restore("base")
+        await harness.until(lambda: coordinator.query(query).settled, "settled again")
 
     harness.run(scenario)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.buffer.disk_buffer import DiskBuffer
+from gateway.buffer.published_packs import PublishedPacks
 from gateway.intake import devices as module
 from gateway.intake.devices import Devices
 from gateway.intake.last_values import LastValues
@@ -41,7 +42,7 @@ class Field:
         for definition in (SEATS, TEMPERATURES):
             self.engine.declare(definition.scan())
         self.buffer = DiskBuffer(folder / "buffer.sqlite", BufferSettings())
-        self.lane = ObservationLane("gw-1", 1, client, TOPICS, self.buffer)
+        self.lane = ObservationLane("gw-1", 1, client, TOPICS, self.buffer, PublishedPacks(1))
         self.woken = 0
         self.devices = Devices(
             "gw-1",

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.buffer.disk_buffer import DiskBuffer
+from gateway.buffer.published_packs import PublishedPacks
 from gateway.intake import observations
 from gateway.intake.observations import ObservationLane
 from gateway.settings import BufferSettings
@@ -48,7 +49,9 @@ class Lane:
         self.epoch += 1
         self.client = self.broker.client("gw-1", max_pending=self.max_pending)
         self.buffer = DiskBuffer(self.folder / "buffer.sqlite", BufferSettings())
-        self.lane = ObservationLane("gw-1", self.epoch, self.client, TOPICS, self.buffer)
+        self.lane = ObservationLane(
+            "gw-1", self.epoch, self.client, TOPICS, self.buffer, PublishedPacks(self.epoch)
+        )
         await self.client.connect(timeout=None)
 
     async def kill(self) -> None:

@@ -12,6 +12,7 @@ from gateway.settings import SnapshotSettings
 from gateway.site.state_keeper import StateKeeper
 from gateway.site.state_losses import MAX_GAPS, Loss, merged, sentence
 from stream_engine.site.step_result import Forget
+from stream_engine.snapshot.query_state import memory_of
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import (
     Aggregate,
@@ -72,7 +73,7 @@ class World:
             lambda: int(self.now * SECOND),
             host_state=lambda: {"x": 1},
             say=lambda query, problem: self.said.append((query, problem)),
-            hears=self.hears,
+            hears=self.site.readers if self.hears else None,
             elapsed=lambda: self.now,
             told=self._count_told,
         )
@@ -274,6 +275,63 @@ def test_all_gaps_are_named_and_each_until_its_window_has_passed(
         assert world.keeper.losses.saved() == b"", "what is over is not said again"
 
     asyncio.run(scenario())
+
+
+def counted(*partition: int) -> Window:
+    return Window(LOG, WindowKind.ROWS, 3, partition=partition)
+
+
+@pytest.mark.parametrize(("window", "ends"), [(counted(), True), (counted(0), False)])
+def test_a_gap_in_a_window_by_count_ends_when_it_is_full_of_later_rows(
+    tmp_path: Path, window: Window, *, ends: bool
+) -> None:
+    """Where each partition has its own, one may be lost of which nothing else has come."""
+
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.install(window)
+        for _ in range(3):
+            world.live()
+        world.keeper.missed(["q"], 101 * SECOND, "it was lost", 104 * SECOND)
+        assert world.keeper.is_untold("q")
+        for _ in range(3):  # until 106
+            world.live()
+            assert world.said[-1][1] is not None
+            assert not world.keeper.is_untold("q")
+        world.live(seconds=0.5)
+        world.live(seconds=10)
+        assert (world.said[-1] == ("q", None)) is ends
+        await world.written()
+
+    asyncio.run(scenario())
+
+
+def test_a_gap_of_unknown_event_times_stays_in_a_window_by_count(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.install(counted())
+        world.live()
+        world.live()
+        world.keeper.missed(["q"], 101 * SECOND, "it was lost")
+        for _ in range(10):
+            world.live(seconds=30)
+        assert world.said[-1][1] is not None
+        await world.written()
+
+    asyncio.run(scenario())
+
+
+def test_a_lost_reading_of_a_keyed_stream_may_stand_for_ever() -> None:
+    """The next of the same key would take its place, but need not come."""
+    keyed = Scan("log", SourceKind.STREAM, LOG.schema, key=(0,))
+    assert memory_of(whole(keyed), "here") == 0
+    assert memory_of(whole(keyed), "here", heard=True) is None
+    lasting = Scan("log", SourceKind.STREAM, LOG.schema, key=(0,), ttl=7)
+    assert memory_of(whole(lasting), "here", heard=True) == 7
+
+
+def whole(plan: Plan) -> FragmentBundle:
+    return FragmentBundle("q", 1, (Fragment("f", Engine.BASE, plan, ("here",)),), plan.schema)
 
 
 def gaps(world: World) -> list[str]:

@@ -115,6 +115,15 @@ def test_after_the_broker_was_away_every_report_is_outdated_until_the_next() -> 
     assert flows.outdated == set()
 
 
+def test_the_report_of_a_site_that_was_away_is_outdated_until_the_next() -> None:
+    flows = heard(base=BASE)
+    flows.left("base")
+    flows.left("gw-1")  # has never reported
+    assert flows.outdated == {"base"}
+    flows.hear("base", BASE, BUNDLE)
+    assert flows.outdated == set()
+
+
 def test_strangers_and_older_lives_do_not_count() -> None:
     flows = heard(gw_1=FlowReport(3, 2, {"base": 2}, {}))
     assert not flows.hear("gw-1", GATEWAY, BUNDLE)

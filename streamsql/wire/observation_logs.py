@@ -1,0 +1,41 @@
+"""What a base site and a gateway say to each other of packs that may have been lost on the way.
+
+A gateway numbers what it publishes of a stream 0, 1, 2, … in each of its lives, in the order of
+publishing. Numbers have no holes, so a base site that lacks one knows it, and asks for the rest.
+"""
+
+import msgspec
+
+from streamsql.wire.bounds import Count, Epoch, Name, Time
+
+
+class PacksWanted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Asks a gateway for what it has published of a stream from a number on.
+
+    Attributes:
+        life: The gateway's epoch that the number is of; None: the asker has nothing yet, and wants
+            to know only how far the gateway has come.
+        next: The first number that the asker lacks.
+    """
+
+    stream: Name
+    life: Epoch | None = None
+    next: Count = 0
+
+
+class PacksPublished(msgspec.Struct, frozen=True):
+    """The answer, after the packs themselves, as far as they were sent again.
+
+    Attributes:
+        life: The gateway's present epoch.
+        first: The first number, from the one that was asked for on, that it still has; `next` if
+            there is none. None: it was asked for none of this life.
+        next: How many packs it has published in this life.
+        newest: No reading in them has a later event time, in microseconds; None: unknown.
+    """
+
+    stream: Name
+    life: Epoch
+    first: Count | None
+    next: Count
+    newest: Time | None = None
