@@ -1,9 +1,8 @@
 """What base sites have of the packs that gateways publish, in order, and what they lack.
 
-A base site that was cut off from the broker does not know what was published meanwhile. So it asks
-each gateway for the rest from the first number that it lacks, and counts later packs only when
-those before them have come, or are known to be lost. Until then no answer that reads them is
-complete.
+A base site that was cut off from the broker does not know what was published then. It asks each
+gateway for the rest from the first number that it lacks, and counts later packs when those before
+them have come, or are known to be lost. Until then no answer that reads them is complete.
 
     unknown     nothing has come yet, and the connection was not lost: what comes first is first
     whole       everything published until now has come, as far as this site can know
