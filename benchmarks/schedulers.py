@@ -38,7 +38,7 @@ from benchmarks._schedulers.loads import LOADS, SECOND, Burst, arrivals, site_wi
 from stream_engine.site.site_engine import SiteEngine
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 
 SLICE = 0.5

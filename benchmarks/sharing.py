@@ -47,7 +47,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.site_settings import SiteSettings
 

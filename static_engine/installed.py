@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 from streamsql.data.delta import Delta, difference
 from streamsql.errors import WireError
-from streamsql.wire.channels import SendingChannel
+from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
 from streamsql.wire.partitioning import site_of

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
-from broker.embedded.access import Access, Everyone
+from broker.embedded.access_rules import Access, Everyone
 from broker.embedded.limits import Counters, Limits
 from broker.embedded.mqtt_session import Outlet, Session, Will
 from broker.embedded.packets.packets import Connect, Message, Options, WillMessage

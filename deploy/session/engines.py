@@ -23,7 +23,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import FederationError, InternalError, UnsupportedError
 from streamsql.reference import evaluate
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.partitioning import site_of
 

@@ -7,7 +7,7 @@ import msgspec
 
 from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import WireError
-from streamsql.wire.channels import Forgotten, ReceivingChannel, Reception
+from streamsql.wire.channel_protocol import Forgotten, ReceivingChannel, Reception
 from streamsql.wire.messages import DeltaBatch
 
 

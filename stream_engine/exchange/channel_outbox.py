@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from stream_engine.exchange.channel_inbox import Arrivals
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint, PeerMessage, address
 from streamsql.data.delta import Delta
-from streamsql.wire.channels import SendingChannel
+from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.messages import DeltaBatch
 
 RESULT = ""

@@ -7,7 +7,7 @@ from stream_engine.exchange.channel_outbox import Outbox
 from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
 from stream_engine.operators.sessions.session_window import SessionWindowOperator
 from stream_engine.operators.windows.on_close import OnCloseOperator
-from streamsql.wire.channels import Forgotten
+from streamsql.wire.channel_protocol import Forgotten
 from streamsql.wire.closing_rules import closing_rules
 from streamsql.wire.fragments import FragmentBundle
 

@@ -18,7 +18,7 @@ from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.events import SourceEvent
 from streamsql.errors import FederationError
-from streamsql.wire.channels import ReceivingChannel, Reception
+from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch

@@ -25,7 +25,7 @@ from stream_engine.site.query_exchange import FragmentStatistics, SourceChanges
 from stream_engine.site.query_recursions import fixpoints_at, recursion_report
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta
-from streamsql.wire.channels import Reception
+from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport, RecursionReport
 

@@ -25,7 +25,7 @@ from streamsql.errors import (
     RecursionInterruptedError,
     StepBudgetError,
 )
-from streamsql.wire.channels import Reception
+from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 from streamsql.wire.site_settings import SiteSettings

@@ -42,7 +42,7 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 from streamsql.errors import InternalError
-from streamsql.wire.channels import Forgotten
+from streamsql.wire.channel_protocol import Forgotten
 from streamsql.wire.fragments import FragmentBundle
 
 _FUNCTIONS_OF_THEIR_INPUTS = (

@@ -18,7 +18,7 @@ from streamsql.algebra.operators import RemoteSource
 from streamsql.data.delta import expand
 from streamsql.data.types import Row
 from streamsql.errors import WireError
-from streamsql.wire.channels import ReceivingChannel, Reception
+from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import (

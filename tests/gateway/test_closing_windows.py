@@ -25,7 +25,7 @@ from streamsql.algebra.operators import (
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from tests.gateway.processes import TOPICS, GatewayProcess, Listener, base

@@ -26,7 +26,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import expand
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
-from streamsql.wire.channels import ReceivingChannel, Reception
+from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, FlowReport, QueryProblem, SiteState

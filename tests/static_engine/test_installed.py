@@ -11,7 +11,7 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import WireError
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
-from streamsql.wire.channels import ReceivingChannel, Reception
+from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 

@@ -20,7 +20,7 @@ from federated_optimizer.coordinator.store.catalog_store import StoredQuery
 from host.clocks import Clock, monotonic_clock
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, FederationError, RecursionRoundsError, WireError
-from streamsql.wire.channels import Reception
+from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.messages import DeltaBatch, FlowReport, QueryProblem
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from host.clocks import Clock, monotonic_clock
 from streamsql.algebra.streams import ordered_time
 from streamsql.data.delta import Delta, accumulate, difference, sort_key
 from streamsql.data.types import Row
-from streamsql.wire.channels import STREAM_ROWS, ReceivingChannel, Reception, forget_oldest
+from streamsql.wire.channel_protocol import STREAM_ROWS, ReceivingChannel, Reception, forget_oldest
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 

@@ -19,7 +19,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import FederationError
 from streamsql.reference import Database, evaluate
-from streamsql.wire.channels import SendingChannel
+from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport

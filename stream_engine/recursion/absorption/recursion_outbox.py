@@ -16,7 +16,7 @@ from stream_engine.recursion.program.packing import (
     pack_supports,
 )
 from streamsql.data.types import Row
-from streamsql.wire.channels import row_bytes
+from streamsql.wire.channel_protocol import row_bytes
 from streamsql.wire.messages import AnnotatedRow
 
 

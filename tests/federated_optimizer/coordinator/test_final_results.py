@@ -14,7 +14,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
-from streamsql.wire.channels import STREAM_ROWS, SendingChannel
+from streamsql.wire.channel_protocol import STREAM_ROWS, SendingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 COLUMNS = Schema.of(("k", DataType.TEXT), ("ts", DataType.TIMESTAMP))

@@ -28,7 +28,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.channels import SendingChannel
+from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import QueryProblem
 

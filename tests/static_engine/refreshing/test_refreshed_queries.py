@@ -20,7 +20,7 @@ from streamsql.catalog.refreshes import RefreshSchedule
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, RefreshState, SiteState, TableSet

@@ -7,7 +7,7 @@ from stream_engine.exchange.channel_outbox import RESULT, Outbox
 from stream_engine.exchange.routing import route
 from streamsql.data.delta import Delta
 from streamsql.errors import WireError
-from streamsql.wire.channels import Reception
+from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.messages import DeltaBatch, WeightedRow
 from streamsql.wire.partitioning import site_of
 

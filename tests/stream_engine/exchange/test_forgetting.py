@@ -21,7 +21,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.channels import Forgotten
+from streamsql.wire.channel_protocol import Forgotten
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 COLUMNS = Schema.of(("k", DataType.TEXT), ("ts", DataType.TIMESTAMP))

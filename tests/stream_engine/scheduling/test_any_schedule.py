@@ -24,7 +24,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.reference.database import Database
 from streamsql.reference.evaluate import evaluate
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 

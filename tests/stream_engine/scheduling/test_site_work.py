@@ -32,7 +32,7 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import CreateSource, Query
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings

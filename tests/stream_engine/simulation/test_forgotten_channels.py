@@ -31,7 +31,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.reference import Database, evaluate
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.closing_rules import ClosingRule, closing_rules
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle

@@ -36,7 +36,7 @@ from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Value
 from streamsql.reference import Database, evaluate
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 LATENESS = 2 * SECOND

@@ -22,7 +22,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import DeploymentError
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 SEAT = Scan(

@@ -6,7 +6,7 @@ from stream_engine.snapshot.query_state import QueryLayout
 from stream_engine.testing import SOURCES
 from streamsql.algebra.operators import Distinct, RemoteSource
 from streamsql.data.delta import Delta
-from streamsql.wire.channels import Forgotten, ReceivingChannel, SendingChannel
+from streamsql.wire.channel_protocol import Forgotten, ReceivingChannel, SendingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 

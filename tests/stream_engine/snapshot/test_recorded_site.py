@@ -34,7 +34,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import InternalError
-from streamsql.wire.channels import ReceivingChannel, SendingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel, SendingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 LOG = SOURCES[0]

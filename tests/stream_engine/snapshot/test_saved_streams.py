@@ -23,7 +23,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
-from streamsql.wire.channels import ReceivingChannel
+from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 SOURCE = Scan("s", SourceKind.STREAM, COLUMNS, ttl=4 * SECOND, lateness=SECOND)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.data.delta import Delta, accumulate
-from streamsql.wire import channels
-from streamsql.wire.channels import ReceivingChannel, Reception, SendingChannel
+from streamsql.wire import channel_protocol as channels
+from streamsql.wire.channel_protocol import ReceivingChannel, Reception, SendingChannel
 
 MOST = 10
 

@@ -20,7 +20,7 @@ from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, timestamp_text
-from streamsql.wire.channels import SendingChannel
+from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from ui.api.changes import Reading, change_events
 

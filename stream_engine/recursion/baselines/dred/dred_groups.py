@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from stream_engine.provenance.parts import MAX_BYTES, MAX_ROWS
 from streamsql.data.types import Row
-from streamsql.wire.channels import row_bytes
+from streamsql.wire.channel_protocol import row_bytes
 
 T = TypeVar("T")
 _EXTRA_BYTES = 16

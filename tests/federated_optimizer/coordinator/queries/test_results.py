@@ -10,7 +10,7 @@ from streamsql.algebra.operators import Plan, Scan, SourceKind, StreamKind, ToSt
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.channels import Reception, SendingChannel
+from streamsql.wire.channel_protocol import Reception, SendingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 SCHEMA = Schema.of(("a", DataType.TEXT))

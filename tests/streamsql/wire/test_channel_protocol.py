@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.data.delta import Delta, accumulate
-from streamsql.wire.channels import (
+from streamsql.wire.channel_protocol import (
     CHUNK_ROWS,
     Forgotten,
     ReceivingChannel,
