@@ -115,143 +115,143 @@ def stored(query: str, version: int = 1) -> FragmentBundle:
 
 
 @asynccontextmanager
-async def base_site(folder: Path) -> AsyncIterator[Victim]:
-    """A base site with its journal on disk; afterwards it starts again from that."""
+async def observed(*topics: str) -> AsyncIterator[tuple[InMemoryBroker, list[Message]]]:
+    """Give a broker, and a list that grows by what is published there to some topics."""
     published: list[Message] = []
     broker = InMemoryBroker()
     observer = broker.client("observer")
     observer.on_messages(published.extend)
     await observer.connect()
-    await observer.subscribe(TOPICS.output("probe"), TOPICS.state("base"))
-    settings = settings_for(folder, "base", role="base")
-    finished: list[Exception] = []
-    with SiteDirectory(Path(settings.data_dir)) as directory:
-        site = Gateway(settings, directory, 1, lambda will: broker.client("base", will=will))
-        site._finish = finished.append  # type: ignore[method-assign,assignment]
-        job = asyncio.create_task(site.run())
-        hear = site.host._on_messages
-        await asyncio.sleep(0)
+    await observer.subscribe(*topics)
+    yield broker, published
+    await observer.close()
 
-        def probe() -> bool:
-            """Whether a query that is installed now reads what comes now."""
-            answered = [m for m in published if m.topic == TOPICS.output("probe", "base")]
-            hear([Message(TOPICS.fragment("probe", "base"), encode_packed(collecting("probe")))])
-            record = SenmlRecord(n="celsius", bn="t1:", bt=time.time(), v=20.0)
-            pack = ObservationPack(1, len(published), (record,))
-            hear([Message(TOPICS.observation("gw-9", "temperature"), encode_json(pack))])
-            return bool(answered)
 
-        hear([Message(TOPICS.fragment("q1", "base"), encode_packed(collecting("q1")))])
-        yield Victim(
-            hear,
-            lambda: not job.done() or bool(job.result()),
-            probe,
-            published,
-            site.host.dead_letters,
-            lambda: site.host.defects,
-        )
-        job.cancel()
-        with suppress(asyncio.CancelledError):
-            await job
-        again = Gateway(settings, directory, 2, lambda will: broker.client("base", will=will))
-        restored = again.keeper.restore()
-        assert not restored.cut
-        assert not again.keeper.files.problem
-        await again.keeper.stop()
-        again.buffer.close()
+@asynccontextmanager
+async def base_site(folder: Path) -> AsyncIterator[Victim]:
+    """A base site with its journal on disk; afterwards it starts again from that."""
+    async with observed(TOPICS.output("probe"), TOPICS.state("base")) as (broker, published):
+        settings = settings_for(folder, "base", role="base")
+        finished: list[Exception] = []
+        with SiteDirectory(Path(settings.data_dir)) as directory:
+            site = Gateway(settings, directory, 1, lambda will: broker.client("base", will=will))
+            site._finish = finished.append  # type: ignore[method-assign,assignment]
+            job = asyncio.create_task(site.run())
+            hear = site.host._on_messages
+            await asyncio.sleep(0)
+
+            def probe() -> bool:
+                """Whether a query that is installed now reads what comes now."""
+                answered = [m for m in published if m.topic == TOPICS.output("probe", "base")]
+                hear(
+                    [Message(TOPICS.fragment("probe", "base"), encode_packed(collecting("probe")))]
+                )
+                record = SenmlRecord(n="celsius", bn="t1:", bt=time.time(), v=20.0)
+                pack = ObservationPack(1, len(published), (record,))
+                hear([Message(TOPICS.observation("gw-9", "temperature"), encode_json(pack))])
+                return bool(answered)
+
+            hear([Message(TOPICS.fragment("q1", "base"), encode_packed(collecting("q1")))])
+            yield Victim(
+                hear,
+                lambda: not job.done() or bool(job.result()),
+                probe,
+                published,
+                site.host.dead_letters,
+                lambda: site.host.defects,
+            )
+            job.cancel()
+            with suppress(asyncio.CancelledError):
+                await job
+            again = Gateway(settings, directory, 2, lambda will: broker.client("base", will=will))
+            restored = again.keeper.restore()
+            assert not restored.cut
+            assert not again.keeper.files.problem
+            await again.keeper.stop()
+            again.buffer.close()
 
 
 @asynccontextmanager
 async def coordinator(folder: Path) -> AsyncIterator[Victim]:
     """A coordinator with a running query."""
-    published: list[Message] = []
-    broker = InMemoryBroker()
-    observer = broker.client("observer")
-    observer.on_messages(published.extend)
-    await observer.connect()
-    await observer.subscribe("#")
-    settings = CoordinatorSettings(database=f"sqlite:///{folder / 'catalog.db'}")
-    made = Coordinator(settings, lambda will: broker.client("coordinator", will=will), wall)
-    await made.start()
-    await made.execute("CREATE SOURCE SeatSensor (mid TEXT, KEY (mid)) WITH (wrapper = 'motes')")
-    birth = Birth("gw-1", 1, 0, wall(), sources=("seatsensor",))
-    for site in (birth, Birth("base", 1, 0, wall(), role="base")):
-        made._receiver.on_messages([Message(TOPICS.birth(site.gateway), encode_json(site))])
-    (result,) = await made.execute("SELECT mid FROM SeatSensor", name="q1")
-    assert result.query is not None
-    assert result.query.id == "q1"
-    hear = made._receiver.on_messages
-    asked: list[str] = []
+    async with observed("#") as (broker, published):
+        settings = CoordinatorSettings(database=f"sqlite:///{folder / 'catalog.db'}")
+        made = Coordinator(settings, lambda will: broker.client("coordinator", will=will), wall)
+        await made.start()
+        await made.execute(
+            "CREATE SOURCE SeatSensor (mid TEXT, KEY (mid)) WITH (wrapper = 'motes')"
+        )
+        birth = Birth("gw-1", 1, 0, wall(), sources=("seatsensor",))
+        for site in (birth, Birth("base", 1, 0, wall(), role="base")):
+            made._receiver.on_messages([Message(TOPICS.birth(site.gateway), encode_json(site))])
+        (result,) = await made.execute("SELECT mid FROM SeatSensor", name="q1")
+        assert result.query is not None
+        assert result.query.id == "q1"
+        hear = made._receiver.on_messages
+        asked: list[str] = []
 
-    def probe() -> bool:
-        """Whether it tells the time, and new sites are seen."""
-        asked.append(f"ask{len(asked)}")
-        name = f"gw-new-{len(asked)}"
-        hear([Message(TOPICS.state(name), encode_json(SiteState(True, 1, wall())))])
-        hear([Message(TOPICS.clock("gw-9"), encode_json(Command(id=asked[-1])))])
-        told = any(m.topic == TOPICS.command("gw-9", "clock") for m in published)
-        return told and any(info.site == name for info in made.sites())
+        def probe() -> bool:
+            """Whether it tells the time, and new sites are seen."""
+            asked.append(f"ask{len(asked)}")
+            name = f"gw-new-{len(asked)}"
+            hear([Message(TOPICS.state(name), encode_json(SiteState(True, 1, wall())))])
+            hear([Message(TOPICS.clock("gw-9"), encode_json(Command(id=asked[-1])))])
+            told = any(m.topic == TOPICS.command("gw-9", "clock") for m in published)
+            return told and any(info.site == name for info in made.sites())
 
-    yield Victim(hear, lambda: True, probe, published, made._receiver._dead_letters)
-    await made.close()
-    await observer.close()
+        yield Victim(hear, lambda: True, probe, published, made._receiver._dead_letters)
+        await made.close()
 
 
 @asynccontextmanager
 async def static_engine(folder: Path) -> AsyncIterator[Victim]:
     """A static engine that evaluates in this process."""
-    published: list[Message] = []
-    broker = InMemoryBroker()
-    observer = broker.client("observer")
-    observer.on_messages(published.extend)
-    await observer.connect()
-    await observer.subscribe("#")
-    settings = StaticSettings(
-        broker="mqtt://unused",
-        data_dir=str(folder / "data"),
-        base_dir=str(folder),
-        poll_seconds=0.05,
-    )
-    (folder / "rooms.csv").write_text("room,seats\nr1,2\n")
-    will = Will(TOPICS.host_state("static"), encode_json(will_state(7)))
-    store = TableStore(Locations(folder), folder / "data" / "snapshots", snapshots=False)
-    engine = StaticEngine(
-        settings,
-        7,
-        broker.client("static", will=will),
-        store,
-        lambda tables, _progress: LocalExecutor(tables),
-    )
-    job = asyncio.create_task(engine.run())
-    await asyncio.sleep(0)
-
-    def probe() -> bool:
-        """Whether a query that is installed now gets the rows of a table defined now."""
-        rooms = ROOMS.__class__(**{**_fields(ROOMS), "name": "probed"})
-        plan = rooms.scan()
-        fragment = Fragment("f1", Engine.STATIC, plan, ("static",), "f2", ("base",))
-        bundle = FragmentBundle("probe", 1, (fragment,), ROOMS.schema)
-        engine._on_messages(
-            [
-                Message(TOPICS.tables("static"), encode_json(TableSet((rooms,)))),
-                Message(TOPICS.fragment("probe", "static"), encode_packed(bundle)),
-            ]
+    async with observed("#") as (broker, published):
+        settings = StaticSettings(
+            broker="mqtt://unused",
+            data_dir=str(folder / "data"),
+            base_dir=str(folder),
+            poll_seconds=0.05,
         )
-        sent = [m for m in published if m.topic == TOPICS.exchange("probe", "base", "static")]
-        return any(decode_packed(m.payload, DeltaBatch).deltas for m in sent)
+        (folder / "rooms.csv").write_text("room,seats\nr1,2\n")
+        will = Will(TOPICS.host_state("static"), encode_json(will_state(7)))
+        store = TableStore(Locations(folder), folder / "data" / "snapshots", snapshots=False)
+        engine = StaticEngine(
+            settings,
+            7,
+            broker.client("static", will=will),
+            store,
+            lambda tables, _progress: LocalExecutor(tables),
+        )
+        job = asyncio.create_task(engine.run())
+        await asyncio.sleep(0)
 
-    yield Victim(
-        engine._on_messages,
-        lambda: not job.done() or bool(job.result()),
-        probe,
-        published,
-        engine._dead_letters,
-        lambda: engine._defects,
-    )
-    job.cancel()
-    with suppress(asyncio.CancelledError):
-        await job
-    await observer.close()
+        def probe() -> bool:
+            """Whether a query that is installed now gets the rows of a table defined now."""
+            rooms = ROOMS.__class__(**{**_fields(ROOMS), "name": "probed"})
+            plan = rooms.scan()
+            fragment = Fragment("f1", Engine.STATIC, plan, ("static",), "f2", ("base",))
+            bundle = FragmentBundle("probe", 1, (fragment,), ROOMS.schema)
+            engine._on_messages(
+                [
+                    Message(TOPICS.tables("static"), encode_json(TableSet((rooms,)))),
+                    Message(TOPICS.fragment("probe", "static"), encode_packed(bundle)),
+                ]
+            )
+            sent = [m for m in published if m.topic == TOPICS.exchange("probe", "base", "static")]
+            return any(decode_packed(m.payload, DeltaBatch).deltas for m in sent)
+
+        yield Victim(
+            engine._on_messages,
+            lambda: not job.done() or bool(job.result()),
+            probe,
+            published,
+            engine._dead_letters,
+            lambda: engine._defects,
+        )
+        job.cancel()
+        with suppress(asyncio.CancelledError):
+            await job
 
 
 def _fields(definition: SourceDefinition) -> dict[str, Any]:
