@@ -7,6 +7,7 @@ from static_engine.executor import StaticExecutor
 from static_engine.starting import EngineStarter
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta
+from tests.loop_turns import loop_turns
 
 
 class Engine:
@@ -63,7 +64,7 @@ def test_an_engine_that_nobody_has_heard_of_yet_is_ended() -> None:
         assert world.starter.executor is None
         world.starter.stop()
         assert world.engine.ended == 1
-        await asyncio.sleep(0.01)
+        await loop_turns()
         assert world.engine.ended == 1
 
     asyncio.run(run())
@@ -95,7 +96,7 @@ def test_a_running_engine_is_ended_once() -> None:
         world = World()
         world.begin()
         world.make()
-        await asyncio.sleep(0.01)
+        await loop_turns()
         assert world.starter.executor is world.engine
         world.starter.stop()
         world.starter.stop()

@@ -23,6 +23,7 @@ from deploy.local.service import (
     exit_text,
 )
 from deploy.local.services import Death, Services
+from tests.loop_turns import loop_turns
 
 SLEEP = "print('up', flush=True); import time; time.sleep(60)"
 STUBBORN = (
@@ -159,7 +160,7 @@ def test_a_death_does_not_swallow_a_cancellation() -> None:
     async def met_after(turns: int) -> None:
         services = Services(Log())
         waiting = asyncio.create_task(services.next_death(60))
-        await asyncio.sleep(0.01)
+        await loop_turns()
         services._deaths.put_nowait(Death(Service(spec(SLEEP), Log()), 1))
         for _ in range(turns):
             await asyncio.sleep(0)

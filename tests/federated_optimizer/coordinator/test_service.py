@@ -1,6 +1,5 @@
 """The coordinator as a whole: restarts, takeover, session queries, statements, bad payloads."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -144,7 +143,10 @@ def test_a_session_query_that_was_left_is_kept_for_who_is_about_to_read_it(harne
         query = await harness.start_query(coordinator, ROOMS, origin="session")
         await coordinator.subscribe(query).close()
         assert coordinator.keep(query).id == query
-        await asyncio.sleep(1.0)  # more than the grace
+        left = await harness.start_query(coordinator, ROOMS, origin="session")
+        await coordinator.subscribe(left).close()
+        # Left later, and nobody keeps it: when it has gone, the grace has passed for both.
+        await harness.until(lambda: [q.id for q in coordinator.queries()] == [query])
         reader = coordinator.subscribe(query)
         await reader.close()
         await harness.until(lambda: not coordinator.queries())
