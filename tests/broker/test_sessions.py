@@ -97,7 +97,7 @@ def test_a_session_expires(shared_broker: BrokerProcess, root: str) -> None:
         client = RawClient(shared_broker.port, f"{root}-{expiry[-1]}", 5)
         client.open(clean=False, properties=expiry)
         client.vanish()
-    time.sleep(4)
+    time.sleep(4)  # time passes: the broker's clock
     for expiry, present in ((a_second, False), (a_minute, True)):
         with RawClient(shared_broker.port, f"{root}-{expiry[-1]}", 5) as again:
             assert again.open(clean=False, properties=expiry) == (present, 0)

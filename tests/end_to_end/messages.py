@@ -33,7 +33,7 @@ def record(url: str, seconds: float, kinds: set[tuple[str, str]]) -> list[Messag
         client.on_messages(heard.extend)
         await client.connect()
         await client.subscribe(ROOT)
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # time passes: the caller says how long
         async with asyncio.timeout(PATIENCE):
             while not kinds <= {kind_of(m) for m in heard if not m.retain}:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)

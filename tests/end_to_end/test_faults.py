@@ -100,7 +100,7 @@ def test_mosquitto_falls_silent(silenced: tuple[Watched, float]) -> None:
 
 def test_a_broker_that_stops_and_returns(up: Federation, watched: Watched) -> None:
     with stopped(up.pid("broker")):
-        time.sleep(SILENT_SECONDS)
+        time.sleep(SILENT_SECONDS)  # time passes: sites are silent for so long
     up.until(lambda: everybody_is_live(up))
     watched.comes_back()
     assert up.event("died") is None
@@ -271,7 +271,8 @@ def test_wrong_statements_are_refused_and_start_nothing(
 
 def test_mosquitto_returns_after_a_long_silence(silenced: tuple[Watched, float]) -> None:
     watched, since = silenced
-    time.sleep(max(since + LONG_SILENT_SECONDS - time.monotonic(), 0.0))
+    left = since + LONG_SILENT_SECONDS - time.monotonic()
+    time.sleep(max(left, 0.0))  # time passes: sites are silent for so long
     os.kill(watched.up.pid("broker"), signal.SIGCONT)
     watched.up.until(lambda: everybody_is_live(watched.up))
     watched.comes_back()

@@ -45,6 +45,7 @@ from streamsql.wire.messages import (
 )
 from streamsql.wire.partitioning import site_of
 from streamsql.wire.topics import Topics
+from tests.static_engine.polls import polls
 
 TOPICS = Topics("demo")
 ROOMS = SourceDefinition(
@@ -143,14 +144,6 @@ class World:
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
-    async def polls(self, count: int) -> None:
-        """Wait until the service has looked at its tables some times more."""
-        for _ in range(count):
-            last = self.engine._poll_at
-            async with asyncio.timeout(60):
-                while self.engine._poll_at == last:  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
-
 
 @contextlib.asynccontextmanager
 async def world(folder: Path, make: MakeExecutor = local, **changes: Any) -> AsyncIterator[World]:
@@ -233,7 +226,7 @@ def test_touching_a_file_sends_nothing(tmp_path: Path) -> None:
         await deployed(w)
         count = len(w.deltas)
         w.write(FIRST)
-        await w.polls(5)
+        await polls(w.engine, 5)
         assert len(w.deltas) == count
 
     run(tmp_path, scenario)
@@ -434,7 +427,7 @@ def test_uninstalling_stops_the_changes(tmp_path: Path) -> None:
         await w.until(lambda: not w.engine._queries)
         count = len(w.deltas)
         w.write("room,seats\nr9,9\n")
-        await w.polls(5)
+        await polls(w.engine, 5)
         assert len(w.deltas) == count
 
     run(tmp_path, scenario)
@@ -588,7 +581,7 @@ def test_a_query_that_always_kills_the_engine_is_given_up(
         w.deploy(bundle("bad", plan=Filter(ROOMS.scan(), Literal(True, DataType.BOOLEAN))))
         await deployed(w)
         await w.until(lambda: w.problem("bad"))
-        await w.polls(5)
+        await polls(w.engine, 5)
         assert len(starts) == 3
         assert w.rows() == {("r1", 2): 1, ("r2", 4): 2}
 
@@ -624,7 +617,7 @@ def test_refresh_reads_again_on_command(tmp_path: Path) -> None:
             os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
         await w.engine._in_worker(rewrite)  # which looks at the file before or after, not meanwhile
-        await w.polls(5)
+        await polls(w.engine, 5)
         assert w.rows() == {("r1", 2): 1, ("r2", 4): 2}
         w.command("refresh", Command(arguments={"table": "rooms"}))
         await w.until(lambda: w.rows() == {("r1", 9): 1, ("r2", 4): 2})

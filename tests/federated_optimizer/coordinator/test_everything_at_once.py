@@ -50,11 +50,11 @@ class Building:
         match rng.choice(("cut", "forget", "restart")):
             case "cut":
                 federation.broker.cut(site)
-                await asyncio.sleep(rng.random() * 0.4)  # the grace is 0.2
+                await asyncio.sleep(rng.random() * 0.4)  # time passes: when things happen
                 federation.broker.restore(site)
             case "forget":
                 federation.broker.stop(forget=True)
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.02)  # time passes: when things happen
                 federation.broker.start()
             case "restart":
                 epoch, role = federation.sites[site].epoch + 1, federation.sites[site].role

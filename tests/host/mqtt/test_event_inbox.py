@@ -50,7 +50,7 @@ def test_a_slow_loop_holds_the_thread() -> None:
 
         thread = threading.Thread(target=fill)
         thread.start()
-        time.sleep(0.3)  # noqa: ASYNC251 - the loop is to be slow
+        time.sleep(0.3)  # noqa: ASYNC251  # time passes: a slow loop
         assert 1 <= len(added) <= 4, "three messages of 30 bytes fit into 100"
         await _until(lambda: len(taken) == 50)
         thread.join(60)
@@ -63,7 +63,7 @@ def test_closing_lets_a_held_thread_go() -> None:
         inbox = Inbox(asyncio.get_running_loop(), lambda _: None, max_events=1)
         thread = threading.Thread(target=_put_all, args=(inbox, [Message("t", b"x")] * 100))
         thread.start()
-        time.sleep(0.1)  # noqa: ASYNC251
+        time.sleep(0.1)  # noqa: ASYNC251  # time passes: a slow loop
         inbox.close()
         thread.join(60)
         assert not thread.is_alive()

@@ -26,6 +26,7 @@ from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, RefreshState, SiteState, TableSet
 from streamsql.wire.refreshes import RefreshOrder
 from streamsql.wire.topics import Topics
+from tests.static_engine.polls import polls
 
 TOPICS = Topics("demo")
 SCHEMA = Schema.of(("room", DataType.TEXT), ("seats", DataType.INTEGER))
@@ -166,21 +167,21 @@ def test_readers_see_a_change_at_a_refresh_only_and_after_a_restart(tmp_path: Pa
             await w.until(lambda: w.state().rows == 2)
             assert (w.state().last, w.state().next) == (NOON, NOON + DAY // 12)
             w.write("r1,3\nr2,4\n")
-            await asyncio.sleep(0.6)  # several polls
+            await polls(w.engine, 5)
             assert w.rows == {("r1", 2): 1, ("r2", 4): 1}
             count = len(w.deltas)
             w.now = NOON + DAY // 12
             await w.until(lambda: w.rows == {("r1", 3): 1, ("r2", 4): 1})
             assert w.deltas[count:] == [{("r1", 2): -1, ("r1", 3): 1}]
             w.write("r9,9\n")
-            await asyncio.sleep(0.3)
+            await polls(w.engine, 5)
             w.refresh("nobody")
             w.refresh()
             await w.until(lambda: w.rows == {("r9", 9): 1})
             w.write("r7,7\n")
         async with world as w:  # the same folder; the same time
             await w.until(lambda: w.rows == {("r9", 9): 1})
-            await asyncio.sleep(0.3)
+            await polls(w.engine, 5)
             assert w.rows == {("r9", 9): 1}
         w.now += DAY
         async with world as w:  # a time was missed

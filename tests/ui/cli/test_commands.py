@@ -69,7 +69,7 @@ def test_run_until_settled_reads_everything_however_late_it_comes(
     events = ConsoleClient.events
 
     def late(self: ConsoleClient, path: str) -> Iterator[tuple[str, Any]]:
-        time.sleep(1)  # far longer than two looks at whether the query has settled
+        time.sleep(1)  # time passes: a slow answer
         for event in events(self, path):
             time.sleep(0.2)
             yield event

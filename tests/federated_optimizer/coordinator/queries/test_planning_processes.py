@@ -187,7 +187,7 @@ def test_a_definition_that_is_checked_for_long_lets_others_in(
     text: str, harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_arguments: object) -> Any:
-        time.sleep(60)
+        time.sleep(60)  # time passes: work that hangs
 
     async def scenario(federation: Any) -> None:
         await federation.site("base", "base")
@@ -242,7 +242,7 @@ def test_planning_anew_for_long_lets_others_in(harness: Any) -> None:
 
         def endless_for_one(queries: Any) -> Any:
             if endless in queries:
-                time.sleep(60)
+                time.sleep(60)  # time passes: work that hangs
             return changed_plans(queries)
 
         coordinator._queries.changed_plans = endless_for_one
@@ -302,7 +302,7 @@ def test_a_query_that_cannot_be_planned_again_says_so_and_keeps_no_other_from_it
 
         def planned(text: str, **options: Any) -> Any:
             if text == texts[2]:
-                time.sleep(60)
+                time.sleep(60)  # time passes: work that hangs
             return plan(text, **options)
 
         coordinator._planner.planned = planned

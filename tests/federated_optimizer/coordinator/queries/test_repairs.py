@@ -20,7 +20,7 @@ ROOMS = "SELECT rid, status FROM RoomSensor"
 async def silenced(federation: Any, seconds: float = 0.3) -> None:
     """Let everything be lost for a while."""
     federation.broker.faults = Faults(lose=1.0)
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # time passes: everything is lost for so long
     federation.broker.faults = Faults()
 
 
