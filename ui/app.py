@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from federated_optimizer.coordinator.contract.coordinator_model import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.explanations import router as explanations
 from ui.api.many_changes import router as many_changes

@@ -2,7 +2,7 @@
 
 import logging
 
-from federated_optimizer.coordinator.contract.coordinator_model import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.errors import FederationError
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import CreateSource, CreateView

@@ -11,13 +11,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from federated_optimizer.alarm_book import AlarmRow
+from federated_optimizer.coordinator.contract.coordinator_api import Subscription, UnknownQueryError
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     QueryInfo,
     SiteInfo,
     StatementResult,
-    Subscription,
-    UnknownQueryError,
     Validation,
 )
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings

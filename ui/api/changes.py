@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Change,
     ChangeBatch,
-    CoordinatorApi,
     QueryInfo,
 )
 from federated_optimizer.coordinator.queries.upserts import KeyNotUniqueError, UpsertEnvelope

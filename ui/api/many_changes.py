@@ -12,7 +12,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
-from federated_optimizer.coordinator.contract.coordinator_model import CoordinatorApi, QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from ui.api.changes import Reading, change_events
 from ui.api.objects import event_text
 from ui.api.routes import Coordinator

@@ -8,7 +8,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from federated_optimizer.coordinator.contract.coordinator_model import CoordinatorApi, QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from streamsql.catalog.notices import DisplayDefinition
 from ui.api.objects import alarm_object, event_text, query_object, row_object
 

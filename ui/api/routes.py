@@ -11,11 +11,11 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
-from federated_optimizer.coordinator.contract.coordinator_model import (
+from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
-    QueryInfo,
     UnknownQueryError,
 )
+from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from streamsql.binder import key_positions
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from federated_optimizer.coordinator.contract.coordinator_model import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from ui.api.changes import HEARTBEAT, HEARTBEAT_SECONDS, changes_text
 from ui.api.objects import event_text
 from ui.map.layers import Layer, LayerQueries

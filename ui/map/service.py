@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from federated_optimizer.coordinator.contract.coordinator_model import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.errors import DeploymentError
 from ui.map.drawing import PlanDrawing
 from ui.map.layers import LayerQueries, layers_of

@@ -2,11 +2,8 @@
 
 import asyncio
 
-from federated_optimizer.coordinator.contract.coordinator_model import (
-    CoordinatorApi,
-    QueryInfo,
-    QueryStatus,
-)
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
 from streamsql.errors import InternalError
 
 MAX_REMEMBERED = 500

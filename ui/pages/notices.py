@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from federated_optimizer.coordinator.contract.coordinator_model import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.catalog.notices import DisplayDefinition
 from ui.api.routes import Coordinator
 from ui.pages.routes import templates

@@ -6,9 +6,9 @@ would never come to rest.
 
 from collections.abc import Iterable, Iterator
 
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
-    CoordinatorApi,
     QueryInfo,
     SiteInfo,
 )
