@@ -48,7 +48,8 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Value
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import Command, DeltaBatch, SiteState
+from streamsql.wire.messages import Command, DeltaBatch
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.topics import Topics
 
 TOPICS = Topics("bench")

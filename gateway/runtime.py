@@ -47,7 +47,8 @@ from streamsql.catalog.system import SYS_STREAM
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import Birth, Command, SiteState
+from streamsql.wire.messages import Command
+from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.topics import Topics, check_id
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from host.files.settings_file import read_settings
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
-from streamsql.wire.messages import SensorDescription
+from streamsql.wire.site_messages import SensorDescription
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
 

@@ -9,7 +9,8 @@ from host.heartbeats import HEARTBEAT_SECONDS
 from host.mqtt import MessageClient, QueueFull
 from streamsql.errors import FederationError
 from streamsql.wire.codec import encode_json, encode_packed
-from streamsql.wire.messages import FlowReport, QueryProblem, RefreshState, SiteState
+from streamsql.wire.messages import FlowReport, QueryProblem
+from streamsql.wire.site_messages import RefreshState, SiteState
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from host.files.json_file import read_json
 from static_engine.settings import StaticSettings
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import DeploymentError
-from streamsql.wire.messages import SensorDescription
+from streamsql.wire.site_messages import SensorDescription
 from ui.settings import ConsoleSettings
 
 FEDERATION = "demo"

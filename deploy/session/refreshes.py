@@ -13,7 +13,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.errors import InternalError
 from streamsql.reference.database import contents
 from streamsql.syntax import Query, parse_statement
-from streamsql.wire.messages import RefreshState
+from streamsql.wire.site_messages import RefreshState
 
 Answer = Callable[[BoundQuery], Delta]
 ZONE = "UTC"

@@ -60,7 +60,8 @@ from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
 from streamsql.library import library_views
 from streamsql.syntax.statements import Describe, Explain, Show, Statement
-from streamsql.wire.messages import Command, SiteState
+from streamsql.wire.messages import Command
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics, check_id
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gateway.settings import BufferSettings
-from streamsql.wire.messages import BufferState
+from streamsql.wire.site_messages import BufferState
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
-from streamsql.wire.messages import WrapperState
+from streamsql.wire.site_messages import WrapperState
 
 log = logging.getLogger(__name__)
 

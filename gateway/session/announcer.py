@@ -12,7 +12,7 @@ from collections.abc import Callable
 from host.heartbeats import HEARTBEAT_SECONDS
 from host.mqtt import MessageClient, QueueFull
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import Birth, SiteState
+from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)

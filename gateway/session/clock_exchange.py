@@ -11,7 +11,8 @@ from host.mqtt import MessageClient, QueueFull
 from stream_engine.site.measured_values import Measured
 from streamsql.data.types import LATEST
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import ClockState, Command
+from streamsql.wire.messages import Command
+from streamsql.wire.site_messages import ClockState
 from streamsql.wire.topics import Topics
 
 FIRST_ANSWERS = 4

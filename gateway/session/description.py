@@ -7,7 +7,7 @@ from gateway.session.identity import Session
 from gateway.settings import GatewaySettings
 from host.clocks import wall_clock
 from streamsql.data.types import Row
-from streamsql.wire.messages import (
+from streamsql.wire.site_messages import (
     Birth,
     BufferState,
     ClockState,

@@ -9,7 +9,7 @@ import enum
 from dataclasses import dataclass
 
 from streamsql.errors import DeploymentError
-from streamsql.wire.messages import SiteState
+from streamsql.wire.site_messages import SiteState
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ from stream_engine.site.step_result import Forget, Outgoing
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import FederationError, InternalError, WireError
 from streamsql.wire.codec import encode_json, encode_packed
-from streamsql.wire.messages import Command, QueryProblem, SiteState
+from streamsql.wire.messages import Command, QueryProblem
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 

@@ -31,8 +31,9 @@ from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError, InternalError, StepBudgetError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import Command, DeltaBatch, ObservationPack, SiteState
+from streamsql.wire.messages import Command, DeltaBatch, ObservationPack
 from streamsql.wire.observation_logs import PacksPublished, PacksWanted
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from host.heartbeats import Trust
-from streamsql.wire.messages import SiteState
+from streamsql.wire.site_messages import SiteState
 
 MAX_SITES = 1_000
 

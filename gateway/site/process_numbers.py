@@ -9,7 +9,7 @@ from gateway.site.traffic import ChannelCounts, Traffic
 from host.mqtt.dead_letters import DeadLetters
 from stream_engine.site.measured_values import Measured
 from stream_engine.site.site_report import channel_to
-from streamsql.wire.messages import BufferState, WrapperState
+from streamsql.wire.site_messages import BufferState, WrapperState
 
 _PAGES = Path("/proc/self/statm")
 _MEGABYTE = 1_000_000

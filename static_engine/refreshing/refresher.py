@@ -16,8 +16,8 @@ from static_engine.tables import TableStore
 from static_engine.watching import TableWatch
 from streamsql.algebra.operators import Plan
 from streamsql.errors import FederationError
-from streamsql.wire.messages import RefreshState
 from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.site_messages import RefreshState
 
 ExecutorFor = Callable[[Plan], StaticExecutor | None]
 """What evaluates a plan now, or None: nothing does yet."""

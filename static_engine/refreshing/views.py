@@ -17,8 +17,8 @@ from static_engine.tables import TableStore
 from streamsql.algebra.operators import Plan
 from streamsql.catalog.refreshes import next_refresh, zone_of
 from streamsql.errors import FederationError, InternalError
-from streamsql.wire.messages import RefreshState
 from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.site_messages import RefreshState
 
 log = logging.getLogger(__name__)
 

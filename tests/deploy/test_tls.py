@@ -18,7 +18,7 @@ from broker.free_ports import free_port
 from gateway.testing import until
 from host.mqtt import open_client
 from streamsql.wire.codec import decode_json
-from streamsql.wire.messages import SiteState
+from streamsql.wire.site_messages import SiteState
 from tests.deploy.test_broker_config import Client, make_certificate, running_broker
 
 pytestmark = pytest.mark.broker

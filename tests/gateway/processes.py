@@ -21,13 +21,8 @@ from streamsql.errors import WireError
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import (
-    Command,
-    DeadLetter,
-    DeltaBatch,
-    ObservationPack,
-    SiteState,
-)
+from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, ObservationPack
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.topics import Topics
 
 ROOT = Path(__file__).parents[2]

@@ -29,7 +29,8 @@ from streamsql.data.types import DataType, Row
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import Command, DeltaBatch, FlowReport, QueryProblem, SiteState
+from streamsql.wire.messages import Command, DeltaBatch, FlowReport, QueryProblem
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.topics import Topics
 
 pytestmark = pytest.mark.timeout(120)

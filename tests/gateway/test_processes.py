@@ -14,7 +14,8 @@ from gateway.settings import ClockSettings, WrapperSettings
 from gateway.testing import fill_disk
 from host.clocks import wall_clock
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import Command, SiteState
+from streamsql.wire.messages import Command
+from streamsql.wire.site_messages import SiteState
 from tests.gateway.processes import (
     SECONDS,
     TOPICS,

@@ -20,7 +20,8 @@ from host.mqtt import Message, Will
 from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import decode_json, encode_json
-from streamsql.wire.messages import Birth, Command, ObservationPack, SiteState
+from streamsql.wire.messages import Command, ObservationPack
+from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.topics import Topics
 from tests.loop_turns import loop_turns
 

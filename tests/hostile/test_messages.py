@@ -37,7 +37,6 @@ from streamsql.data.types import DataType
 from streamsql.wire.codec import decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import (
-    Birth,
     Command,
     DeltaBatch,
     FlowReport,
@@ -46,13 +45,12 @@ from streamsql.wire.messages import (
     QueryProblem,
     ReportRequest,
     SenmlRecord,
-    SiteState,
-    SourceRows,
     SystemRows,
     TableSet,
     WeightedRow,
 )
 from streamsql.wire.observation_logs import PacksPublished, PacksWanted
+from streamsql.wire.site_messages import Birth, SiteState, SourceRows
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.table_changes import TableChange, TableChanged
 from streamsql.wire.topics import Topics

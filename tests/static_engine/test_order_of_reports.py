@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from streamsql.wire.codec import decode_json
-from streamsql.wire.messages import SiteState
+from streamsql.wire.site_messages import SiteState
 from tests.static_engine.test_service import ROOMS, TOPICS, World, bundle, run
 
 

@@ -22,7 +22,8 @@ from streamsql.data.types import DataType
 from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import DeltaBatch, SiteState, TableSet
+from streamsql.wire.messages import DeltaBatch, TableSet
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.table_changes import CHANGE, TableChange, TableChanged
 from streamsql.wire.topics import Topics
 from tests.static_engine.children import lend_archive

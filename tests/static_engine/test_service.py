@@ -39,11 +39,11 @@ from streamsql.wire.messages import (
     FlowReport,
     QueryProblem,
     ReportRequest,
-    SiteState,
     SystemRows,
     TableSet,
 )
 from streamsql.wire.partitioning import site_of
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.topics import Topics
 from tests.static_engine.polls import polls
 

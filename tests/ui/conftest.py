@@ -61,7 +61,7 @@ from streamsql.syntax.statements import (
     Statement,
     Subscribe,
 )
-from streamsql.wire.messages import BufferState, SiteState, WrapperState
+from streamsql.wire.site_messages import BufferState, SiteState, WrapperState
 from streamsql.wire.site_settings import SiteSettings
 from tests.ui.questions import questions
 from ui.app import create_app

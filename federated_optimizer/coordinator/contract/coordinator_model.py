@@ -8,7 +8,7 @@ from federated_optimizer.alarm_book import AlarmBook, AlarmRow
 from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
-from streamsql.wire.messages import SiteState, WrapperState
+from streamsql.wire.site_messages import SiteState, WrapperState
 
 
 class QueryStatus(enum.StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from federated_optimizer.coordinator.contract.coordinator_model import SiteInfo
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import timestamp_text
-from streamsql.wire.messages import RefreshState
+from streamsql.wire.site_messages import RefreshState
 
 WHOLE = "a refresh recomputes the whole view; COST WEIGHTS are stored but have no effect yet"
 """What plans of such views have in common, for EXPLAIN."""

@@ -9,8 +9,9 @@ from streamsql.errors import UnsupportedError
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import Command, SiteState, TableSet
+from streamsql.wire.messages import Command, TableSet
 from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.table_changes import CHANGE, TableChange
 from streamsql.wire.topics import Topics

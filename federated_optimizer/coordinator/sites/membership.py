@@ -16,7 +16,7 @@ from host.heartbeats import Trust
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import DeploymentError
-from streamsql.wire.messages import Birth, SiteState, WrapperState
+from streamsql.wire.site_messages import Birth, SiteState, WrapperState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import differences, shape_of
 

@@ -11,7 +11,7 @@ from host.clocks import Clock
 from host.mqtt import Will
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import SiteState
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)

@@ -11,15 +11,8 @@ from host.mqtt import Message, MessageClient
 from host.mqtt.dead_letters import DeadLetters
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
-from streamsql.wire.messages import (
-    Birth,
-    Command,
-    DeltaBatch,
-    FlowReport,
-    LinkMessage,
-    QueryProblem,
-    SiteState,
-)
+from streamsql.wire.messages import Command, DeltaBatch, FlowReport, LinkMessage, QueryProblem
+from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.table_changes import TableChanged
 from streamsql.wire.topics import Topics
 

@@ -29,7 +29,8 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row, Value
 from streamsql.syntax import CreateSource, parse_script
 from streamsql.wire.codec import decode_json, encode_json
-from streamsql.wire.messages import Birth, SiteState, TableSet
+from streamsql.wire.messages import TableSet
+from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.source_shapes import shape_of
 from streamsql.wire.topics import Topics
 

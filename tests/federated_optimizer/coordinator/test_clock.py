@@ -10,7 +10,8 @@ from gateway.settings import ClockSettings
 from host.mqtt import Message
 from streamsql.catalog.catalog import Catalog
 from streamsql.wire.codec import decode_json
-from streamsql.wire.messages import ClockState, Command, SiteState
+from streamsql.wire.messages import Command
+from streamsql.wire.site_messages import ClockState, SiteState
 
 SKEW = 3_000_000
 

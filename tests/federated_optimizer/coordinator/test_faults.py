@@ -11,7 +11,8 @@ from host.mqtt import Message, QueueFull
 from host.mqtt.in_memory import Faults
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import QueryProblem, SiteState
+from streamsql.wire.messages import QueryProblem
+from streamsql.wire.site_messages import SiteState
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from streamsql.wire.codec import encode_json
-from streamsql.wire.messages import SiteState, WrapperState
+from streamsql.wire.site_messages import SiteState, WrapperState
 
 EXAMPLE_14 = """
 SELECT m.mid, sr.rid FROM Machines m, MachineSoftware ms, SeatSensor ss, RoomSensor sr

@@ -9,7 +9,8 @@ from federated_optimizer.coordinator.contract.coordinator_model import QueryStat
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import BindingError, DeploymentError, QueryError, UnsupportedError
 from streamsql.wire.codec import decode_json, encode_json, encode_packed
-from streamsql.wire.messages import DeltaBatch, LinkMessage, SiteState
+from streamsql.wire.messages import DeltaBatch, LinkMessage
+from streamsql.wire.site_messages import SiteState
 from ui.api.routes import find_query
 
 ROOMS = "SELECT rid, status FROM RoomSensor"

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gateway.session.identity import Session, Verdict, judge
-from streamsql.wire.messages import SiteState
+from streamsql.wire.site_messages import SiteState
 
 OWN = Session(epoch=5, started=100, instance="me")
 

@@ -18,7 +18,8 @@ from streamsql.data.types import Row
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import Command, DeltaBatch, SiteState
+from streamsql.wire.messages import Command, DeltaBatch
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 

@@ -20,14 +20,8 @@ from streamsql.data.types import Value
 from streamsql.errors import InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import (
-    Command,
-    DeadLetter,
-    DeltaBatch,
-    FlowReport,
-    QueryProblem,
-    SiteState,
-)
+from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, FlowReport, QueryProblem
+from streamsql.wire.site_messages import SiteState
 from tests.gateway.site import federation as federation_module
 from tests.gateway.site.federation import TOPICS, Federation, collecting, run
 from tests.loop_turns import loop_turns

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.site.membership import MAX_SITES, Membership
-from streamsql.wire.messages import SiteState
+from streamsql.wire.site_messages import SiteState
 
 GRACE = 10
 TRUSTED = 25_000_000

@@ -9,7 +9,8 @@ from streamsql.algebra.operators import Scan, ScanPart, SourceKind, Window, Wind
 from streamsql.data.types import Value
 from streamsql.wire.codec import encode_json
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import ObservationPack, SiteState
+from streamsql.wire.messages import ObservationPack
+from streamsql.wire.site_messages import SiteState
 from tests.gateway.site.federation import TOPICS, Federation, Site, clock, run
 
 MARKED = Scan("seatsensor", SourceKind.STREAM, SEATS.schema, (), 2, lateness=0)

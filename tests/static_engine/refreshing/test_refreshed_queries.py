@@ -23,8 +23,9 @@ from streamsql.data.types import DataType
 from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import Command, DeltaBatch, RefreshState, SiteState, TableSet
+from streamsql.wire.messages import Command, DeltaBatch, TableSet
 from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.site_messages import RefreshState, SiteState
 from streamsql.wire.topics import Topics
 from tests.static_engine.polls import polls
 

@@ -12,12 +12,13 @@ from streamsql.algebra.operators import Values
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import WireError
-from streamsql.wire import messages, site_settings, table_changes
+from streamsql.wire import messages, site_messages, site_settings, table_changes
 from streamsql.wire.bounds import MAX_EPOCH, is_bounded
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import Birth, DeltaBatch, SiteState, TableSet, WeightedRow
+from streamsql.wire.messages import DeltaBatch, TableSet, WeightedRow
 from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.table_changes import TableChange
 from streamsql.wire.topics import Topics, check_id
 
@@ -98,7 +99,7 @@ def test_topics_are_taken_apart_again() -> None:
 
 KINDS = [
     kind
-    for module in (messages, table_changes, site_settings)
+    for module in (messages, site_messages, table_changes, site_settings)
     for kind in vars(module).values()
     if isinstance(kind, type) and kind.__module__ == module.__name__
     if issubclass(kind, msgspec.Struct) and kind not in (TableSet, TableChange)

@@ -8,13 +8,8 @@ from federated_optimizer.placement import SourceFacts
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.syntax import CreateSource, parse_script
-from streamsql.wire.messages import (
-    Birth,
-    RecursionReport,
-    SensorDescription,
-    SiteState,
-    WrapperState,
-)
+from streamsql.wire.messages import RecursionReport
+from streamsql.wire.site_messages import Birth, SensorDescription, SiteState, WrapperState
 
 SECOND = 1_000_000
 

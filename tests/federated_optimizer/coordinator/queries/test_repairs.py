@@ -12,7 +12,8 @@ from federated_optimizer.coordinator.queries.repairs import Repairs
 from host.mqtt.in_memory import Faults
 from stream_engine.site.step_result import StepResult
 from streamsql.wire.codec import encode_json, encode_packed
-from streamsql.wire.messages import BufferState, FlowReport, SiteState
+from streamsql.wire.messages import FlowReport
+from streamsql.wire.site_messages import BufferState, SiteState
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
 

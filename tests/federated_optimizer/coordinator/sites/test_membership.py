@@ -9,7 +9,7 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.messages import Birth, BufferState, ClockState, SiteState, WrapperState
+from streamsql.wire.site_messages import Birth, BufferState, ClockState, SiteState, WrapperState
 from streamsql.wire.source_shapes import SourceShape
 
 TRUSTED = 25_000_000

@@ -1,0 +1,163 @@
+"""What a site says of itself: states and births. Times are microseconds since 1970 UTC."""
+
+from typing import Annotated
+
+import msgspec
+
+from streamsql.wire.bounds import (
+    MANY,
+    Count,
+    Counts,
+    Epoch,
+    Integer,
+    Name,
+    Names,
+    Number,
+    Text,
+    Time,
+    WireRow,
+)
+from streamsql.wire.site_settings import (
+    SiteSettings,
+)
+from streamsql.wire.source_shapes import SourceShape
+
+
+class BufferState(msgspec.Struct, frozen=True):
+    """Fill of a gateway's disk buffer.
+
+    Attributes:
+        waiting: Packs that were not sent while the broker was away, and follow as history.
+    """
+
+    stored: Count = 0
+    bytes: Count = 0
+    dropped: Count = 0
+    hours_left: Number | None = None
+    waiting: Count = 0
+
+
+class WrapperState(msgspec.Struct, frozen=True):
+    """A wrapper and how it is doing.
+
+    Attributes:
+        note: What it has come to, in words, where that is no fault: "the replay is over".
+    """
+
+    name: Name
+    kind: Name
+    streams: Names
+    readings: Count = 0
+    errors: Count = 0
+    last_error: Text = ""
+    note: Text = ""
+
+
+class ClockState(msgspec.Struct, frozen=True):
+    """What a site has found out about its clock.
+
+    Attributes:
+        offset_ms: Milliseconds by which the coordinator's clock is ahead of it; None: not known.
+        error_ms: How far that is off at most.
+        corrected_ms: What of it is added to the times that the site gives.
+    """
+
+    offset_ms: Number | None = None
+    error_ms: Number = 0.0
+    corrected_ms: Number = 0.0
+
+
+class RefreshState(msgspec.Struct, frozen=True):
+    """How a view of `REFRESH AT` is doing at the static engine. Times are microseconds.
+
+    Attributes:
+        last: When its rows were computed; None: it has none yet.
+        next: When it is computed again.
+        seconds: How long the last computation took.
+        rows: How many rows there are.
+        problem: Why the refresh after `last` has failed, or empty.
+        failed: When it did.
+    """
+
+    view: Name
+    last: Time | None = None
+    next: Time | None = None
+    seconds: Number | None = None
+    rows: Count = 0
+    problem: Text = ""
+    failed: Time | None = None
+
+
+class SiteState(msgspec.Struct, frozen=True):
+    """Online or offline. The will is the same message with `online` false and the same epoch.
+
+    Attributes:
+        reason: "stopped" after a clean stop, "lost" in a will.
+        role: gateway, base, static or coordinator.
+        detail: What the console shows, e.g. "Spark is warming up".
+        ready: Whether it answers already.
+        instance: Random per process start; tells a stolen id from oneself.
+        started: When the process started; of two with one id and epoch the later one stays.
+        wrappers: How each wrapper is doing now; empty where nobody says.
+        settings: Of an engine site: those in use.
+        clock: How far its clock is from the coordinator's.
+        views: Of the static engine: the views that it refreshes.
+    """
+
+    online: bool
+    epoch: Epoch
+    ts: Time
+    role: Name = "gateway"
+    reason: Name = ""
+    detail: Text = ""
+    ready: bool = True
+    instance: Name = ""
+    buffer: BufferState = BufferState()
+    counters: Counts = {}
+    started: Time = 0
+    wrappers: Annotated[tuple[WrapperState, ...], MANY] = ()
+    settings: SiteSettings | None = None
+    clock: ClockState = ClockState()
+    views: Annotated[tuple[RefreshState, ...], MANY] = ()
+
+
+class SensorDescription(msgspec.Struct, frozen=True):
+    """A sensor behind a gateway."""
+
+    name: Name
+    stream: Name
+    unit: Name = ""
+    kind: Name = ""
+    room: Name = ""
+    level: Integer = 0
+    x: Number = 0.0
+    y: Number = 0.0
+
+
+class SourceRows(msgspec.Struct, frozen=True):
+    """The current rows of one source at a gateway."""
+
+    source: Name
+    rows: Annotated[tuple[WireRow, ...], MANY]
+
+
+class Birth(msgspec.Struct, frozen=True):
+    """Everything a gateway has; whatever follows is a delta to it.
+
+    Attributes:
+        shapes: What each of its sources looks like there.
+    """
+
+    gateway: Name
+    epoch: Epoch
+    seq: Count
+    ts: Time
+    role: Name = "gateway"
+    sensors: Annotated[tuple[SensorDescription, ...], MANY] = ()
+    wrappers: Annotated[tuple[WrapperState, ...], MANY] = ()
+    sources: Names = ()
+    rooms: Names = ()
+    current: Annotated[tuple[SourceRows, ...], MANY] = ()
+    capabilities: Names = ()
+    clock_offset: Integer = 0
+    shapes: Annotated[tuple[SourceShape, ...], MANY] = ()
