@@ -1,18 +1,16 @@
 """`python -m gateway --config FILE`: run a gateway or base site until SIGINT or SIGTERM."""
 
-import argparse
 import asyncio
 import contextlib
 import gc
 import logging
-import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 from gateway.runtime import serve
 from gateway.settings import load_settings
-from host.service_log import log_to_stderr
+from host.service_process import on_stop_signals, read_command_line
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import FederationError
 
@@ -48,8 +46,7 @@ async def _until_signalled(path: Path) -> None:
             job.cancel()
 
     loop.set_exception_handler(defect)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+    on_stop_signals(stop)
     with contextlib.suppress(asyncio.CancelledError):
         await job
     if defects and not stopping:
@@ -58,17 +55,11 @@ async def _until_signalled(path: Path) -> None:
 
 def main() -> int:
     """Return the exit status: 0 stopped, 2 something the operator can fix, 1 a defect of ours."""
-    parser = argparse.ArgumentParser(prog="python -m gateway", description=__doc__)
-    parser.add_argument(
-        "--config", required=True, type=Path, help="JSON settings file of this site"
-    )
-    parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
-    arguments = parser.parse_args()
-    log_to_stderr(arguments.log_level)
+    config = read_command_line("gateway", __doc__, "JSON settings file of this site")
     gc.freeze()
     gc.set_threshold(*COLLECTIONS)
     try:
-        asyncio.run(_until_signalled(arguments.config))
+        asyncio.run(_until_signalled(config))
     except FederationError as error:
         print(error, file=sys.stderr)
         return 2

@@ -37,7 +37,8 @@ from gateway.site.stopped_queries import StoppedQueries
 from gateway.site_clock import clock_from
 from host.clocks import wall_clock
 from host.files.site_directory import SiteDirectory
-from host.mqtt import MessageClient, QueueFull, SubscribeRefused, Will, open_service_client
+from host.mqtt import MessageClient, SubscribeRefused, Will, open_service_client
+from host.mqtt.publishing import publish_or_warn
 from stream_engine.site.measured_values import Measured
 from stream_engine.site.step_budget import StepBudget
 from stream_engine.snapshot.recorded_site import RecordedSite
@@ -297,7 +298,7 @@ class Gateway:
                 "batches_sent": host.batches_sent,
                 "batches_received": host.batches_received,
                 "bad_payloads": host.bad_payloads,
-                "step_defects": host.defects,
+                "step_defects": host.defects.count,
                 "pending": self.client.pending(),
                 "readings": sum(device.readings for device in devices.all),
                 "errors": sum(device.errors for device in devices.all),
@@ -376,10 +377,8 @@ class Gateway:
         if not command.id:
             return
         topic = self.topics.response(self.settings.gateway, check_id(command.id))
-        try:
-            self.client.publish(topic, encode_json(Command(id=command.id, arguments=answer)))
-        except QueueFull:
-            log.warning("too many messages wait for the broker; command not answered")
+        payload = encode_json(Command(id=command.id, arguments=answer))
+        publish_or_warn(self.client, topic, payload, otherwise="command not answered")
 
 
 async def serve(

@@ -1,17 +1,15 @@
 """`python -m static_engine --config FILE`: run a static engine until SIGINT or SIGTERM."""
 
-import argparse
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from host.files.site_directory import SiteDirectory, next_epoch
 from host.mqtt import MessageClient, Will, open_service_client
-from host.service_log import log_to_stderr
+from host.service_process import on_stop_signals, read_command_line
 from static_engine.executor import StaticExecutor
 from static_engine.local_executor import LocalExecutor
 from static_engine.service import MakeExecutor, StaticEngine, will_state
@@ -87,23 +85,17 @@ async def _until_signalled(settings: StaticSettings) -> None:
             settings, epoch, client, store, executor_maker(settings), bridge=bridge
         )
         job = asyncio.create_task(engine.run())
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, job.cancel)
+        on_stop_signals(job.cancel)
         with contextlib.suppress(asyncio.CancelledError):
             await job
 
 
 def main() -> int:
     """Return the process's exit status: 0 stopped, 2 something the operator can fix."""
-    parser = argparse.ArgumentParser(prog="python -m static_engine", description=__doc__)
-    parser.add_argument("--config", required=True, type=Path, help="JSON settings file")
-    parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
-    arguments = parser.parse_args()
+    config = read_command_line("static_engine", __doc__, "JSON settings file")
     os.umask(0o077)  # rows of tables are for nobody else
-    log_to_stderr(arguments.log_level)
     try:
-        settings = load_settings(arguments.config)
+        settings = load_settings(config)
         INSTALLED.allow(modules_of(settings.functions))
         asyncio.run(_until_signalled(settings))
     except (FederationError, ValueError) as error:

@@ -4,7 +4,8 @@ import logging
 import time
 from collections.abc import Iterable
 
-from host.mqtt import MessageClient, QueueFull
+from host.mqtt import MessageClient
+from host.mqtt.publishing import publish_or_warn
 from static_engine.evaluations import Evaluations
 from static_engine.installed import InstalledQuery
 from streamsql.catalog.system import SYS_STREAM
@@ -55,13 +56,9 @@ class JobReports:
         self._told_at = time.monotonic()
         rows = tuple(row for query in queries for row in _rows(query, evaluations))
         topic = self._topics.observation(self._site, SYS_STREAM.name)
-        try:
-            pack = SystemRows(self._epoch, self._sequence, rows)
-            self._client.publish(topic, encode_json(pack))
-        except QueueFull:
-            log.warning("too many messages wait for the broker; jobs are not reported")
-            return
-        self._sequence += 1
+        payload = encode_json(SystemRows(self._epoch, self._sequence, rows))
+        if publish_or_warn(self._client, topic, payload, otherwise="jobs are not reported"):
+            self._sequence += 1
 
 
 def _rows(query: InstalledQuery, evaluations: Evaluations) -> Iterable[SystemRow]:

@@ -1,19 +1,17 @@
 """What the static engine says about itself: state, problems of queries, counts."""
 
-import logging
 import secrets
 import time
 
 from host.clocks import wall_clock
 from host.heartbeats import HEARTBEAT_SECONDS
-from host.mqtt import MessageClient, QueueFull
+from host.mqtt import MessageClient
+from host.mqtt.publishing import publish_or_warn
 from streamsql.errors import FederationError
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.messages import FlowReport, QueryProblem
 from streamsql.wire.site_messages import RefreshState, SiteState
 from streamsql.wire.topics import Topics
-
-log = logging.getLogger(__name__)
 
 _FLOW_SECONDS = 10.0
 _MAX_DETAIL = 1_000
@@ -127,12 +125,7 @@ class Reporter:
             del self._flows[query]
 
     def _publish(self, topic: str, payload: bytes, *, retain: bool = True, qos: int = 1) -> bool:
-        try:
-            self._client.publish(topic, payload, retain=retain, qos=qos)
-        except QueueFull:
-            log.warning("too many messages wait for the broker; %s not sent", topic)
-            return False
-        return True
+        return publish_or_warn(self._client, topic, payload, retain=retain, qos=qos)
 
 
 def _with(state: SiteState, *, ts: int, counters: dict[str, int]) -> SiteState:

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from host.clocks import wall_clock
+from host.defects import Defects
 from host.mqtt import Message, MessageClient, QueueFull
 from host.mqtt.dead_letters import DeadLetters
 from static_engine.changing.requests import ChangeRequests
@@ -43,9 +44,7 @@ from streamsql.wire.topics import Topics
 log = logging.getLogger(__name__)
 
 SHORTEST_PAUSE = 0.05
-MAX_FAILED_TURNS = 10
 DEFECT_PAUSE = 1.0
-DEFECT_SECONDS = 60.0
 """Between two log entries of turns that fail."""
 
 Progress = Callable[[str], None]
@@ -97,8 +96,7 @@ class StaticEngine:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="static-engine")
         self._wake = asyncio.Event()
         self._poll_at = 0.0
-        self._defects = self._failed_turns = 0
-        self._say_defect_at = float("-inf")
+        self._defects = Defects("a turn", "the service")
 
     async def run(self) -> None:
         """Serve until cancelled; announces a clean stop then."""
@@ -130,18 +128,10 @@ class StaticEngine:
         """Do what is due; a defect is logged, and the engine goes on unless it stays."""
         try:
             await self._turn()
-            self._failed_turns = 0
-        except Exception:
-            self._defects += 1
-            self._failed_turns += 1
-            if self._failed_turns >= MAX_FAILED_TURNS:
+            self._defects.passed()
+        except Exception as error:
+            if not self._defects.survives(error):
                 raise
-            if time.monotonic() >= self._say_defect_at:
-                self._say_defect_at = time.monotonic() + DEFECT_SECONDS
-                log.exception(
-                    "a defect interrupted a turn (defect number %d); the service continues",
-                    self._defects,
-                )
             await asyncio.sleep(DEFECT_PAUSE)
 
     async def _turn(self) -> None:
@@ -238,7 +228,7 @@ class StaticEngine:
             counters={
                 "tables": len(self._watch.names),
                 "queries": len(self._queries),
-                "defects": self._defects,
+                "defects": self._defects.count,
                 "bad_payloads": self._dead_letters.count,
                 "evaluations": self._evaluations.count,
                 "batches_sent": self._sender.batches_sent,

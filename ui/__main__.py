@@ -3,7 +3,6 @@
 `python -m deploy.console` starts the same with an engine that explains rows.
 """
 
-import argparse
 import asyncio
 import contextlib
 import os
@@ -21,7 +20,7 @@ from federated_optimizer.coordinator.queries.planning_processes import InProcess
 from federated_optimizer.coordinator.service import Coordinator
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_service_client
-from host.service_log import log_to_stderr
+from host.service_process import read_command_line
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
 from ui.app import create_app
@@ -147,14 +146,10 @@ def main(explainer: RowExplainer | None = None, *, program: str = "ui") -> int:
         explainer: The engine that answers questions about rows; without it they are refused.
         program: Module that was started, for the help text.
     """
-    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=__doc__)
-    parser.add_argument("--config", required=True, type=Path, help="JSON settings file")
-    parser.add_argument("--log-level", default="INFO", choices=["DEBUG", "INFO", "WARNING"])
-    arguments = parser.parse_args()
+    config = read_command_line(program, __doc__, "JSON settings file")
     os.umask(0o077)  # what is written here, the catalog first, is for nobody else
-    log_to_stderr(arguments.log_level)
     try:
-        settings = load_settings(arguments.config)
+        settings = load_settings(config)
         INSTALLED.allow(modules_of(settings.functions))
         asyncio.run(serve(settings, explainer))
     except FederationError as error:

@@ -7,7 +7,6 @@ import argparse
 import asyncio
 import gc
 import logging
-import signal
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from broker.embedded.mosquitto_files import FileAccess
 from broker.embedded.server import Server, check_loopback
 from broker.embedded.session_presence import Presence, port_is_taken
 from host.service_log import log_to_stderr
+from host.service_process import on_stop_signals
 
 _LOG = logging.getLogger("broker")
 
@@ -58,10 +58,8 @@ async def _serve(options: argparse.Namespace, access: Access) -> None:
     broker = Broker(Limits(max_packet_size=options.max_packet), access)
     server = Server(broker)
     port = await server.start(options.host, options.port)
-    loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    on_stop_signals(stop.set)
     try:
         with Presence(options.data, options.host, port):
             # What was made at the start lives for ever: no collection need walk it again.

@@ -3,6 +3,7 @@
 import logging
 
 from host.mqtt import MessageClient, QueueFull
+from host.mqtt.publishing import publish_or_warn
 from stream_engine.site.site_engine import SiteEngine
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value, display, text_of
@@ -119,7 +120,5 @@ def clear_unknown(levels: Levels, gateway: str, client: MessageClient, topics: T
 
     Until version 0.1 topics named the ends only, so links of two sources overwrote each other.
     """
-    try:
-        client.publish(topics.link(gateway, *levels), b"", retain=True)
-    except QueueFull:
-        log.warning("too many messages wait for the broker; an old link will be cleared later")
+    topic, later = topics.link(gateway, *levels), "an old link will be cleared later"
+    publish_or_warn(client, topic, b"", retain=True, otherwise=later)

@@ -6,16 +6,14 @@ changes, so that nobody looks at figures of an hour ago.
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Callable
 
 from host.heartbeats import HEARTBEAT_SECONDS
-from host.mqtt import MessageClient, QueueFull
+from host.mqtt import MessageClient
+from host.mqtt.publishing import publish_or_warn
 from streamsql.wire.codec import encode_json
 from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.topics import Topics
-
-log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 
@@ -73,21 +71,19 @@ class Announcer:
 
     def publish_state(self, state: SiteState) -> bool:
         """Publish a state; False when too much waits for the broker."""
-        try:
-            self.client.publish(self.topics.state(self.site), encode_json(state), retain=True)
-        except QueueFull:
-            log.warning("too many messages wait for the broker; state not sent")
+        topic, payload = self.topics.state(self.site), encode_json(state)
+        if not publish_or_warn(
+            self.client, topic, payload, retain=True, otherwise="state not sent"
+        ):
             return False
         self._said = _news(state)
         return True
 
     def _announce(self) -> bool:
-        try:
-            self.client.publish(
-                self.topics.birth(self.site), encode_json(self._birth()), retain=True
-            )
-        except QueueFull:
-            log.warning("too many messages wait for the broker; birth not sent")
+        topic, payload = self.topics.birth(self.site), encode_json(self._birth())
+        if not publish_or_warn(
+            self.client, topic, payload, retain=True, otherwise="birth not sent"
+        ):
             return False
         if not self.publish_state(self._state()):
             return False

@@ -26,8 +26,10 @@ from gateway.site.stopped_queries import StoppedQueries
 from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic
 from host.clocks import Clock, wall_clock
+from host.defects import Defects
 from host.mqtt import Message, MessageClient, QueueFull
 from host.mqtt.dead_letters import DeadLetters
+from host.mqtt.publishing import publish_or_warn
 from stream_engine.site.step_result import Forget, Outgoing
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import FederationError, InternalError, WireError
@@ -42,8 +44,6 @@ log = logging.getLogger(__name__)
 FULL_PAUSE = 1.0
 SHORTEST_REST = 0.001
 LONGEST_SLEEP = 5.0
-MAX_FAILED_STEPS = 10
-DEFECT_SECONDS = 60.0
 """Between two log entries of steps that fail."""
 
 
@@ -98,10 +98,8 @@ class SiteHost:
         self.batches_sent = 0
         self.steps = 0
         self.worked_seconds = 0.0
-        self.defects = 0
+        self.defects = Defects("a step", "the site")
         self.problem = ""
-        self._failed_steps = 0
-        self._say_defect_at = float("-inf")
         self.membership = Membership(
             int(grace_seconds * 1_000_000), self._site_lost, self._site_removed
         )
@@ -231,18 +229,10 @@ class SiteHost:
         """
         try:
             self._step(now)
-            self._failed_steps = 0
+            self.defects.passed()
         except Exception as error:
-            self.defects += 1
-            self._failed_steps += 1
-            if self._failed_steps >= MAX_FAILED_STEPS:
+            if not self.defects.survives(error):
                 raise
-            if now >= self._say_defect_at:
-                self._say_defect_at = now + DEFECT_SECONDS
-                log.exception(
-                    "a defect interrupted a step (defect number %d); the site continues",
-                    self.defects,
-                )
             self.problem = f"a defect interrupted a step: {error!r:.200}"
             # What the step was to send is lost with it: every channel begins with a snapshot.
             self._snapshots_due = now + FULL_PAUSE
@@ -367,10 +357,7 @@ class SiteHost:
             self._publish_small(topic, encode_json(command))
 
     def _publish_small(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
-        try:
-            self.client.publish(topic, payload, retain=retain)
-        except QueueFull:
-            log.warning("too many messages wait for the broker; %s not sent", topic)
+        publish_or_warn(self.client, topic, payload, retain=retain)
 
     # What comes in ----------------------------------------------------------------------------
 

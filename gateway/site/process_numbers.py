@@ -1,17 +1,15 @@
 """What a site's process has counted beside its engine, for `sys_stream`."""
 
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from gateway.site.traffic import ChannelCounts, Traffic
 from host.mqtt.dead_letters import DeadLetters
+from host.process_memory import resident_bytes
 from stream_engine.site.measured_values import Measured
 from stream_engine.site.site_report import channel_to
 from streamsql.wire.site_messages import BufferState, WrapperState
 
-_PAGES = Path("/proc/self/statm")
 _MEGABYTE = 1_000_000
 PROCESS = -1
 """The life of what a process counts: the engine counts in others, which are versions of plans."""
@@ -33,7 +31,7 @@ class Host(Protocol):
 def measured_host(host: Host) -> Iterator[Measured]:
     """Yield what the host of a site has counted: its steps, and what went through channels."""
     site = host.site
-    memory = memory_megabytes()
+    memory = resident_bytes()
     yield Measured(
         "",
         "site",
@@ -41,7 +39,7 @@ def measured_host(host: Host) -> Iterator[Measured]:
         life=PROCESS,
         counters={"worked_ms": host.worked_seconds * 1_000},
         totals={"_host_steps": host.steps},
-        gauges={} if memory is None else {"memory_mb": memory},
+        gauges={} if memory is None else {"memory_mb": memory / _MEGABYTE},
         ratios={"step_ms": ("worked_ms", "_host_steps")},
     )
     for (query, to), counts in host.traffic.to.items():
@@ -78,15 +76,6 @@ def measured_wrappers(wrappers: Sequence[WrapperState]) -> Iterator[Measured]:
         readings = {"readings": wrapper.readings}
         errors = {"errors": wrapper.errors}
         yield Measured("", "wrapper", wrapper.name, counters=readings, totals=errors)
-
-
-def memory_megabytes() -> float | None:
-    """Return the resident memory of this process in MB; None where the system does not say."""
-    try:
-        pages = int(_PAGES.read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE") / _MEGABYTE
 
 
 def _channel(query: str, entity: str, counts: ChannelCounts) -> Measured:

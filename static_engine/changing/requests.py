@@ -6,7 +6,8 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 
-from host.mqtt import MessageClient, QueueFull
+from host.mqtt import MessageClient
+from host.mqtt.publishing import publish_or_warn
 from streamsql.errors import DeploymentError, FederationError, InternalError
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.table_changes import TableChange, TableChanged
@@ -113,12 +114,9 @@ class ChangeRequests:
         self._publish(answer)
 
     def _publish(self, answer: TableChanged) -> None:
-        try:
-            self._client.publish(
-                self._topics.response(self._site, answer.id), encode_packed(answer)
-            )
-        except QueueFull:
-            log.warning("too many messages wait for the broker; a reply is not sent")
+        topic = self._topics.response(self._site, answer.id)
+        payload = encode_packed(answer)
+        publish_or_warn(self._client, topic, payload, otherwise="a reply is not sent")
 
 
 def _too_late(request: TableChange, waited: float) -> DeploymentError:

@@ -9,6 +9,8 @@ import pytest
 from tests.docs.markdown import ROOT
 
 PACKAGES = (
+    "broker",
+    "building",
     "deploy",
     "federated_optimizer",
     "gateway",

@@ -156,7 +156,7 @@ async def base_site(folder: Path) -> AsyncIterator[Victim]:
                 probe,
                 published,
                 site.host.dead_letters,
-                lambda: site.host.defects,
+                lambda: site.host.defects.count,
             )
             job.cancel()
             with suppress(asyncio.CancelledError):
@@ -245,7 +245,7 @@ async def static_engine(folder: Path) -> AsyncIterator[Victim]:
             probe,
             published,
             engine._dead_letters,
-            lambda: engine._defects,
+            lambda: engine._defects.count,
         )
         job.cancel()
         with suppress(asyncio.CancelledError):

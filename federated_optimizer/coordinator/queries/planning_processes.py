@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
+from host.process_memory import address_space_bytes
 from streamsql.errors import FederationError, InternalError
 
 T = TypeVar("T")
@@ -194,9 +195,10 @@ def _end_with_parent() -> None:
 def _bound_memory() -> None:
     if sys.platform != "linux":
         return
-    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
-        pages = int(file.read().split()[0])
-    most = pages * resource.getpagesize() + _MORE_MEMORY
+    taken = address_space_bytes()
+    if taken is None:
+        return
+    most = taken + _MORE_MEMORY
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard in (resource.RLIM_INFINITY, -1) or hard > most:
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))

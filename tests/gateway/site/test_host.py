@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.site import host, left_fragments, resync_requests
 from gateway.testing import SEATS, until
-from host import heartbeats
+from host import defects, heartbeats
 from host.mqtt import dead_letters
 from host.mqtt.in_memory import Faults
 from streamsql.algebra.operators import RemoteSource
@@ -505,18 +505,18 @@ def test_a_step_that_meets_a_defect_is_made_good_by_the_next_ones(
         met: list[float] = []
 
         def broken(now: float) -> None:
-            if len(met) < host.MAX_FAILED_STEPS - 1:
+            if len(met) < defects.MAX_IN_A_ROW - 1:
                 met.append(now)
                 raise OverflowError("an int too big")
             publish(now)
 
         site.host.flow_reports.publish = broken  # type: ignore[method-assign]
         site.put("m7", 7.0)
-        for _ in range(host.MAX_FAILED_STEPS):
+        for _ in range(defects.MAX_IN_A_ROW):
             site.host.wake()
-            await until(lambda: site.host.defects == len(met), "it goes on")
+            await until(lambda: site.host.defects.count == len(met), "it goes on")
         await federation.until_rows(lambda: federation.expected("gw-1", "gw-2"))
-        assert site.host.defects >= 1
+        assert site.host.defects.count >= 1
         assert "an int too big" in site.host.problem
 
     with caplog.at_level(logging.ERROR):
