@@ -75,6 +75,8 @@ $(JAVASCRIPT_READY): package-lock.json package.json .npmrc
 
 javascript: $(JAVASCRIPT_READY) ## the pages' scripts: formatted, linted, typed?
 	npm run --silent format:check
+	npm run --silent lint
+	npm run --silent types
 
 check-static: format lint types contracts javascript ## formatting, lint, types, import contracts, scripts
 

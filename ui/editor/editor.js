@@ -40,27 +40,35 @@ const colours = HighlightStyle.define([
   { tag: [tags.typeName, tags.standard(tags.name)], color: "var(--code-builtin)" },
 ]);
 
-/** Turn 1-based line and column into an offset of the document. */
+/** Turn 1-based line and column into an offset of the document.
+ *  @param {Text} doc
+ *  @param {number} line
+ *  @param {number} column */
 function offset(doc, line, column) {
   if (line < 1 || line > doc.lines) return doc.length;
   const found = doc.line(line);
   return Math.min(found.from + Math.max(column - 1, 0), found.to);
 }
 
-/**
- * Mount an editor.
- * @param parent element to fill
- * @param options.doc first text
- * @param options.schema {relation: [columns]} for completion
- * @param options.onRun called with the text on Ctrl-Enter
- * @param options.complete async (text, offset) -> [{label, kind, detail}]; without it, by schema
- * @param options.validate async text -> [{line, column, text, message, hint, severity}]
- * @returns {view, text(), setText(text), setSchema(schema)}
- */
-export function mount(parent, { doc = "", schema = {}, onRun, validate, complete }) {
-  const language = new Compartment();
-  const dialect = (known) => sql({ dialect: StreamSQL, schema: known, upperCaseKeywords: true });
-  const check = linter(
+// Nearer to what is meant come first: columns before relations before functions before keywords.
+/** @type {Record<string, number>} */
+const BOOST = { column: 5, window: 5, relation: 4, aggregate: 3, function: 2, keyword: 0 };
+/** @type {Record<string, string>} */
+const ICON = { column: "property", relation: "class", aggregate: "function", window: "keyword" };
+
+/** @import { Text } from "@codemirror/state" */
+/** @import { CompletionSource } from "@codemirror/autocomplete" */
+/** @import { SQLNamespace } from "@codemirror/lang-sql" */
+/** @import { Completion, Diagnosis } from "../static/js/payloads.d.ts" */
+/** @typedef {(text: string) => Promise<Diagnosis[]>} Validate */
+/** @typedef {(text: string, offset: number) => Promise<Completion[]>} Complete */
+/** @typedef {{ doc?: string, schema?: SQLNamespace, onRun: (text: string) => void, validate: Validate,
+ *    complete?: Complete }} Options */
+
+/** A linter that underlines what `validate` finds.
+ *  @param {Validate} validate */
+const checkedBy = (validate) =>
+  linter(
     async (view) => {
       const text = view.state.doc.toString();
       if (!text.trim()) return [];
@@ -75,25 +83,37 @@ export function mount(parent, { doc = "", schema = {}, onRun, validate, complete
     },
     { delay: 350 },
   );
-  // Nearer to what is meant come first: columns before relations before functions before keywords.
-  const boost = { column: 5, window: 5, relation: 4, aggregate: 3, function: 2, keyword: 0 };
-  const type = { column: "property", relation: "class", aggregate: "function", window: "keyword" };
-  const suggest = async (context) => {
-    const word = context.matchBefore(/\w+/);
-    const behind = context.matchBefore(/[.[(]/);
-    if (!word && !behind && !context.explicit) return null;
-    const found = await complete(context.state.doc.toString(), context.pos);
-    return {
-      from: word ? word.from : context.pos,
-      options: found.map((c) => ({
-        label: c.label,
-        detail: c.detail === c.label ? "" : c.detail,
-        type: type[c.kind] || c.kind,
-        boost: boost[c.kind] || 0,
-      })),
-      validFor: /^\w*$/,
-    };
+
+/** A source of completions that asks `complete`.
+ *  @param {Complete} complete
+ *  @returns {CompletionSource} */
+const suggestedBy = (complete) => async (context) => {
+  const word = context.matchBefore(/\w+/);
+  const behind = context.matchBefore(/[.[(]/);
+  if (!word && !behind && !context.explicit) return null;
+  const found = await complete(context.state.doc.toString(), context.pos);
+  return {
+    from: word ? word.from : context.pos,
+    options: found.map((c) => ({
+      label: c.label,
+      detail: c.detail === c.label ? "" : c.detail,
+      type: ICON[c.kind] || c.kind,
+      boost: BOOST[c.kind] || 0,
+    })),
+    validFor: /^\w*$/,
   };
+};
+
+/**
+ * Mount an editor.
+ * @param {Element} parent element to fill
+ * @param {Options} options `doc`: first text; `schema`: columns by relation, for completion; `onRun` is called with
+ *   the text on Ctrl-Enter; `complete`: without it, by schema
+ */
+export function mount(parent, { doc = "", schema = {}, onRun, validate, complete }) {
+  const language = new Compartment();
+  /** @param {SQLNamespace} known */
+  const dialect = (known) => sql({ dialect: StreamSQL, schema: known, upperCaseKeywords: true });
   const view = new EditorView({
     parent,
     state: EditorState.create({
@@ -105,10 +125,10 @@ export function mount(parent, { doc = "", schema = {}, onRun, validate, complete
         indentOnInput(),
         bracketMatching(),
         closeBrackets(),
-        autocompletion(complete ? { override: [suggest] } : {}),
+        autocompletion(complete ? { override: [suggestedBy(complete)] } : {}),
         highlightActiveLine(),
         lintGutter(),
-        check,
+        checkedBy(validate),
         syntaxHighlighting(colours),
         placeholder("SELECT … FROM …"),
         EditorView.lineWrapping,
@@ -128,7 +148,9 @@ export function mount(parent, { doc = "", schema = {}, onRun, validate, complete
   return {
     view,
     text: () => view.state.doc.toString(),
+    /** @param {string} text */
     setText: (text) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } }),
+    /** @param {SQLNamespace} known */
     setSchema: (known) => view.dispatch({ effects: language.reconfigure(dialect(known)) }),
   };
 }

@@ -2,20 +2,30 @@
 import { make, moment } from "./api.js";
 import { cell } from "./rows_table.js";
 
-/** A value for people who pass by: times as on a clock. */
+/** @import { Answer, Display, Row, Value } from "./payloads.d.ts" */
+
+/** A value for people who pass by: times as on a clock.
+ *  @param {Value} value
+ *  @param {string} type */
 const shownValue = (value, type) =>
-  type === "TIMESTAMP" && value !== null ? make("td", { class: "tight", title: value }, moment(value)) : cell(value);
+  type === "TIMESTAMP" && typeof value === "string"
+    ? make("td", { class: "tight", title: value }, moment(value))
+    : cell(value);
 
 export class Answers {
-  /** @param most how many rows of an answer at most; @param each how many if there are several answers; @param columns how many columns */
+  /** @param {HTMLElement} element
+   *  @param {{ most?: number, each?: number, columns?: number }} limits how many rows of an answer, or of each if
+   *    there are several answers, and how many columns, at most */
   constructor(element, { most = Infinity, each = most, columns = Infinity } = {}) {
     this.element = element;
     this.most = most;
     this.each = each;
     this.columns = columns;
+    /** @type {Map<string, Set<string>>} */
     this.known = new Map(); // query id -> texts of its rows
   }
 
+  /** @param {Display} display */
   show(display) {
     const several = display.queries.length > 1;
     const parts = display.queries.map((query) => this.answer(query, several));
@@ -24,6 +34,8 @@ export class Answers {
     );
   }
 
+  /** @param {Answer} query
+   *  @param {boolean} several */
   answer(query, several) {
     const columns = query.columns.slice(0, this.columns);
     const runs = query.status === "running";
@@ -31,6 +43,7 @@ export class Answers {
     const rows = query.first.slice(0, several ? this.each : this.most);
     const before = this.known.get(query.id);
     this.known.set(query.id, new Set(query.first.map((row) => JSON.stringify(row))));
+    /** @param {Row} row */
     const fresh = (row) => before && !before.has(JSON.stringify(row));
     const more = query.emit === "relation" ? query.total - rows.length : 0; // a stream has no end
     return make(

@@ -1,11 +1,22 @@
+/** @import { Child, GetAnswer, PostAnswer, Problem, Query } from "./payloads.d.ts" */
 const SILENT_MS = 15_000; // a console that is asked and says nothing for so long is lost, though its connection stands
 const LOST = { message: "The console does not answer.", hint: "Check that `pando up` still runs.", lost: true };
 
-// Requests to the console; a refused one rejects with the error object of the answer.
+/** What was thrown, as what is wrong: requests reject with a problem, a defect of ours is an Error.
+ *  @param {unknown} thrown
+ *  @returns {Problem} */
+export const problemOf = (thrown) => /** @type {Problem} */ (thrown);
+
+/** Ask the console; a refused request rejects with the error object of the answer.
+ *  @param {string} method
+ *  @param {string} path
+ *  @param {object} [body]
+ *  @returns {Promise<unknown>} */
 export async function request(method, path, body) {
-  const options = { method, headers: {}, signal: method === "GET" ? AbortSignal.timeout(SILENT_MS) : undefined };
+  /** @type {RequestInit} */
+  const options = { method, signal: method === "GET" ? AbortSignal.timeout(SILENT_MS) : undefined };
   if (body !== undefined) {
-    options.headers["Content-Type"] = "application/json";
+    options.headers = { "Content-Type": "application/json" };
     options.body = JSON.stringify(body);
   }
   let response;
@@ -22,47 +33,78 @@ export async function request(method, path, body) {
   return value;
 }
 
-export const get = (path) => request("GET", path);
-export const post = (path, body) => request("POST", path, body);
+/** @template {string} P
+ *  @param {P} path
+ *  @returns {Promise<GetAnswer<P>>} */
+export const get = (path) => /** @type {Promise<GetAnswer<P>>} */ (request("GET", path));
 
-/** Build an element: make("td", {class: "x"}, "text" or children). */
+/** @template {string} P
+ *  @param {P} path
+ *  @param {object} body
+ *  @returns {Promise<PostAnswer<P>>} */
+export const post = (path, body) => /** @type {Promise<PostAnswer<P>>} */ (request("POST", path, body));
+
+/** @typedef {string | number | boolean | null | undefined | ((event: Event) => void)} Attribute */
+
+/** Build an element: make("td", {class: "x"}, "text" or children); attributes without a value are left out.
+ *  @template {keyof HTMLElementTagNameMap} K
+ *  @param {K} tag
+ *  @param {Record<string, Attribute>} attributes
+ *  @param {...Child} children
+ *  @returns {HTMLElementTagNameMap[K]} */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : value);
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : String(value));
   }
-  return fill(element, children, false);
-}
-
-/** Put children into an element in place of what it holds; null, undefined and false are nothing. */
-export function fill(element, children, anew = true) {
-  const kept = [children].flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
-  if (anew) element.replaceChildren(...kept);
-  else element.append(...kept);
+  element.append(...present(children));
   return element;
 }
 
-/** A number with its noun: "1 row", "2 rows". */
+/** Put children into an element in place of what it holds.
+ *  @template {Element} E
+ *  @param {E} element
+ *  @param {Child} children
+ *  @returns {E} */
+export function fill(element, children) {
+  element.replaceChildren(...present(children));
+  return element;
+}
+
+/** Null, undefined and false are nothing.
+ *  @param {Child} child
+ *  @returns {(Node | string)[]} */
+export function present(child) {
+  if (child === null || child === undefined || child === false) return [];
+  if (typeof child === "object" && "flatMap" in child) return child.flatMap(present);
+  return [typeof child === "number" ? String(child) : child];
+}
+
+/** A number with its noun: "1 row", "2 rows".
+ *  @param {number} number
+ *  @param {string} noun */
 export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
-/** How much a query has given: the rows that hold, or all rows of a stream, which keeps none. */
+/** How much a query has given: the rows that hold, or all rows of a stream, which keeps none.
+ *  @param {Query} query */
 export const extent = (query) =>
   query.emit === "relation" ? count(query.rows, "row") : `${count(query.changes, "row")} emitted`;
 
-/** A time of a reader's day, with the date if it is another day. */
+/** A time of a reader's day, with the date if it is another day.
+ *  @param {string} iso */
 export function moment(iso) {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return String(iso);
-  const day =
-    at.toDateString() === new Date().toDateString()
-      ? ""
-      : `${at.toLocaleDateString([], { day: "numeric", month: "short", year: at.getFullYear() === new Date().getFullYear() ? undefined : "numeric" })}, `;
-  return `${day}${at.toLocaleTimeString()}`;
+  const now = new Date();
+  if (at.toDateString() === now.toDateString()) return at.toLocaleTimeString();
+  const year = at.getFullYear() === now.getFullYear() ? undefined : "numeric";
+  return `${at.toLocaleDateString([], { day: "numeric", month: "short", year })}, ${at.toLocaleTimeString()}`;
 }
 
-/** A time as "12 s", "5 min", "2 h" ago. */
+/** A time as "12 s", "5 min", "2 h" ago.
+ *  @param {string} iso */
 export function age(iso) {
   const seconds = Math.max(0, (Date.now() - Date.parse(iso)) / 1000);
   if (!Number.isFinite(seconds)) return "";

@@ -1,6 +1,9 @@
 // Base rows as short names: a link as "a → b", anything else by source and key.
 import { get, make } from "./api.js";
 
+/** @import { BaseRow, Confidence, Definition, Value } from "./payloads.d.ts" */
+
+/** @type {Promise<Map<string, Definition>> | null} */
 let known = null; // definitions of sources and tables by name
 
 /** Load what sources and tables there are, once. */
@@ -14,13 +17,16 @@ export async function loadSources() {
   });
 }
 
-/** A value as people read it. */
+/** A value as people read it.
+ *  @param {Value} value */
 export function text(value) {
   if (value === null) return "NULL";
   return typeof value === "number" && !Number.isInteger(value) ? String(Math.round(value * 1e6) / 1e6) : String(value);
 }
 
-/** {kind, name, values}: the source if it says more than the values, and the values of its key. */
+/** {kind, name, values}: the source if it says more than the values, and the values of its key.
+ *  @param {BaseRow} base
+ *  @param {Map<string, Definition>} sources */
 export function naming(base, sources) {
   const columns = base.key.length ? base.key : Object.keys(base.row);
   const values = columns.map((column) => text(base.row[column]));
@@ -30,13 +36,16 @@ export function naming(base, sources) {
     : { kind: "row", name: base.source, values };
 }
 
-/** A base row in one line, for sentences. */
+/** A base row in one line, for sentences.
+ *  @param {BaseRow} base
+ *  @param {Map<string, Definition>} sources */
 export function nameOf(base, sources) {
   const { kind, name, values } = naming(base, sources);
   return kind === "link" ? values[0] : `${name} ${values.join(", ")}`;
 }
 
-/** All columns and values of a base row. */
+/** All columns and values of a base row.
+ *  @param {BaseRow} base */
 export function facts(base) {
   return make(
     "dl",
@@ -45,7 +54,8 @@ export function facts(base) {
   );
 }
 
-/** How REST names a base row: by its key, or by all its values. */
+/** How REST names a base row: by its key, or by all its values.
+ *  @param {BaseRow} base */
 export function deletion(base) {
   const columns = base.key.length ? base.key : Object.keys(base.row);
   return { source: base.source, values: columns.map((column) => base.row[column]) };
@@ -53,7 +63,9 @@ export function deletion(base) {
 
 const CHANCES = /pdr|prr|prob|chance|conf|trust|reliab|deliver|ratio|certain/i;
 
-/** Columns of probabilities, by name and values: ["link.pdr"]. Any other can be named in EXPLAIN. */
+/** Columns of probabilities, by name and values: ["link.pdr"]. Any other can be named in EXPLAIN.
+ *  @param {BaseRow[]} rows
+ *  @param {Map<string, Definition>} sources */
 export function probabilityColumns(rows, sources) {
   const found = [];
   for (const [name, definition] of sources) {
@@ -70,12 +82,14 @@ export function probabilityColumns(rows, sources) {
   return found;
 }
 
-/** A probability as people read it; a lower bound is not rounded up. */
+/** A probability as people read it; a lower bound is not rounded up.
+ *  @param {Pick<Confidence, "probability" | "exact">} confidence */
 export function share({ probability, exact }) {
   const percent = probability * 100;
   let digits = 1;
-  while (digits < 8 && percent > 0 && percent < 100 && ["0", "100"].includes(String(Number(percent.toFixed(digits)))))
+  while (digits < 8 && percent > 0 && percent < 100 && ["0", "100"].includes(String(Number(percent.toFixed(digits))))) {
     digits += 2;
+  }
   const shown = exact ? percent : Math.floor(percent * 10 ** digits) / 10 ** digits;
   return `${exact ? "" : "at least "}${Number(shown.toFixed(digits))} %`;
 }

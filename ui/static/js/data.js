@@ -1,8 +1,12 @@
 // Sources, tables and views with their columns and texts.
 import { get, make } from "./api.js";
+import { byId } from "./elements.js";
 
-const place = document.getElementById("definitions");
+/** @import { Definition } from "./payloads.d.ts" */
 
+const place = byId("definitions");
+
+/** @param {Definition} definition */
 function show(definition) {
   const columns = definition.columns.map((c) => `${c.name} ${c.type}`.trim()).join(", ");
   return make(
@@ -20,12 +24,13 @@ function show(definition) {
   );
 }
 
+/** @type {Definition[]} */
 const all = await get("/api/definitions").catch(() => []);
 const order = ["source", "table", "view", "function", "aggregate", "display", "alarm"];
 all.sort(
   (a, b) =>
     order.indexOf(a.kind) - order.indexOf(b.kind) ||
-    Boolean(a.library) - Boolean(b.library) ||
+    Number(Boolean(a.library)) - Number(Boolean(b.library)) ||
     a.name.localeCompare(b.name),
 );
 place.replaceChildren(

@@ -2,11 +2,14 @@
 import { Answers } from "./answers.js";
 import { make } from "./api.js";
 import { eventsWhileSeen } from "./events_while_seen.js";
+import { byId } from "./elements.js";
 
-const byId = (id) => document.getElementById(id);
-const name = document.body.dataset.display;
+/** @import { Display } from "./payloads.d.ts" */
+
+const name = document.body.dataset.display ?? "";
 const answers = new Answers(byId("answers"));
 
+/** @param {Display} display */
 function show(display) {
   byId("title").textContent = display.title;
   answers.show(display);

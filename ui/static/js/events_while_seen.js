@@ -4,10 +4,17 @@ import { whileSeen } from "./while_seen.js";
 const RETRY_MS = 2000;
 const SILENT_MS = 30000; // a connection can stand although nobody answers at its other end
 
-/** Follow a stream: handlers (by event name) get decoded data; lost(true) is called when the console is gone or silent. */
+/** Follow a stream.
+ *  @param {string} address
+ *  @param {Record<string, (data: any) => void>} handlers by the name of an event, called with its decoded data
+ *  @param {(isLost: boolean) => void} lost called with whether the console is gone or silent */
 export function eventsWhileSeen(address, handlers, lost) {
+  /** @type {EventSource | null} */
   let source = null;
-  let timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  /** @param {number} milliseconds
+   *  @param {() => void} action */
   const after = (milliseconds, action) => {
     clearTimeout(timer);
     timer = setTimeout(action, milliseconds);

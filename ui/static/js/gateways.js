@@ -1,19 +1,22 @@
 // The table of sites.
 import { age, count, get, make, moment, request } from "./api.js";
 import { againWhileSeen } from "./while_seen.js";
+import { byId, focusOn, focusedIn } from "./elements.js";
 
-const byId = (id) => document.getElementById(id);
-const body = document.querySelector("#sites tbody");
+/** @import { Buffer, Problem, Site, Wrapper } from "./payloads.d.ts" */
+
+const dialog = byId("remove", HTMLDialogElement);
+const [body] = byId("sites", HTMLTableElement).tBodies;
+/** @type {string | null} */
 let leaving = null; // the gateway that the dialog asks about
 
-function bytes(count) {
-  return count < 10_000
-    ? `${count} B`
-    : count < 10_000_000
-      ? `${Math.round(count / 1000)} kB`
-      : `${Math.round(count / 1e6)} MB`;
+/** @param {number} size */
+function bytes(size) {
+  if (size < 10_000) return `${size} B`;
+  return size < 10_000_000 ? `${Math.round(size / 1000)} kB` : `${Math.round(size / 1e6)} MB`;
 }
 
+/** @param {Site} site */
 function clock(site) {
   if (site.clock_offset_ms === null) return "";
   const corrected = site.clock_corrected_ms ? ", corrected" : "";
@@ -21,18 +24,25 @@ function clock(site) {
   return `the coordinator's clock is ${site.clock_offset_ms} ms ahead, ± ${site.clock_error_ms} ms${corrected}${known}`;
 }
 
+/** @param {Buffer} buffer */
+function bufferText({ stored, bytes: size, hours_left: hours, dropped }) {
+  const parts = [count(stored, "pack"), bytes(size)];
+  if (hours !== null) parts.push(`${Math.round(hours)} h left`);
+  if (dropped) parts.push(`${dropped} dropped`);
+  return parts.join(", ");
+}
+
+/** @param {Wrapper} wrapper */
+function wrapperText(wrapper) {
+  const errors = wrapper.errors ? `, ${count(wrapper.errors, "error")} (${wrapper.last_error})` : "";
+  return `${wrapper.kind}: ${count(wrapper.readings, "reading")}${errors}${wrapper.note ? `; ${wrapper.note}` : ""}`;
+}
+
+/** @param {Site} site */
 function row(site) {
-  const buffer =
-    site.role !== "gateway" || !site.buffer
-      ? ""
-      : `${count(site.buffer.stored, "pack")}, ${bytes(site.buffer.bytes)}${site.buffer.hours_left === null ? "" : `, ${Math.round(site.buffer.hours_left)} h left`}${site.buffer.dropped ? `, ${site.buffer.dropped} dropped` : ""}`;
+  const buffer = site.role === "gateway" && site.buffer ? bufferText(site.buffer) : "";
   const since = site.last_known ? ` (last known ${moment(site.last_known)})` : "";
-  const wrappers = site.wrappers
-    .map(
-      (w) =>
-        `${w.kind}: ${count(w.readings, "reading")}${w.errors ? `, ${count(w.errors, "error")} (${w.last_error})` : ""}${w.note ? `; ${w.note}` : ""}`,
-    )
-    .join("; ");
+  const wrappers = site.wrappers.map(wrapperText).join("; ");
   const state = site.online ? (site.ready ? "online" : "starting") : "offline";
   return make(
     "tr",
@@ -51,7 +61,8 @@ function row(site) {
   );
 }
 
-/** A button for a gateway that is away: one that is online would announce itself again. */
+/** A button for a gateway that is away: one that is online would announce itself again.
+ *  @param {Site} site */
 function removal(site) {
   if (site.role !== "gateway" || site.online) return null;
   return make(
@@ -68,39 +79,41 @@ function removal(site) {
   );
 }
 
+/** @param {string} site */
 function ask(site) {
   leaving = site;
   byId("remove-title").textContent = `Remove gateway ${site}?`;
   problem(null);
-  byId("remove").showModal();
+  dialog.showModal();
   byId("keep").focus();
 }
 
+/** @param {Problem | null} error */
 function problem(error) {
   byId("problem").hidden = !error;
   byId("problem").textContent = error ? [error.message, error.hint].filter(Boolean).join("\n") : "";
 }
 
 async function remove() {
-  byId("remove").close();
-  await request("DELETE", `/api/sites/${encodeURIComponent(leaving)}`).catch(problem);
+  dialog.close();
+  if (leaving) await request("DELETE", `/api/sites/${encodeURIComponent(leaving)}`).catch(problem);
   await look();
 }
 
 async function look() {
   const sites = await get("/api/sites").catch(() => null);
-  document.getElementById("sites").classList.toggle("outdated", !sites);
+  byId("sites").classList.toggle("outdated", !sites);
   if (!sites) return; // the line at the top says that the console does not answer
-  const focused = body.contains(document.activeElement) ? document.activeElement.dataset.remove : null;
+  const focused = focusedIn(body)?.dataset.remove;
   body.replaceChildren(
     ...(sites.length
       ? sites.map(row)
       : [make("tr", {}, make("td", { colspan: 11, class: "empty" }, "No gateway has announced itself yet."))]),
   );
-  if (focused) body.querySelector(`[data-remove="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused) focusOn(body, `[data-remove="${CSS.escape(focused)}"]`);
 }
 
-byId("keep").addEventListener("click", () => byId("remove").close());
+byId("keep").addEventListener("click", () => dialog.close());
 byId("really").addEventListener("click", remove);
 
 againWhileSeen(look, 2000);

@@ -1,26 +1,35 @@
 // The query console: editor, running queries, live rows.
 import { mount } from "/static/vendor/editor.js";
-import { age, count, extent, get, make, post, request } from "./api.js";
+import { age, count, extent, get, make, post, problemOf, request } from "./api.js";
+import { logChanges } from "./change_log.js";
+import { showProblem } from "./problem_box.js";
 import { RowsTable } from "./rows_table.js";
+import { statements } from "./statement_count.js";
 import { againWhileSeen, whileSeen } from "./while_seen.js";
 import { WhyPanel } from "./why.js";
+import { byId, focusOn, focusedIn } from "./elements.js";
 
-const byId = (id) => document.getElementById(id);
-const examples = JSON.parse(byId("example-texts").textContent);
-const MAX_CHANGES = 500;
+/** @import { Change, Changes, Problem, Query, Result, Status } from "./payloads.d.ts" */
+
+/** @type {string[]} */
+const examples = JSON.parse(byId("example-texts", HTMLScriptElement).text);
 const RETRY_MS = 2000;
 const LOST = "Connection lost: this page shows old data. Reconnecting…";
 const LOOKING = "Retrying…";
 
+/** @type {string | null} */
 let selected = null; // id of the query shown
+/** @type {EventSource | null} */
 let source = null; // its EventSource, while the page is seen
+/** @type {Query | null} */
 let known = null; // what was last heard of it
 let doubt = ""; // why that may not be so any more
 let ticket = 0; // of the newest selection: older answers are dropped
+/** @type {Query | null} */
 let shown = null; // the query shown, as it was when chosen
 let seen = false; // whether the page is
 let wish = 0; // number of the user's newest wish: the answer to an older one does not take its place
-const table = new RowsTable(byId("rows"), (row) => why.ask(shown, row));
+const table = new RowsTable(byId("rows", HTMLTableElement), (row) => shown && why.ask(shown, row));
 const why = new WhyPanel(byId("why"), {
   closed: () => table.mark([], "asked"),
   breaking: (rows) => table.mark(rows, "doomed"),
@@ -38,61 +47,40 @@ const editor = mount(byId("editor"), {
   },
 });
 
-function problem(error, warning = false) {
-  const box = byId("problem");
-  box.hidden = !error;
-  box.dataset.lost = Boolean(error?.lost);
-  if (!error) return;
-  box.className = warning ? "problem warning" : "problem";
-  const place = error.line
-    ? make("div", { class: "place" }, `line ${error.line}, column ${error.column}`, error.text ? `: ${error.text}` : "")
-    : null;
-  const done = (error.carried_out ?? []).map((deed) => make("li", {}, deed));
-  box.replaceChildren(
-    make("strong", {}, error.message),
-    ...(place ? [place] : []),
-    ...(error.hint ? [make("div", { class: "hint" }, error.hint)] : []),
-    ...(done.length ? [make("div", { class: "done" }, "Already done:", make("ul", {}, done))] : []),
-    ...(error.code ? [make("div", { class: "code" }, error.code)] : []),
-  );
-}
-
-/** How many statements a text has. */
-function statements(text) {
-  const bare = text.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--.*$|\/\*[^]*?\*\//gm, (found) =>
-    /^['"]/.test(found) ? "x" : " ",
-  );
-  return bare.split(";").filter((part) => part.trim()).length;
-}
+/** @param {Problem | null} error
+ *  @param {boolean} [warning] */
+const problem = (error, warning = false) => showProblem(byId("problem"), error, warning);
 
 const NOTHING = { message: "There is no statement.", hint: "Write one, or choose an example above." };
 
+/** @param {string} text */
 async function run(text) {
   if (!statements(text)) return problem(NOTHING);
   const mine = (wish += 1);
-  byId("run").disabled = true;
+  byId("run", HTMLButtonElement).disabled = true;
   try {
     const results = await post("/api/statements", { text });
     if (mine !== wish) return void (await list());
     const last = results[results.length - 1];
-    const apart = last?.kind === "query" ? last.query.warnings : []; // these stand at the query, as long as they hold
+    const apart = last?.query?.warnings ?? []; // these stand at the query, as long as they hold
     const warnings = results
       .flatMap((r) => r.warnings.concat(r.query ? r.query.warnings : []))
-      .filter((text) => !apart.includes(text));
+      .filter((warning) => !apart.includes(warning));
     problem(warnings.length ? { message: [...new Set(warnings)].join("\n") } : null, true);
     if (!last) return;
     if (last.query) await select(last.query.id, "rows");
     else showResult(last);
     await list();
   } catch (error) {
-    if (mine === wish) problem(error);
+    if (mine === wish) problem(problemOf(error));
     await list(); // statements in front of a wrong one may have started queries
   } finally {
-    byId("run").disabled = false;
+    byId("run", HTMLButtonElement).disabled = false;
   }
 }
 
-/** Show what SHOW, DESCRIBE, EXPLAIN or CREATE gave. */
+/** Show what SHOW, DESCRIBE, EXPLAIN or CREATE gave.
+ *  @param {Result} result */
 function showResult(result) {
   leave();
   const isPlan =
@@ -121,8 +109,9 @@ async function explain() {
   const text = editor.text();
   const many = statements(text);
   if (!many) return problem(NOTHING);
-  if (many > 1)
+  if (many > 1) {
     return problem({ message: `Explain takes one statement; here are ${many}.`, hint: "Run executes all of them." });
+  }
   const asks = /^\s*explain\b/i.test(text);
   const mine = (wish += 1);
   try {
@@ -131,7 +120,8 @@ async function explain() {
     if (mine !== wish) return;
     problem(null);
     showResult(results[results.length - 1]);
-  } catch (error) {
+  } catch (thrown) {
+    const error = problemOf(thrown);
     if (mine === wish) problem(error.line && !asks ? { ...error, line: error.line - 1 } : error);
   }
 }
@@ -142,54 +132,66 @@ async function list() {
   try {
     queries = (await get("/api/queries")).filter((q) => q.origin === "user" || q.id === selected);
   } catch (error) {
-    if (error.lost) lose(LOST);
+    if (problemOf(error).lost) lose(LOST);
     return;
   }
-  byId("queries").classList.remove("outdated");
-  if (byId("problem").dataset.lost === "true") problem(null); // it answers again
-  if (doubt === LOST && source?.readyState === EventSource.OPEN) {
-    rest(); // a connection that stood while nobody answered may be dead without anybody's word
-    follow();
-  }
-  const focused = byId("queries").contains(document.activeElement) ? document.activeElement.dataset.query : null;
-  const items = queries.reverse().map((q) =>
-    make(
-      "li",
-      {},
-      make(
-        "button",
-        {
-          type: "button",
-          "data-query": q.id,
-          "aria-current": q.id === selected ? "true" : null,
-          onclick: () => choose(q.id),
-          title: q.text,
-        },
-        make("span", { class: `badge ${q.status}` }, q.status),
-        make("span", { class: "text" }, `${q.name || q.id}  ${q.text.replace(/\s+/g, " ")}`),
-        make("span", { class: "facts", title: count(q.changes, "change") }, `${extent(q)} · ${age(q.created)}`),
-      ),
-    ),
-  );
+  found();
+  const focused = focusedIn(byId("queries"))?.dataset.query;
+  const items = queries.reverse().map(item);
   byId("queries").replaceChildren(
     ...(items.length ? items : [make("li", { class: "empty" }, "No query runs. Choose an example and press Run.")]),
   );
-  if (focused)
-    byId("queries")
-      .querySelector(`[data-query="${CSS.escape(focused)}"]`)
-      ?.focus({ preventScroll: true });
+  if (focused) focusOn(byId("queries"), `[data-query="${CSS.escape(focused)}"]`);
   const current = queries.find((q) => q.id === selected);
   if (current) facts(current);
   else if (before && before === selected) ended();
 }
 
-/** Say that what is shown is no longer known to be so. */
-function lose(why) {
-  doubt = why;
-  byId("queries").classList.toggle("outdated", why === LOST);
+/** The console answers: what was said of its silence goes. */
+function found() {
+  byId("queries").classList.remove("outdated");
+  if (byId("problem").dataset.lost === "true") problem(null);
+  if (doubt === LOST && source?.readyState === EventSource.OPEN) {
+    rest(); // a connection that stood while nobody answered may be dead without anybody's word
+    follow();
+  }
+}
+
+/** A query in the list.
+ *  @param {Query} query */
+function item(query) {
+  return make(
+    "li",
+    {},
+    make(
+      "button",
+      {
+        type: "button",
+        "data-query": query.id,
+        "aria-current": query.id === selected ? "true" : null,
+        onclick: () => choose(query.id),
+        title: query.text,
+      },
+      make("span", { class: `badge ${query.status}` }, query.status),
+      make("span", { class: "text" }, `${query.name || query.id}  ${query.text.replace(/\s+/g, " ")}`),
+      make(
+        "span",
+        { class: "facts", title: count(query.changes, "change") },
+        `${extent(query)} · ${age(query.created)}`,
+      ),
+    ),
+  );
+}
+
+/** Say that what is shown is no longer known to be so.
+ *  @param {string} reason */
+function lose(reason) {
+  doubt = reason;
+  byId("queries").classList.toggle("outdated", reason === LOST);
   if (selected && known) facts(known);
 }
 
+/** @param {Query} query */
 function facts(query) {
   known = query;
   byId("rows").classList.toggle("outdated", Boolean(doubt));
@@ -207,16 +209,18 @@ function facts(query) {
   ];
   byId("facts").textContent = parts.join(" · ");
   byId("facts").title = byId("facts").textContent;
-  const waiting =
-    query.error ||
-    (query.waiting_for.length
-      ? `Waiting for ${query.waiting_for.join(", ")}${query.waiting_for.includes("static") ? ": Spark is warming up" : ""}.`
-      : "");
+  const waiting = query.error || waitingText(query.waiting_for);
   byId("waiting").hidden = !waiting;
   byId("waiting").textContent = waiting;
   const warnings = [...new Set(query.warnings)].join("\n");
   byId("warnings").hidden = !warnings;
   if (byId("warnings").textContent !== warnings) byId("warnings").textContent = warnings;
+}
+
+/** @param {string[]} sites */
+function waitingText(sites) {
+  if (!sites.length) return "";
+  return `Waiting for ${sites.join(", ")}${sites.includes("static") ? ": Spark is warming up" : ""}.`;
 }
 
 function leave() {
@@ -242,17 +246,21 @@ function leave() {
   byId("none").hidden = true;
 }
 
-/** Keep the query that is shown in the address, for reloading and for coming back. */
+/** Keep the query that is shown in the address, for reloading and for coming back.
+ *  @param {string | null} id */
 function address(id) {
   history.replaceState(null, "", id ? `?query=${encodeURIComponent(id)}` : location.pathname);
 }
 
-/** The user wants to see this query, whatever was asked for before. */
+/** The user wants to see this query, whatever was asked for before.
+ *  @param {string} id */
 function choose(id) {
   wish += 1;
   return select(id);
 }
 
+/** @param {string} wanted
+ *  @param {string} [panel] */
 async function select(wanted, panel) {
   leave();
   const mine = ticket;
@@ -261,7 +269,7 @@ async function select(wanted, panel) {
     query = await get(`/api/queries/${encodeURIComponent(wanted)}`);
   } catch (error) {
     if (mine !== ticket) return;
-    problem(error);
+    problem(problemOf(error));
     byId("none").hidden = false;
     byId("none").textContent = "Run a query, or choose a running query, to see its rows appear and disappear live.";
     return list();
@@ -273,14 +281,15 @@ async function select(wanted, panel) {
   byId("title").textContent = query.name || query.id;
   byId("stop").hidden = false;
   byId("watch").hidden = false;
-  byId("asked-text").hidden = query.text.trim() === editor.text().trim().replace(/;\s*$/, ""); // what one sees on the left
+  // What one sees on the left is not repeated.
+  byId("asked-text").hidden = query.text.trim() === editor.text().trim().replace(/;\s*$/, "");
   byId("shown-text").textContent = byId("shown-text").title = query.text.replace(/\s+/g, " ");
-  byId("watch").href = `/monitor?query=${encodeURIComponent(id)}`;
+  byId("watch", HTMLAnchorElement).href = `/monitor?query=${encodeURIComponent(id)}`;
   shown = query;
   table.start(query.columns, { stream: query.emit !== "relation" });
   table.pickable = query.emit === "relation";
   facts(query);
-  tab(panel ?? document.querySelector('.tabs [aria-selected="true"]').dataset.tab);
+  tab(panel ?? openTab());
   if (seen) follow();
   await list();
 }
@@ -305,8 +314,9 @@ function follow() {
   own.addEventListener("error", () => {
     if (own !== source) return;
     lose(LOST);
-    if (own.readyState === EventSource.CLOSED)
-      setTimeout(() => own === source && mine === ticket && select(id), RETRY_MS);
+    if (own.readyState === EventSource.CLOSED) {
+      setTimeout(() => own === source && mine === ticket && id && select(id), RETRY_MS);
+    }
   });
 }
 
@@ -315,42 +325,35 @@ function rest() {
   source = null;
 }
 
+/** @param {Change[]} changes
+ *  @param {boolean} snapshot */
 function apply(changes, snapshot) {
   table.apply(changes, snapshot);
   byId("none").hidden = table.size > 0;
   byId("none").textContent = "No rows now.";
   hint();
-  if (!snapshot) logChanges(changes);
+  if (!snapshot) logChanges(byId("changes"), changes);
 }
+
+/** @type {NodeListOf<HTMLButtonElement>} */
+const tabs = document.querySelectorAll(".tabs button");
+/** @type {NodeListOf<HTMLElement>} */
+const panels = document.querySelectorAll(".panel");
+
+/** The name of the tab that is open. */
+const openTab = () => [...tabs].find((button) => button.getAttribute("aria-selected") === "true")?.dataset.tab ?? "";
 
 /** Say what clicking a row does, where there are rows. */
 function hint() {
-  const panel = document.querySelector('.tabs [aria-selected="true"]').dataset.tab;
-  byId("hint").hidden = panel !== "rows" || table.size === 0 || shown?.emit !== "relation";
+  byId("hint").hidden = openTab() !== "rows" || table.size === 0 || shown?.emit !== "relation";
 }
 
-function logChanges(changes) {
-  const log = byId("changes");
-  for (const change of changes.slice(-MAX_CHANGES)) {
-    const values = Object.values(change.row)
-      .map((value) => (value === null ? "NULL" : value))
-      .join("  ");
-    log.prepend(
-      make(
-        "li",
-        { class: change.diff > 0 ? "plus" : "minus" },
-        make("time", {}, change.ts.slice(11, 23)),
-        `${change.diff > 0 ? "+" : "-"} ${values}`,
-      ),
-    );
-  }
-  while (log.children.length > MAX_CHANGES) log.lastChild.remove();
-}
-
+/** @param {string} name */
 async function tab(name) {
-  for (const button of document.querySelectorAll(".tabs button"))
+  for (const button of tabs) {
     button.setAttribute("aria-selected", String(button.dataset.tab === name));
-  for (const panel of document.querySelectorAll(".panel")) panel.hidden = panel.dataset.panel !== name;
+  }
+  for (const panel of panels) panel.hidden = panel.dataset.panel !== name;
   if (name !== "rows") why.close();
   hint();
   if (name !== "plan" || !selected) return;
@@ -372,7 +375,7 @@ function ended() {
 
 byId("run").addEventListener("click", () => run(editor.text()));
 byId("copy").addEventListener("click", () => {
-  editor.setText(shown.text);
+  if (shown) editor.setText(shown.text);
   byId("asked-text").hidden = true;
 });
 byId("explain").addEventListener("click", explain);
@@ -380,12 +383,14 @@ byId("stop").addEventListener("click", async () => {
   await request("DELETE", `/api/queries/${selected}`).catch(problem);
   ended();
 });
-byId("examples").addEventListener("change", (event) => {
-  if (event.target.value !== "") editor.setText(examples[Number(event.target.value)]);
-  event.target.value = "";
+const choice = byId("examples", HTMLSelectElement);
+choice.addEventListener("change", () => {
+  if (choice.value !== "") editor.setText(examples[Number(choice.value)]);
+  choice.value = "";
 });
-for (const button of document.querySelectorAll(".tabs button"))
-  button.addEventListener("click", () => tab(button.dataset.tab));
+for (const button of tabs) {
+  button.addEventListener("click", () => tab(button.dataset.tab ?? ""));
+}
 
 get("/api/definitions")
   .then((all) => editor.setSchema(Object.fromEntries(all.map((d) => [d.name, d.columns.map((c) => c.name)]))))

@@ -1,6 +1,11 @@
 // A table that follows a relation: sorted, rows changed in place, inserts green, deletes fading red.
 import { make } from "./api.js";
 
+/** A row of the table: how often it is there, and before the changes that are not shown yet.
+ *  @typedef {{ row: Row, weight: number, before: number, element: HTMLTableRowElement | null,
+ *    fresh?: boolean, changed?: boolean, forgotten?: boolean }} Entry */
+/** @import { Change, Column, Row, Value } from "./payloads.d.ts" */
+
 const MAX_SHOWN = 1000;
 const AT_ONCE = 3000; // rows up to which every change is shown at once
 const PAUSES = 3; // how much longer than it takes to show many rows they stay as they are
@@ -8,7 +13,9 @@ const FADE_MS = 1200;
 const ONE_LINE = 32; // characters of a text that is not broken
 const ORDER = new Intl.Collator("en", { numeric: true });
 
-/** Order values as people do: NULL first, numbers by size, texts with numbers inside by both. */
+/** Order values as people do: NULL first, numbers by size, texts with numbers inside by both.
+ *  @param {Value | undefined} a
+ *  @param {Value | undefined} b */
 export function compare(a, b) {
   if (a === b) return 0;
   if (a === null || b === null) return a === null ? -1 : 1;
@@ -16,10 +23,12 @@ export function compare(a, b) {
   return ORDER.compare(String(a), String(b));
 }
 
+/** @param {Value} value */
 export function cell(value) {
   if (value === null) return make("td", { class: "null" }, "NULL");
-  if (typeof value !== "number")
+  if (typeof value !== "number") {
     return make("td", { class: String(value).length <= ONE_LINE ? "tight" : null }, String(value));
+  }
   return make(
     "td",
     { class: "number" },
@@ -27,50 +36,81 @@ export function cell(value) {
   );
 }
 
+/** The row that an event is about.
+ *  @param {Event} event */
+const rowAt = ({ target }) => (target instanceof Element ? target.closest("tr") : null);
+
 export class RowsTable {
-  /** @param picked called with a row when it is clicked, or Enter pressed on it; null: rows do nothing */
+  /** @param {HTMLTableElement} table
+   *  @param {((row: Row) => void) | null} picked called with a row when it is clicked, or
+   *    Enter pressed on it; null: rows do nothing */
   constructor(table, picked = null) {
     this.table = table;
     this.body = table.tBodies[0];
+    /** @type {Column[]} */
     this.columns = [];
+    /** @type {Map<string, string>} */
     this.marked = new Map(); // text of a row -> class
     this.picked = picked;
-    this.clear();
+    this.stream = false;
+    this.sort = { by: 0, up: true };
+    /** @type {Map<string, Entry>} */
+    this.entries = new Map(); // by the text of a row
+    /** @type {Entry[]} */
+    this.order = []; // the first entries, as shown
+    /** @type {Map<string, Entry>} */
+    this.touched = new Map(); // by the text of a row: those not shown as they are now
+    this.quiet = false; // whether a snapshot is among what is not shown yet
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.waiting = undefined;
+    this.pause = 0;
     this.body.addEventListener("click", (event) => this.pick(event));
     this.body.addEventListener("keydown", (event) => this.press(event));
   }
 
-  /** Whether rows can be clicked now. */
+  /** Whether rows can be clicked now.
+   *  @param {boolean} value */
   set pickable(value) {
     this.table.classList.toggle("pickable", value);
   }
 
+  /** @param {Event} event */
   pick(event) {
     if (!this.table.classList.contains("pickable") || String(getSelection())) return;
-    const element = event.target.closest("tr");
+    const element = rowAt(event);
     const entry = this.order.find((candidate) => candidate.element === element);
     if (!entry) return;
     this.mark([entry.row], "asked");
-    this.picked(entry.row);
+    this.picked?.(entry.row);
   }
 
+  /** @param {KeyboardEvent} event */
   press(event) {
-    const row = event.target.closest("tr");
+    const row = rowAt(event);
     if (event.key === "Enter") this.pick(event);
-    const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[event.key];
-    if (!next) return;
+    const next =
+      event.key === "ArrowDown"
+        ? row?.nextElementSibling
+        : event.key === "ArrowUp"
+          ? row?.previousElementSibling
+          : null;
+    if (!(next instanceof HTMLElement)) return;
     event.preventDefault();
     next.focus();
   }
 
-  /** Give some rows a class of their own, and take it from all others. */
+  /** Give some rows a class of their own, and take it from all others.
+   *  @param {Row[]} rows
+   *  @param {string} name */
   mark(rows, name) {
     for (const [key, known] of this.marked) if (known === name) this.marked.delete(key);
     for (const row of rows) this.marked.set(JSON.stringify(row), name);
     for (const [key, entry] of this.entries) entry.element?.classList.toggle(name, this.marked.get(key) === name);
   }
 
-  /** Begin anew with columns [{name, type}]; of a stream the newest rows are kept, by its last column. */
+  /** Begin anew with columns [{name, type}]; of a stream the newest rows are kept, by its last column.
+   *  @param {Column[]} columns
+   *  @param {{ stream?: boolean }} how */
   start(columns, { stream = false } = {}) {
     this.columns = columns;
     this.stream = stream;
@@ -81,12 +121,12 @@ export class RowsTable {
 
   clear() {
     this.marked.clear();
-    this.entries = new Map(); // text of a row -> {row, weight, element}
-    this.order = []; // the first entries, as shown
-    this.touched = new Map(); // text of a row -> entry, `before` being its weight when last shown
-    this.quiet = false; // whether a snapshot is among what is not shown yet
+    this.entries.clear();
+    this.order = [];
+    this.touched.clear();
+    this.quiet = false;
     clearTimeout(this.waiting);
-    this.waiting = null;
+    this.waiting = undefined;
     this.body.replaceChildren();
   }
 
@@ -109,9 +149,10 @@ export class RowsTable {
         ),
       );
     });
-    this.table.tHead.replaceChildren(make("tr", {}, headers));
+    this.table.tHead?.replaceChildren(make("tr", {}, headers));
   }
 
+  /** @param {number} index */
   sortBy(index) {
     this.sort = { by: index, up: this.sort.by === index ? !this.sort.up : true };
     this.head();
@@ -121,6 +162,8 @@ export class RowsTable {
     this.fill();
   }
 
+  /** @param {Entry} a
+   *  @param {Entry} b */
   compareEntries(a, b) {
     const { by, up } = this.sort;
     const name = this.columns[by]?.name;
@@ -133,7 +176,9 @@ export class RowsTable {
     return 0;
   }
 
-  /** Take in changes [{diff, row}]; a snapshot is not news, so nothing flashes. */
+  /** Take in changes [{diff, row}]; a snapshot is not news, so nothing flashes.
+   *  @param {Pick<Change, "diff" | "row">[]} changes
+   *  @param {boolean} snapshot */
   apply(changes, snapshot) {
     if (snapshot) this.clear();
     this.quiet ||= snapshot;
@@ -149,15 +194,17 @@ export class RowsTable {
       else this.entries.delete(key);
     }
     if (this.entries.size <= AT_ONCE) this.show();
-    else this.waiting ??= setTimeout(() => this.show(), this.pause ?? 0);
+    else this.waiting ??= setTimeout(() => this.show(), this.pause);
   }
 
   /** Show what has been taken in. */
   show() {
     const started = performance.now();
     clearTimeout(this.waiting);
-    this.waiting = null;
+    this.waiting = undefined;
+    /** @type {Entry[]} */
     const born = [];
+    /** @type {Entry[]} */
     const gone = [];
     for (const entry of this.touched.values()) {
       if (entry.before <= 0 && entry.weight > 0) born.push(entry);
@@ -180,10 +227,15 @@ export class RowsTable {
     this.pause = PAUSES * (performance.now() - started);
   }
 
-  /** The first of some entries, in order; those far beyond are not sorted. */
+  /** The first of some entries, in order; those far beyond are not sorted.
+   *  @param {Iterable<Entry>} entries */
   firstOf(entries) {
+    /** @param {Entry} a
+     *  @param {Entry} b */
     const compared = (a, b) => this.compareEntries(a, b);
+    /** @type {Entry[]} */
     let first = [];
+    /** @type {Entry | null} */
     let last = null; // nothing behind it is among the first
     for (const entry of entries) {
       if (last && compared(entry, last) >= 0) continue;
@@ -197,6 +249,7 @@ export class RowsTable {
 
   /** Rows of a stream never leave by themselves: the oldest make room. */
   forget() {
+    /** @type {Entry[]} */
     const old = [];
     for (const [key, entry] of this.entries) {
       if (this.entries.size <= MAX_SHOWN) break;
@@ -207,7 +260,10 @@ export class RowsTable {
     return old;
   }
 
-  /** Drop rows; one whose first column comes back with other values passes its place on. */
+  /** Drop rows; one whose first column comes back with other values passes its place on.
+   *  @param {Entry[]} gone
+   *  @param {Entry[]} born
+   *  @param {boolean} snapshot */
   bury(gone, born, snapshot) {
     if (!gone.length) return;
     const dead = new Set(gone);
@@ -215,14 +271,15 @@ export class RowsTable {
     const first = this.columns[0]?.name;
     const heirs = new Map(born.map((entry) => [entry.row[first], entry]));
     for (const entry of gone) {
+      const { element } = entry;
       const heir = heirs.get(entry.row[first]);
-      if (heir && !heir.element && entry.element && this.columns.length > 1) {
-        heir.element = entry.element;
+      if (heir && !heir.element && element && this.columns.length > 1) {
+        heir.element = element;
         heir.changed = true;
-      } else if (entry.element && !snapshot && !entry.forgotten) {
-        entry.element.className = "out";
-        setTimeout(() => entry.element.remove(), FADE_MS);
-      } else entry.element?.remove();
+      } else if (element && !snapshot && !entry.forgotten) {
+        element.className = "out";
+        setTimeout(() => element.remove(), FADE_MS);
+      } else element?.remove();
     }
   }
 
@@ -230,7 +287,7 @@ export class RowsTable {
   fill() {
     let next = this.alive(this.body.firstElementChild);
     for (const entry of this.order) {
-      if (!entry.element)
+      if (!entry.element) {
         entry.element = make(
           "tr",
           {
@@ -239,24 +296,28 @@ export class RowsTable {
           },
           this.columns.map(({ name }) => cell(entry.row[name])),
         );
-      else if (entry.changed) this.rewrite(entry);
+      } else if (entry.changed) this.rewrite(entry.element, entry.row);
       entry.fresh = entry.changed = false;
       if (entry.element === next) next = this.alive(next.nextElementSibling);
       else this.body.insertBefore(entry.element, next);
     }
   }
 
-  /** The first row from here on that is not fading away. */
+  /** The first row from here on that is not fading away.
+   *  @param {Element | null} element */
   alive(element) {
     let found = element;
     while (found?.classList.contains("out")) found = found.nextElementSibling;
     return found;
   }
 
-  rewrite(entry) {
+  /** Show the values of another row in the cells of a row.
+   *  @param {HTMLTableRowElement} element
+   *  @param {Row} row */
+  rewrite(element, row) {
     this.columns.forEach(({ name }, index) => {
-      const made = cell(entry.row[name]);
-      const old = entry.element.cells[index];
+      const made = cell(row[name]);
+      const old = element.cells[index];
       if (old.textContent === made.textContent) return;
       made.classList.add("in");
       old.replaceWith(made);

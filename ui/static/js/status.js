@@ -1,8 +1,9 @@
 // The line at the top right: are all sites there, is Spark warm.
-import { get, make } from "./api.js";
+import { get, make, problemOf } from "./api.js";
+import { byId } from "./elements.js";
 import { againWhileSeen } from "./while_seen.js";
 
-const line = document.getElementById("status");
+const line = byId("status");
 
 async function look() {
   try {
@@ -18,7 +19,7 @@ async function look() {
     line.title = parts.join(" · ");
     line.replaceChildren(make("span", { class: `dot ${colour}` }), line.title);
   } catch (problem) {
-    line.replaceChildren(make("span", { class: "dot bad" }), problem.message);
+    line.replaceChildren(make("span", { class: "dot bad" }), problemOf(problem).message);
   }
 }
 

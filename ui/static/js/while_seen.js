@@ -1,10 +1,15 @@
-// Streams and polls rest while nobody sees their tab: a browser opens six connections to a console at most, all tabs together.
+// Streams and polls rest while nobody sees their tab: a browser opens six connections to a console at most,
+// all tabs together.
 const REST_AFTER_MS = 3000; // changing tabs to and fro does not begin anew
 
-/** Call open when the tab is seen, and close when it has been out of sight for a while; returns what ends both. */
+/** Call open when the tab is seen, and close when it has been out of sight for a while; returns what ends both.
+ *  @param {() => void} open
+ *  @param {() => void} close
+ *  @returns {() => void} */
 export function whileSeen(open, close) {
   let resting = true;
-  let timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
   const look = () => {
     clearTimeout(timer);
     if (document.hidden) {
@@ -28,9 +33,13 @@ export function whileSeen(open, close) {
   };
 }
 
-/** Call look at once and again and again, but not while the tab is out of sight; returns what ends it. */
+/** Call look at once and again and again, but not while the tab is out of sight; returns what ends it.
+ *  @param {() => void} look
+ *  @param {number} milliseconds
+ *  @returns {() => void} */
 export function againWhileSeen(look, milliseconds) {
-  let timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
   const open = () => {
     look();
     timer = setInterval(look, milliseconds);

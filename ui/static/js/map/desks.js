@@ -1,13 +1,22 @@
 // Desks with machines: free, idle, in use; and visitors with badges.
 import { mark, setClasses } from "./plan.js";
 
+/** @import { Machine } from "./site.js" */
+/** @import { LiveLayers } from "./layers.js" */
+/** @import { Choice, Plan } from "./plan.js" */
+
 const BUSY = 0.6;
 
 export class Desks {
+  /** @param {Plan} plan
+   *  @param {LiveLayers} live
+   *  @param {(wanted: Choice) => void} choose */
   constructor(plan, live, choose) {
     this.plan = plan;
     this.live = live;
+    /** @type {Map<string, L.Marker>} */
     this.markers = new Map();
+    /** @type {Map<string, { marker: L.Marker, group?: L.LayerGroup, detector?: string }>} */
     this.visitors = new Map();
     for (const machine of plan.site.machines.values()) {
       const marker = mark(machine.at, "desk", { size: 16, label: machine.id });
@@ -18,7 +27,9 @@ export class Desks {
     }
   }
 
-  /** "taken", "busy" (nobody sits there, but it works hard), "free", "idle", "stale" or "unknown". */
+  /** "taken", "busy" (nobody sits there, but it works hard), "free", "idle", "stale" or "unknown".
+   *  @param {Machine} machine
+   *  @returns {keyof typeof STATES} */
   state(machine) {
     if (this.live.freshness(machine.gateway) !== "live") return "stale";
     const seat = this.live.rows("seats").get(machine.id);
@@ -28,10 +39,12 @@ export class Desks {
     return this.live.rows("free").has(machine.id) ? "free" : "idle";
   }
 
+  /** @param {string} [chosen]
+   *  @param {string | null} [target] */
   update(chosen, target) {
     for (const [id, marker] of this.markers) {
       const machine = this.plan.site.machines.get(id);
-      if (machine.level !== this.plan.level) continue;
+      if (machine?.level !== this.plan.level) continue;
       const state = this.state(machine);
       setClasses(marker, "desk", [
         `is-${state}`,
@@ -54,7 +67,7 @@ export class Desks {
     for (const [tag, visitor] of this.visitors) {
       if (!seen.has(tag)) {
         visitor.marker.remove();
-        visitor.group.removeLayer(visitor.marker);
+        visitor.group?.removeLayer(visitor.marker);
         this.visitors.delete(tag);
       }
     }

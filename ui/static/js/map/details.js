@@ -1,25 +1,75 @@
 // The right pane: a machine, a room, or the whole site.
-import { make, post } from "../api.js";
+import { make, post, problemOf } from "../api.js";
+import { byId } from "../elements.js";
 import { STATES } from "./desks.js";
 import { simulatedWords } from "./site.js";
 
-const pane = document.getElementById("details");
+/** @typedef {string | number | null | undefined} Fact */
+/** @typedef {[label: string, action: string, target: string, celsius?: number]} Order */
+/** @import { Layer } from "../payloads.d.ts" */
+/** @import { Desks } from "./desks.js" */
+/** @import { Directions } from "./directions.js" */
+/** @import { LiveLayers } from "./layers.js" */
+/** @import { Choice, Plan } from "./plan.js" */
+/** @import { Rooms } from "./rooms.js" */
+/** @import { Machine, Sensor, Space } from "./site.js" */
+
+const pane = byId("details");
+/** @param {number | null | undefined} share */
 const percent = (share) => (share === null || share === undefined ? null : `${Math.round(share * 100)} %`);
+/** @param {string} iso */
 const time = (iso) => new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
+const ROOM_STATES = {
+  open: "lights on",
+  dark: "lights off",
+  reserved: "reserved now",
+  stale: "stale: its gateway is offline",
+  unknown: "no data yet",
+  plain: "no sensors here",
+};
+const DESK_WORDS = {
+  free: "free",
+  idle: "idle",
+  taken: "in use",
+  busy: "in use",
+  stale: "stale",
+  unknown: "unknown",
+};
+
+/** @param {number | null | undefined} value
+ *  @param {string} unit */
+const withUnit = (value, unit) => (value === null || value === undefined ? null : `${value.toFixed(1)} ${unit}`);
+
+/** @param {Sensor[]} sensors */
+function sensorsText(sensors) {
+  const simulated = sensors.filter((sensor) => sensor.simulated).length;
+  if (simulated === sensors.length) return `${simulated}, simulated`;
+  return `${sensors.length}${simulated ? `, ${simulated} of them simulated` : ""}`;
+}
+
 export class Details {
-  constructor(plan, live, rooms, desks, choose, directions) {
-    Object.assign(this, { plan, live, rooms, desks, choose, directions });
+  /** @param {{ plan: Plan, live: LiveLayers, rooms: Rooms, desks: Desks, directions?: Directions }} parts
+   *  @param {(wanted: Choice) => void} choose */
+  constructor({ plan, live, rooms, desks, directions }, choose) {
+    this.plan = plan;
+    this.live = live;
+    this.rooms = rooms;
+    this.desks = desks;
+    this.directions = directions;
+    this.choose = choose;
     this.chosen = {};
+    /** @type {(() => void)[]} */
     this.live_parts = []; // functions that bring parts of the pane up to date
     this.show({});
   }
 
+  /** @param {Choice} chosen */
   show(chosen) {
     this.chosen = chosen;
     this.live_parts = [];
-    const machine = this.plan.site.machines.get(chosen.machine);
-    const room = this.plan.site.spaces.get(chosen.room);
+    const machine = this.plan.site.machines.get(chosen.machine ?? "");
+    const room = this.plan.site.spaces.get(chosen.room ?? "");
     pane.replaceChildren(...(machine ? this.machine(machine) : room ? this.room(room) : this.overview()));
     this.update();
   }
@@ -28,7 +78,9 @@ export class Details {
     for (const part of this.live_parts) part();
   }
 
-  /** An element whose text follows the streams; hidden text is a dash. */
+  /** An element whose text follows the streams; hidden text is a dash.
+   *  @param {"dd"} tag
+   *  @param {() => Fact} value */
   text(tag, value, attributes = {}) {
     const element = make(tag, attributes);
     this.live_parts.push(() => {
@@ -39,12 +91,13 @@ export class Details {
     return element;
   }
 
+  /** @param {([string, Fact | (() => Fact)] | null)[]} pairs */
   facts(pairs) {
     return make(
       "dl",
       { class: "facts-list" },
       pairs
-        .filter(Boolean)
+        .filter((pair) => pair !== null)
         .map(([name, value]) => [
           make("dt", {}, name),
           typeof value === "function" ? this.text("dd", value) : make("dd", {}, value || "–"),
@@ -52,6 +105,9 @@ export class Details {
     );
   }
 
+  /** @template {string} S
+   *  @param {() => S} state
+   *  @param {Record<S, string>} words */
   badge(state, words) {
     const element = make("span", {});
     this.live_parts.push(() => {
@@ -73,35 +129,35 @@ export class Details {
     );
   }
 
+  /** @param {Machine} machine */
   machine(machine) {
-    const row = (layer) => this.live.rows(layer).get(machine.id);
+    const load = () => this.live.rows("loads").get(machine.id);
+    const watts = () => this.live.rows("energy").get(machine.id)?.watts;
     const room = this.plan.site.spaces.get(machine.room);
-    const bar = make("span", { class: "meter" }, make("span", {}));
-    this.live_parts.push(() => (bar.firstChild.style.width = `${Math.round((row("loads")?.cpu || 0) * 100)}%`));
+    const level = make("span", {});
+    const bar = make("span", { class: "meter" }, level);
+    this.live_parts.push(() => (level.style.width = `${Math.round((load()?.cpu || 0) * 100)}%`));
     const now = make(
       "div",
       { role: "tabpanel" },
       this.facts([
         ["Host", machine.host],
         ["CPU", machine.cores ? `${machine.cpu}, ${machine.cores} cores` : machine.cpu],
-        ["Load", () => percent(row("loads")?.cpu)],
+        ["Load", () => percent(load()?.cpu)],
       ]),
       bar,
       this.facts([
         [
           "Busiest task",
-          () => row("loads") && row("loads").task && `${row("loads").task} (${percent(row("loads").task_cpu)})`,
+          () => {
+            const busiest = load();
+            return busiest?.task && `${busiest.task} (${percent(busiest.task_cpu)})`;
+          },
         ],
-        ["Memory used", () => percent(row("loads")?.memory)],
-        ["Users", () => row("loads")?.users],
-        [
-          "Temperature",
-          () =>
-            row("loads")?.celsius !== null && row("loads")?.celsius !== undefined
-              ? `${row("loads").celsius.toFixed(1)} °C`
-              : null,
-        ],
-        ["Power", () => row("energy") && `${row("energy").watts.toFixed(1)} W`],
+        ["Memory used", () => percent(load()?.memory)],
+        ["Users", () => load()?.users],
+        ["Temperature", () => withUnit(load()?.celsius, "°C")],
+        ["Power", () => withUnit(watts(), "W")],
         ["Software", machine.software.join(", ")],
       ]),
     );
@@ -132,6 +188,7 @@ export class Details {
     ];
   }
 
+  /** @param {[string, HTMLElement][]} parts */
   tabs(parts) {
     const buttons = parts.map(([title, part], index) =>
       make(
@@ -157,7 +214,8 @@ export class Details {
     );
   }
 
-  /** Watts of the machine times each task's share of what its processor does. */
+  /** Watts of the machine times each task's share of what its processor does.
+   *  @param {Machine} machine */
   energy(machine) {
     const body = make("tbody");
     const note = make("p", { class: "quiet small" });
@@ -206,6 +264,8 @@ export class Details {
     );
   }
 
+  /** @param {Machine} machine
+   *  @returns {{ task: string, share: number }[]} */
   shares(machine) {
     const measured = [...this.live.rows("tasks").values()].filter((row) => row.mid === machine.id);
     if (measured.length) return measured;
@@ -215,96 +275,91 @@ export class Details {
     return [{ task: load.task, share }, ...(share < 0.995 ? [{ task: "all others", share: 1 - share }] : [])];
   }
 
+  /** @param {Space} room */
   room(room) {
-    const site = this.plan.site;
+    const { site } = this.plan;
     const machines = [...site.machines.values()].filter((machine) => machine.room === room.id);
-    const sensors = [...site.sensors.values()].filter((sensor) => sensor.room === room.id);
-    const simulated = sensors.filter((sensor) => sensor.simulated).length;
+    const parts = [
+      make("header", {}, make("h2", {}, room.name), this.close()),
+      this.badge(() => this.rooms.state(room), ROOM_STATES),
+      this.roomFacts(room, machines),
+    ];
+    if (room.point && document.getElementById("route-form")) {
+      parts.push(
+        make("p", {}, make("button", { type: "button", onclick: () => this.directions?.from(room.id) }, "Start here")),
+      );
+    }
+    /** @type {Order[]} */
+    const orders = [];
+    if (site.sensed.has(`light:${room.id}`)) {
+      orders.push(["Lights on", "lights_on", room.id], ["Lights off", "lights_off", room.id]);
+    }
+    if (site.sensed.has(`temperature:${room.id}`)) {
+      orders.push(["Heat by 10 °C", "heat", room.id, 10], ["Stop heating", "heat", room.id, 0]);
+    }
+    if (orders.length) parts.push(this.actions("Simulated room", orders));
+    if (machines.length) parts.push(this.machinesOf(machines));
+    return parts;
+  }
+
+  /** @param {Space} room
+   *  @param {Machine[]} machines */
+  roomFacts(room, machines) {
+    const sensors = [...this.plan.site.sensors.values()].filter((sensor) => sensor.room === room.id);
     const free = () => machines.filter((machine) => this.desks.state(machine) === "free").length;
     const reserved = () =>
       this.rooms
         .reservations(room.id)
         .map((row) => `${row.title}, ${time(row.starts)} to ${time(row.ends)}`)
         .join("; ");
-    const words = {
-      open: "lights on",
-      dark: "lights off",
-      reserved: "reserved now",
-      stale: "stale: its gateway is offline",
-      unknown: "no data yet",
-      plain: "no sensors here",
+    const temperature = () => {
+      const celsius = withUnit(this.live.rows("temperatures").get(room.id)?.celsius, "°C");
+      return celsius && `${celsius} (last minute)`;
     };
-    const parts = [
-      make("header", {}, make("h2", {}, room.name), this.close()),
-      this.badge(() => this.rooms.state(room), words),
-      this.facts([
-        ["Room", `${room.id}, ${room.kind}`],
-        ["Level", this.plan.levelName(room.level)],
-        [
-          "Temperature",
-          () => {
-            const c = this.live.rows("temperatures").get(room.id)?.celsius;
-            return c === undefined || c === null ? null : `${c.toFixed(1)} °C (last minute)`;
-          },
-        ],
-        ["Reserved", reserved],
-        sensors.length
-          ? [
-              "Sensors",
-              `${sensors.length}${simulated === sensors.length ? ", simulated" : simulated ? `, ${simulated} of them simulated` : ""}`,
-            ]
-          : null,
-        machines.length ? ["Free machines", () => `${free()} of ${machines.length}`] : null,
-        ["Gateway", () => room.gateway && `${room.gateway} (${this.live.freshness(room.gateway)})`],
-      ]),
-    ];
-    if (room.point && document.getElementById("route-form"))
-      parts.push(
-        make("p", {}, make("button", { type: "button", onclick: () => this.directions.from(room.id) }, "Start here")),
-      );
-    const orders = [];
-    if (site.sensed.has(`light:${room.id}`))
-      orders.push(["Lights on", "lights_on", room.id], ["Lights off", "lights_off", room.id]);
-    if (site.sensed.has(`temperature:${room.id}`))
-      orders.push(["Heat by 10 °C", "heat", room.id, 10], ["Stop heating", "heat", room.id, 0]);
-    if (orders.length) parts.push(this.actions("Simulated room", orders));
-    if (machines.length)
-      parts.push(
-        make(
-          "ul",
-          { class: "machines" },
-          machines.map((machine) =>
-            make(
-              "li",
-              {},
-              make(
-                "button",
-                { type: "button", class: "link-button", onclick: () => this.choose({ machine: machine.id }) },
-                machine.id,
-              ),
-              " ",
-              this.badge(() => this.desks.state(machine), {
-                free: "free",
-                idle: "idle",
-                taken: "in use",
-                busy: "in use",
-                stale: "stale",
-                unknown: "unknown",
-              }),
-            ),
-          ),
-        ),
-      );
-    return parts;
+    return this.facts([
+      ["Room", `${room.id}, ${room.kind}`],
+      ["Level", this.plan.levelName(room.level)],
+      ["Temperature", temperature],
+      ["Reserved", reserved],
+      sensors.length ? ["Sensors", sensorsText(sensors)] : null,
+      machines.length ? ["Free machines", () => `${free()} of ${machines.length}`] : null,
+      ["Gateway", () => room.gateway && `${room.gateway} (${this.live.freshness(room.gateway)})`],
+    ]);
   }
 
+  /** @param {Machine[]} machines */
+  machinesOf(machines) {
+    /** @param {Machine} machine */
+    const link = ({ id }) =>
+      make("button", { type: "button", class: "link-button", onclick: () => this.choose({ machine: id }) }, id);
+    return make(
+      "ul",
+      { class: "machines" },
+      machines.map((machine) =>
+        make(
+          "li",
+          {},
+          link(machine),
+          " ",
+          this.badge(() => this.desks.state(machine), DESK_WORDS),
+        ),
+      ),
+    );
+  }
+
+  /** @param {string} title
+   *  @param {Order[]} orders */
   actions(title, orders) {
     const said = make("p", { class: "quiet small", role: "status" });
+    /** @param {string} action
+     *  @param {string} target
+     *  @param {number} [celsius] */
     const act = async (action, target, celsius) => {
       try {
         await post("/api/simulate", { action, target, ...(celsius === undefined ? {} : { celsius }) });
         said.textContent = "Sent. The sensors will report it soon.";
-      } catch (error) {
+      } catch (thrown) {
+        const error = problemOf(thrown);
         said.textContent = `${error.message} ${error.hint || ""}`;
       }
     };
@@ -326,7 +381,7 @@ export class Details {
   overview() {
     const site = this.plan.site;
     const parts = [make("header", {}, make("h2", {}, site.name))];
-    if (!site.spaces.size)
+    if (!site.spaces.size) {
       return [
         ...parts,
         this.facts([
@@ -335,8 +390,11 @@ export class Details {
         ]),
         make("p", { class: "quiet" }, "Click two nodes to see the cheapest path between them."),
       ];
+    }
+    /** @param {string[]} state */
     const count = (state) => () =>
       [...site.machines.values()].filter((machine) => state.includes(this.desks.state(machine))).length;
+    /** @param {string} state */
     const lit = (state) => () => [...site.spaces.values()].filter((room) => this.rooms.state(room) === state).length;
     const find = make("input", {
       type: "search",
@@ -355,7 +413,7 @@ export class Details {
       [...site.machines.keys()].map((id) => make("option", { value: id })),
     );
     parts.push(make("p", {}, find, places));
-    if (site.machines.size)
+    if (site.machines.size) {
       parts.push(
         this.facts([
           ["Free machines", count(["free"])],
@@ -363,6 +421,7 @@ export class Details {
           ["No data", count(["stale", "unknown"])],
         ]),
       );
+    }
     parts.push(
       this.facts([
         ["Rooms lit", lit("open")],

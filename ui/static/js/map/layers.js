@@ -1,6 +1,9 @@
 // The live layers: every row the map shows comes from a standing query, over one event stream.
 import { whileSeen } from "../while_seen.js";
 
+/** @import { Layer, LayerChanges, LayerRows, LayerStates, SiteState } from "../payloads.d.ts" */
+
+/** @type {Record<string, string[]>} */
 const KEYS = {
   seats: ["mid"],
   lights: ["rid"],
@@ -16,28 +19,44 @@ const KEYS = {
 };
 
 export class LiveLayers {
-  /** @param changed called with the name of what has changed: a layer, "sites", "layers", "connection" */
+  /** @param {(what: string) => void} changed called with what has changed: the name of a layer,
+   *    "sites", "layers" or "connection" */
   constructor(changed) {
     this.changed = changed;
+    /** @type {Map<string, Map<string, any>>} */
     this.tables = new Map(); // layer -> Map(key -> row)
+    /** @type {LayerStates} */
     this.states = {}; // layer -> {status, error, waiting_for}
+    /** @type {Map<string, SiteState>} */
     this.sites = new Map();
     this.connected = false;
+    /** @type {EventSource | null} */
+    this.source = null;
     whileSeen(
       () => this.connect(),
       () => this.rest(),
     );
   }
 
-  /** Rows of a layer by key: "a" or "a|b". */
+  /** Rows of a layer by key: "a" or "a|b".
+   *  @template {Layer} K
+   *  @param {K} layer
+   *  @returns {Map<string, LayerRows[K]>} */
   rows(layer) {
-    if (!this.tables.has(layer)) this.tables.set(layer, new Map());
-    return this.tables.get(layer);
+    return this.table(layer);
   }
 
-  /** "live", "stale" or "unknown": how fresh what a gateway says is. */
+  /** @param {string} layer */
+  table(layer) {
+    const known = this.tables.get(layer) ?? new Map();
+    this.tables.set(layer, known);
+    return known;
+  }
+
+  /** "live", "stale" or "unknown": how fresh what a gateway says is.
+   *  @param {string | null} gateway */
   freshness(gateway) {
-    const site = this.sites.get(gateway);
+    const site = gateway === null ? undefined : this.sites.get(gateway);
     return site && this.connected ? site.freshness : this.connected ? "unknown" : "stale";
   }
 
@@ -50,7 +69,9 @@ export class LiveLayers {
       this.changed("layers");
     });
     source.addEventListener("sites", (event) => {
-      this.sites = new Map(JSON.parse(event.data).map((site) => [site.site, site]));
+      /** @type {SiteState[]} */
+      const sites = JSON.parse(event.data);
+      this.sites = new Map(sites.map((site) => [site.site, site]));
       this.connected = true;
       this.changed("sites");
     });
@@ -62,12 +83,13 @@ export class LiveLayers {
   }
 
   rest() {
-    this.source.close();
+    this.source?.close();
     this.source = null;
   }
 
+  /** @param {LayerChanges} news */
   apply({ layer, snapshot, changes }) {
-    const table = this.rows(layer);
+    const table = this.table(layer);
     const columns = KEYS[layer];
     if (!columns) return;
     if (snapshot) table.clear();

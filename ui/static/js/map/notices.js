@@ -2,27 +2,43 @@
 import { Displays } from "./displays.js";
 import { eventsWhileSeen } from "../events_while_seen.js";
 
+/** @import { Alarm, AlarmRow, Display, Row, Severity, Value } from "../payloads.d.ts" */
+/** @import { Choice, Plan } from "./plan.js" */
+/** @import { Place } from "./site.js" */
+
 export class Notices {
+  /** @param {Plan} plan
+   *  @param {(wanted: Choice) => void} choose */
   constructor(plan, choose) {
     this.plan = plan;
     this.choose = choose;
     this.displays = new Displays(plan);
+    /** @type {Map<number, { marker: L.Marker, group: L.LayerGroup, state: string }>} */
     this.alarms = new Map(); // id of a row -> {marker, group}
     const handlers = {
+      /** @param {Display} display */
       display: (display) => this.displays.show(display),
+      /** @param {string[]} names */
       displays: (names) => this.displays.only(names),
+      /** @param {{ name: string }} display */
       gone: ({ name }) => this.displays.gone(name),
+      /** @param {Alarm[]} found */
       alarms: (found) => this.raise(found),
     };
     eventsWhileSeen("/api/notices/events", handlers, () => {}); // the layers' stream says that the console is away
   }
 
+  /** @param {Alarm[]} alarms */
   raise(alarms) {
+    /** @type {Map<number, AlarmRow & { severity: Severity }>} */
     const raised = new Map();
-    for (const alarm of alarms)
-      for (const row of alarm.rows)
-        if (["raised", "acknowledged", "unknown"].includes(row.state))
+    for (const alarm of alarms) {
+      for (const row of alarm.rows) {
+        if (["raised", "acknowledged", "unknown"].includes(row.state)) {
           raised.set(row.id, { ...row, severity: alarm.severity });
+        }
+      }
+    }
     for (const [id, known] of this.alarms) {
       if (raised.get(id)?.state === known.state) continue;
       known.group.removeLayer(known.marker);
@@ -43,7 +59,7 @@ export class Notices {
         iconAnchor: [-4, 24],
       });
       const marker = L.marker(place.at, { icon, title: label, alt: label, zIndexOffset: 900 });
-      marker.on("add", () => marker.getElement().setAttribute("aria-label", label));
+      marker.on("add", () => marker.getElement()?.setAttribute("aria-label", label));
       marker.on("click", () => place.choice && this.choose(place.choice));
       const group = this.plan.group(place.level, "alarms");
       group.addLayer(marker);
@@ -52,9 +68,17 @@ export class Notices {
   }
 }
 
-/** Where a row belongs: {at, level, choice}, or null. What is named most exactly counts. */
+/** @param {Value | undefined} value
+ *  @returns {value is number} */
+const isNumber = (value) => Number.isFinite(value);
+
+/** Where a row belongs: {at, level, choice}, or null. What is named most exactly counts.
+ *  @param {Row} row
+ *  @param {Plan} plan
+ *  @returns {{ at: L.LatLngTuple, level: number, choice: Choice | null } | null} */
 export function placeOf(row, plan) {
   const site = plan.site;
+  /** @type {[string[], Map<string, Place>, "machine" | "room" | null][]} */
   const named = [
     [["mid", "machine", "desk"], site.machines, "machine"],
     [["sensor", "detector", "mote", "node", "src"], site.sensors, null],
@@ -62,13 +86,18 @@ export function placeOf(row, plan) {
     [["rid", "room"], site.spaces, "room"],
     [["point"], site.points, null],
   ];
-  if (Number.isFinite(row.x) && Number.isFinite(row.y))
-    return { at: [row.y, row.x], level: row.floor ?? row.level ?? 0, choice: null };
+  const { x, y } = row;
+  if (isNumber(x) && isNumber(y)) {
+    const level = [row.floor, row.level].find(isNumber) ?? 0;
+    return { at: [y, x], level, choice: null };
+  }
   for (const [columns, places, choice] of named) {
     for (const column of columns) {
-      const place = places.get(row[column]);
-      if (place?.at)
-        return { at: place.at, level: place.level ?? 0, choice: choice ? { [choice]: row[column] } : null };
+      const id = String(row[column]);
+      const place = places.get(id);
+      if (place?.at) {
+        return { at: place.at, level: place.level ?? 0, choice: choice ? { [choice]: id } : null };
+      }
     }
   }
   return null;

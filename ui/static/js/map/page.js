@@ -1,5 +1,5 @@
 // The map page: everything that moves on it follows standing queries.
-import { count, make } from "../api.js";
+import { count, make, problemOf } from "../api.js";
 import { Desks } from "./desks.js";
 import { Details } from "./details.js";
 import { Directions } from "./directions.js";
@@ -10,10 +10,15 @@ import { Radio } from "./radio.js";
 import { Rooms } from "./rooms.js";
 import { loadSite, simulatedWords } from "./site.js";
 import { Trace } from "./trace.js";
+import { byId } from "../elements.js";
 
-const byId = (id) => document.getElementById(id);
-const isTrace = document.querySelector(".mapping").dataset.kind === "trace";
+/** @import { Problem } from "../payloads.d.ts" */
+/** @import { Choice } from "./plan.js" */
+/** @import { Site } from "./site.js" */
 
+const isTrace = document.querySelector('.mapping[data-kind="trace"]') !== null;
+
+/** @type {[string, string, boolean][]} */
 const TOGGLES = isTrace
   ? [
       ["links", "Links", true],
@@ -53,33 +58,35 @@ const LEGEND = isTrace
     ];
 
 async function start() {
+  /** @type {Site} */
   let site;
   try {
     site = await loadSite();
   } catch (error) {
-    byId("map_plan").replaceChildren(make("p", { class: "empty" }, error.message, " Queries work all the same."));
-    return;
+    return sayWhyNoMap(problemOf(error));
   }
-  const simulated = simulatedWords(site);
-  byId("simulated").hidden = !simulated;
-  byId("simulated").title = simulated;
+  sayWhatIsSimulated(site);
   if (!window.pandoPlan) return missingPlan();
 
+  /** @type {Set<string>} */
   let dirty = new Set();
   let frame = 0;
+  /** @type {Choice} */
   let chosen = {};
   const parts = {};
 
+  /** @param {string} what */
   const changed = (what) => {
     dirty.add(what);
     if (!frame) frame = requestAnimationFrame(draw);
   };
+  /** @param {Choice} wanted */
   const choose = (wanted) => {
     chosen = wanted;
-    const place = site.machines.get(wanted.machine) || site.spaces.get(wanted.room);
+    const place = site.machines.get(wanted.machine ?? "") || site.spaces.get(wanted.room ?? "");
     if (place) parts.plan.show(place.level);
     // While somebody asks for directions, a click on a room says where they stand.
-    if (wanted.room && byId("route-software")?.value && !byId("route-from").value) parts.directions.from(wanted.room);
+    if (wanted.room && parts.directions?.asks) parts.directions.from(wanted.room);
     parts.details.show(wanted);
     changed("choice");
   };
@@ -106,64 +113,82 @@ async function start() {
   if (isTrace) parts.trace = new Trace(parts.plan, parts.live);
   else {
     parts.radio.addMotes();
-    parts.directions = new Directions(parts.plan, parts.live, choose, () => changed("route"));
+    // A building without software has no directions.
+    if (document.getElementById("route-form")) {
+      parts.directions = new Directions(parts.plan, parts.live, choose, () => changed("route"));
+    }
   }
-  parts.details = new Details(parts.plan, parts.live, parts.rooms, parts.desks, choose, parts.directions);
+  parts.details = new Details(parts, choose);
   parts.notices = new Notices(parts.plan, choose);
   toggles(parts.plan, site);
-  byId("legend").replaceChildren(
-    ...LEGEND.filter(([key]) => site.machines.size || !key.startsWith("desk")).map(([key, text]) =>
-      make("li", {}, make("span", { class: `key ${key}` }), text),
-    ),
-  );
+  legend(site);
   parts.plan.addSwitch();
   document.addEventListener("keydown", (event) => event.key === "Escape" && choose({}));
   window.pandoMap = parts; // for those who look behind the page, and for its tests
 }
 
+/** @param {Problem} problem */
+function sayWhyNoMap({ message }) {
+  byId("map_plan").replaceChildren(make("p", { class: "empty" }, message, " Queries work all the same."));
+}
+
+/** @param {Site} site */
+function sayWhatIsSimulated(site) {
+  const simulated = simulatedWords(site);
+  byId("simulated").hidden = !simulated;
+  byId("simulated").title = simulated;
+}
+
+/** @param {Site} site */
+function legend(site) {
+  const useful = LEGEND.filter(([key]) => site.machines.size || !key.startsWith("desk"));
+  byId("legend").replaceChildren(
+    ...useful.map(([key, text]) => make("li", {}, make("span", { class: `key ${key}` }), text)),
+  );
+}
+
+/** @param {Plan} plan
+ *  @param {Site} site */
 function toggles(plan, site) {
   const useful = TOGGLES.filter(([name]) => name !== "desks" || site.machines.size);
   byId("toggles").replaceChildren(
     ...useful.map(([name, label, on]) => {
       plan.toggle(name, on);
-      return make(
-        "label",
-        { class: "check" },
-        make("input", {
-          type: "checkbox",
-          checked: on,
-          "data-layer": name,
-          onchange: (event) => plan.toggle(name, event.target.checked),
-        }),
-        label,
-      );
+      const box = make("input", { type: "checkbox", checked: on, "data-layer": name });
+      box.addEventListener("change", () => plan.toggle(name, box.checked));
+      return make("label", { class: "check" }, box, label);
     }),
   );
 }
 
-/** The line under the map: what is not as it should be. */
+/** The line under the map: what is not as it should be.
+ *  @param {LiveLayers} live */
 function notice(live) {
+  /** @type {string[]} */
   const lines = [];
   const away = [...live.sites.values()]
     .filter((site) => site.role === "gateway" && site.freshness !== "live")
     .map((site) => site.site);
   const states = Object.entries(live.states);
   if (!live.connected) lines.push("Connection lost: this page shows old data. Reconnecting…");
-  if (away.length)
-    lines.push(
-      `${away.join(", ")} ${away.length > 1 ? "are" : "is"} away: its rooms are stale, and its rows leave every result.`,
-    );
+  if (away.length) {
+    const are = away.length > 1 ? "are" : "is";
+    lines.push(`${away.join(", ")} ${are} away: its rooms are stale, and its rows leave every result.`);
+  }
   const waiting = states
     .filter(([, state]) => state.status === "starting" && state.waiting_for.includes("static"))
     .map(([name]) => name);
-  if (waiting.length)
+  if (waiting.length) {
     lines.push(`Spark is warming up: ${waiting.join(", ")} and directions will follow when the tables are ready.`);
+  }
   for (const [name, state] of states) if (state.error) lines.push(`Layer ${name}: ${state.error}`);
   const text = lines.join("\n");
   if (byId("notice").textContent !== text) byId("notice").textContent = text;
   byId("notice").hidden = !text;
 }
 
+/** @param {Site} site
+ *  @param {{ plan: Plan, desks: Desks, live: LiveLayers }} parts */
 function counts(site, { plan, desks, live }) {
   let text = "";
   if (isTrace) text = count(live.rows("links").size, "link");
@@ -171,7 +196,7 @@ function counts(site, { plan, desks, live }) {
     const states = [...site.machines.values()]
       .filter((machine) => machine.level === plan.level)
       .map((machine) => desks.state(machine));
-    const of = (...wanted) => states.filter((state) => wanted.includes(state)).length;
+    const of = (/** @type {string[]} */ ...wanted) => states.filter((state) => wanted.includes(state)).length;
     text = `Machines on this level: ${of("free")} free, ${of("taken", "busy")} in use`;
   }
   if (byId("counts").textContent !== text) byId("counts").textContent = text;

@@ -1,17 +1,28 @@
 // Radio: motes, links coloured by cost, contiguous hot regions.
 import { mark } from "./plan.js";
 
-/** Expected transmissions as "good", "fair" or "poor". */
+/** @import { LiveLayers } from "./layers.js" */
+/** @import { Plan } from "./plan.js" */
+/** @import { Sensor } from "./site.js" */
+
+/** Expected transmissions as "good", "fair" or "poor".
+ *  @param {number} cost */
 export function quality(cost) {
   return cost < 1.15 ? "good" : cost < 1.5 ? "fair" : "poor";
 }
 
-/** The fewest, shortest joins that show the sensors hang together: Prim's spanning tree. */
+/** The fewest, shortest joins that show the sensors hang together: Prim's spanning tree.
+ *  @param {Sensor[]} sensors
+ *  @returns {[Sensor, Sensor][]} */
 function joins(sensors) {
+  /** @param {Sensor} a
+   *  @param {Sensor} b */
   const metres = (a, b) => Math.hypot(a.at[0] - b.at[0], a.at[1] - b.at[1]);
-  const [joined, left, found] = [[sensors[0]], sensors.slice(1), []];
+  const [joined, left] = [[sensors[0]], sensors.slice(1)];
+  /** @type {[Sensor, Sensor][]} */
+  const found = [];
   while (left.length) {
-    const pairs = left.flatMap((b) => joined.map((a) => [a, b]));
+    const pairs = left.flatMap((b) => joined.map((a) => /** @type {[Sensor, Sensor]} */ ([a, b])));
     const [a, b] = pairs.reduce((best, pair) => (metres(...pair) < metres(...best) ? pair : best));
     left.splice(left.indexOf(b), 1);
     joined.push(b);
@@ -21,15 +32,20 @@ function joins(sensors) {
 }
 
 export class Radio {
+  /** @param {Plan} plan
+   *  @param {LiveLayers} live */
   constructor(plan, live) {
     this.plan = plan;
     this.live = live;
+    /** @type {Map<string, { line: L.Polyline, group: L.LayerGroup, quality: string }>} */
     this.lines = new Map(); // "a|b" with a < b -> {line, group, quality}
+    /** @type {{ group: L.LayerGroup, shape: L.Layer }[]} */
     this.regions = [];
   }
 
   /** Draw each pair of motes once; the dearer direction decides the colour. */
   updateLinks() {
+    /** @type {Map<string, number>} */
     const pairs = new Map();
     for (const { src, dst, cost } of this.live.rows("links").values()) {
       const key = src < dst ? `${src}|${dst}` : `${dst}|${src}`;
@@ -44,6 +60,8 @@ export class Radio {
     for (const [key, cost] of pairs) this.drawLink(key, cost);
   }
 
+  /** @param {string} key
+   *  @param {number} cost */
   drawLink(key, cost) {
     const [a, b] = key.split("|").map((id) => this.plan.site.motes.get(id));
     if (!a || !b) return;
@@ -71,26 +89,31 @@ export class Radio {
   updateRegions() {
     for (const { group, shape } of this.regions) group.removeLayer(shape);
     this.regions = [];
+    /** @type {Map<string, Sensor[]>} */
     const byRegion = new Map();
     for (const { sensorid, region } of this.live.rows("regions").values()) {
       const sensor = this.plan.site.sensors.get(sensorid);
       if (!sensor) continue;
-      if (!byRegion.has(region)) byRegion.set(region, []);
-      byRegion.get(region).push(sensor);
+      byRegion.set(region, [...(byRegion.get(region) ?? []), sensor]);
     }
-    for (const [region, sensors] of byRegion) this.drawRegion(region, sensors);
+    for (const sensors of byRegion.values()) this.drawRegion(sensors);
   }
 
-  drawRegion(region, sensors) {
+  /** @param {Sensor[]} sensors */
+  drawRegion(sensors) {
+    /** @param {L.Layer} shape
+     *  @param {number} level */
     const add = (shape, level) => {
       const group = this.plan.group(level, "regions");
       group.addLayer(shape);
       this.regions.push({ group, shape });
     };
-    for (const sensor of sensors)
+    for (const sensor of sensors) {
       add(L.circle(sensor.at, { radius: 3.2, className: "region", interactive: false }), sensor.level);
-    for (const [a, b] of joins(sensors))
+    }
+    for (const [a, b] of joins(sensors)) {
       add(L.polyline([a.at, b.at], { className: "region-join", interactive: false }), a.level);
+    }
     const first = sensors.reduce((a, b) => (a.at[0] > b.at[0] ? a : b));
     add(mark(first.at, "region-label", { size: 0, text: `hot: ${sensors.length}`, interactive: false }), first.level);
   }

@@ -2,16 +2,34 @@
 import { make, post } from "../api.js";
 import { mark, setClasses } from "./plan.js";
 import { QueryRows } from "./subscription.js";
+import { byId } from "../elements.js";
 
-const byId = (id) => document.getElementById(id);
+/** @import { PathRow } from "../payloads.d.ts" */
+/** @import { LiveLayers } from "./layers.js" */
+/** @import { Plan } from "./plan.js" */
+/** @import { Told } from "./subscription.js" */
+
+/** Whether a row has a path.
+ *  @param {PathRow} row
+ *  @returns {row is PathRow & { path: string }} */
+const isPath = (row) => row.path !== null;
 
 export class Trace {
+  /** @param {Plan} plan
+   *  @param {LiveLayers} live */
   constructor(plan, live) {
     this.plan = plan;
     this.live = live;
+    /** @type {Map<string, L.Marker>} */
     this.markers = new Map();
+    /** @type {L.Polyline | null} */
     this.route = null;
+    /** @type {string[]} */
     this.path = [];
+    /** @type {QueryRows<PathRow> | null} */
+    this.rows = null;
+    this.start = byId("path-from", HTMLSelectElement);
+    this.end = byId("path-to", HTMLSelectElement);
     for (const mote of plan.site.motes.values()) {
       const marker = mark(mote.at, "node", { size: 24, label: `node ${mote.id}`, text: mote.id });
       marker.on("click", () => this.click(mote.id));
@@ -22,13 +40,14 @@ export class Trace {
     for (const id of ["path-from", "path-to"]) byId(id).addEventListener("change", () => this.ask());
     byId("path-form").addEventListener("submit", (event) => event.preventDefault());
     byId("path-clear").addEventListener("click", () => {
-      byId("path-form").reset();
+      byId("path-form", HTMLFormElement).reset();
       this.ask();
     });
   }
 
+  /** @param {string} node */
   click(node) {
-    const [from, to] = [byId("path-from"), byId("path-to")];
+    const [from, to] = [this.start, this.end];
     if (!from.value || to.value) {
       from.value = node;
       to.value = "";
@@ -37,7 +56,7 @@ export class Trace {
   }
 
   ask() {
-    const [from, to] = [byId("path-from").value, byId("path-to").value];
+    const [from, to] = [this.start.value, this.end.value];
     this.rows?.close();
     this.clear();
     byId("path-clear").hidden = !(from || to);
@@ -51,6 +70,7 @@ export class Trace {
     );
   }
 
+  /** @param {string} text */
   say(text) {
     byId("path-answer").replaceChildren(make("p", { class: "quiet" }, text));
   }
@@ -61,19 +81,24 @@ export class Trace {
     this.path = [];
   }
 
+  /** @param {Told<PathRow>} told
+   *  @param {string} from
+   *  @param {string} to */
   show({ rows, query, error }, from, to) {
     this.clear();
-    const row = rows.find((candidate) => candidate.path !== null);
-    if (error || query?.error) this.say(error ? error.message : query.error);
+    const row = rows.find(isPath);
+    const wrong = error?.message ?? query?.error;
+    if (wrong) this.say(wrong);
     else if (row) this.draw(row);
     else if (query?.status === "starting") this.say("Computing the path…");
     else this.say(`Node ${to} is not reachable from ${from} now.`);
     this.update();
   }
 
+  /** @param {PathRow & { path: string }} row */
   draw(row) {
     this.path = row.path.split(">");
-    const places = this.path.map((id) => this.plan.site.motes.get(id)?.at).filter(Boolean);
+    const places = this.path.map((id) => this.plan.site.motes.get(id)?.at).filter((at) => at !== undefined);
     this.route = L.polyline
       .antPath(places, {
         color: "#0b6fd6",
@@ -100,7 +125,7 @@ export class Trace {
 
   update() {
     const linked = new Set([...this.live.rows("links").values()].flatMap(({ src, dst }) => [src, dst]));
-    const ends = [byId("path-from").value, byId("path-to").value];
+    const ends = [this.start.value, this.end.value];
     for (const [id, marker] of this.markers) {
       setClasses(marker, "node", [
         linked.has(id) ? "linked" : "isolated",

@@ -3,12 +3,22 @@ import { fill, make } from "../api.js";
 import { shape } from "../svg.js";
 import { number, withUnit } from "./reported.js";
 
+/** @typedef {{ label: string, unit: string, points: Dot[] }} Drawn */
+/** @typedef {{ left: number, right: number, top: number, bottom: number }} Plot in pixels */
+/** @typedef {{ marks: number[], y: (v: number) => number }} Scale */
+/** @import { Dot } from "./series.js" */
+
 const MARGIN = { left: 46, right: 12, right2: 46, top: 20, bottom: 22 };
 const HEIGHT = 190;
 const STEPS = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600]; // seconds between marks of time
+/** @type {Record<string, string>} */
+const AXIS_NAMES = { ratio: "selectivity", flag: "", scheduler: "", store: "" };
 const COLOURS = 8; // then they come again, dashed
 
-/** Marks from 0, or below, to a round number at or above the largest value. */
+/** Marks from 0, or below, to a round number at or above the largest value.
+ *  @param {number} low
+ *  @param {number} high
+ *  @param {number} wanted */
 export function ticks(low, high, wanted = 4) {
   const span = high - Math.min(low, 0) || 1;
   const power = 10 ** Math.floor(Math.log10(span / wanted));
@@ -18,7 +28,8 @@ export function ticks(low, high, wanted = 4) {
   return Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * step).toPrecision(12)));
 }
 
-/** Units for the left and the right axis: the first two that occur; further ones go by the left. */
+/** Units for the left and the right axis: the first two that occur; further ones go by the left.
+ *  @param {Drawn[]} series */
 export function axesOf(series) {
   const units = [...new Set(series.map(({ unit }) => unit))];
   const left = units.find((unit) => unit !== "ratio") ?? units[0] ?? "";
@@ -26,12 +37,14 @@ export function axesOf(series) {
 }
 
 export class Chart {
-  /** @param place where it is drawn, and the list of its lines below */
+  /** @param {Element} place where it is drawn, and the list of its lines below */
   constructor(place) {
     this.svg = shape("svg", { class: "chart", role: "img" });
     this.legend = make("ul", { class: "chart-legend" });
     place.append(this.svg, this.legend);
-    this.pointer = null;
+    /** @type {number | null} */
+    this.pointer = null; // where it is, in pixels from the left
+    /** @type {[Drawn[], number, number, boolean] | null} */
     this.drawn = null;
     this.svg.addEventListener("pointermove", (event) => {
       this.pointer = event.clientX - this.svg.getBoundingClientRect().x;
@@ -44,7 +57,10 @@ export class Chart {
   }
 
   /** Draw lines [{label, unit, points: [{t, v}]}] from `begin` to `end` (milliseconds).
-   *  @param stepped values hold until the next: steps up to the end instead of slopes */
+   *  @param {Drawn[]} series
+   *  @param {number} begin
+   *  @param {number} end
+   *  @param {boolean} stepped values hold until the next: steps up to the end instead of slopes */
   draw(series, begin, end, stepped) {
     this.drawn = [series, begin, end, stepped];
     const width = Math.max(this.svg.clientWidth, 240);
@@ -55,6 +71,7 @@ export class Chart {
       top: MARGIN.top,
       bottom: HEIGHT - MARGIN.bottom,
     };
+    /** @param {number} t */
     const x = (t) => plot.left + ((t - begin) / (end - begin)) * (plot.right - plot.left);
     const visible = series.map((one) => ({ ...one, points: seen(one.points, begin) }));
     const scales = Object.fromEntries(
@@ -68,6 +85,7 @@ export class Chart {
           ),
         ]),
     );
+    /** @param {Drawn} one */
     const scaleOf = (one) => scales[one.unit === axes.right ? axes.right : axes.left];
     const lines = visible.map((one, index) =>
       shape("path", {
@@ -99,12 +117,15 @@ export class Chart {
         ? []
         : [
             shape("path", { class: "cursor", d: `M${at} ${plot.top}V${plot.bottom}` }),
-            shape("text", { class: "tick", x: at, y: plot.top - 8, "text-anchor": "middle" }, clock(moment)),
+            shape("text", { class: "tick", x: at, y: plot.top - 8, "text-anchor": "middle" }, clock(moment ?? end)),
           ]),
     );
-    this.list(visible, moment, axes, stepped);
+    this.list(visible, moment, stepped);
   }
 
+  /** @param {Drawn[]} series
+   *  @param {Plot} plot
+   *  @returns {Scale} */
   scale(series, plot) {
     const values = series.flatMap(({ points }) => points.map(({ v }) => v)).filter((v) => v !== null);
     const marks = ticks(Math.min(...values, 0), values.length ? Math.max(...values, 0) : 1);
@@ -112,12 +133,19 @@ export class Chart {
     return { marks, y: (v) => plot.bottom - ((v - low) / (high - low)) * (plot.bottom - plot.top) };
   }
 
+  /** @param {Scale} scale
+   *  @param {Plot} plot */
   grid({ marks, y }, plot) {
     return marks.map((mark) => shape("path", { class: "grid", d: `M${plot.left} ${y(mark)}H${plot.right}` }));
   }
 
+  /** @param {Scale} scale
+   *  @param {string} unit
+   *  @param {number} x
+   *  @param {"start" | "end"} anchor
+   *  @param {Plot} plot */
   axis({ marks, y }, unit, x, anchor, plot) {
-    const name = { ratio: "selectivity", flag: "", scheduler: "", store: "" }[unit] ?? unit;
+    const name = AXIS_NAMES[unit] ?? unit;
     return [
       ...marks.map((mark) => shape("text", { class: "tick", x, y: y(mark) + 4, "text-anchor": anchor }, number(mark))),
       name &&
@@ -134,9 +162,14 @@ export class Chart {
     ].filter(Boolean);
   }
 
+  /** @param {number} begin
+   *  @param {number} end
+   *  @param {(t: number) => number} x
+   *  @param {Plot} plot */
   times(begin, end, x, plot) {
     const most = Math.max(Math.floor((plot.right - plot.left) / 80), 2);
     const step = (STEPS.find((seconds) => (end - begin) / 1000 / seconds <= most) ?? 7200) * 1000;
+    /** @type {number[]} */
     const marks = [];
     for (let t = Math.ceil(begin / step) * step; t <= end; t += step) if (x(t) < plot.right - 18) marks.push(t);
     return marks.flatMap((t) => [
@@ -145,8 +178,11 @@ export class Chart {
     ]);
   }
 
-  /** The lines by name with their values: the newest, or those at the pointer. */
-  list(series, moment, axes, stepped) {
+  /** The lines by name with their values: the newest, or those at the pointer.
+   *  @param {Drawn[]} series
+   *  @param {number | null} moment
+   *  @param {boolean} stepped */
+  list(series, moment, stepped) {
     fill(
       this.legend,
       series.map(({ label, unit, points }, index) => {
@@ -165,13 +201,18 @@ export class Chart {
   }
 }
 
-/** Points from `begin` on, and the one before. */
+/** Points from `begin` on, and the one before.
+ *  @param {Dot[]} points
+ *  @param {number} begin */
 function seen(points, begin) {
   let first = points.findIndex(({ t }) => t >= begin);
   if (first < 0) first = points.length;
   return points.slice(Math.max(first - 1, 0));
 }
 
+/** @param {Dot[]} points
+ *  @param {number} moment
+ *  @param {boolean} stepped */
 function valueAt(points, moment, stepped) {
   const after = points.findIndex(({ t }) => t > moment);
   const before = after < 0 ? points.length - 1 : after - 1;
@@ -180,9 +221,14 @@ function valueAt(points, moment, stepped) {
   return points[nearer]?.v;
 }
 
-/** An SVG path; a missing value is a gap. */
+/** An SVG path; a missing value is a gap.
+ *  @param {Dot[]} points
+ *  @param {(t: number) => number} x
+ *  @param {(v: number) => number} y
+ *  @param {number | null} holdUntil */
 function path(points, x, y, holdUntil) {
   let d = "";
+  /** @type {number | null} */
   let last = null;
   for (const { t, v } of points) {
     if (v === null) {
@@ -201,5 +247,7 @@ function path(points, x, y, holdUntil) {
   return d;
 }
 
+/** @param {number} value */
 const round = (value) => Math.round(value * 10) / 10;
+/** @param {number} t */
 const clock = (t) => new Date(t).toTimeString().slice(0, 8);

@@ -1,26 +1,36 @@
 // The dialog that adds a graph: something sensible to choose, as a text that may be changed.
-import { fill, make, post } from "../api.js";
+import { fill, make, post, problemOf } from "../api.js";
+import { part } from "../elements.js";
 import { offers } from "./graph_texts.js";
 
+/** @import { Offer } from "./graph_texts.js" */
+/** @import { RunningPlan } from "./plan_model.js" */
+/** @import { Entity } from "./reported.js" */
+
 export class GraphDialog {
-  /** @param element a dialog
-   *  @param add called with {title, text} */
+  /** @param {HTMLDialogElement} element a dialog
+   *  @param {(graph: { title: string, text: string }) => void} add called with {title, text} */
   constructor(element, add) {
     this.element = element;
     this.add = add;
-    this.form = element.querySelector("form");
-    this.choice = element.querySelector("select");
-    this.text = element.querySelector("textarea");
-    this.problem = element.querySelector(".problem");
+    this.form = part(element, "form", HTMLFormElement);
+    this.choice = part(element, "select", HTMLSelectElement);
+    this.text = part(element, "textarea", HTMLTextAreaElement);
+    this.problem = part(element, ".problem", HTMLElement);
+    /** @type {Offer[]} */
+    this.offers = [];
     this.choice.addEventListener("change", () => this.take());
     this.form.addEventListener("submit", (event) => this.submit(event));
-    element.querySelector("[data-cancel]").addEventListener("click", () => element.close());
+    part(element, "[data-cancel]", HTMLElement).addEventListener("click", () => element.close());
     this.text.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit();
     });
   }
 
-  /** Offer graphs for a query, its plan, and what is chosen in it. */
+  /** Offer graphs for a query, its plan, and what is chosen in it.
+   *  @param {string} query
+   *  @param {RunningPlan} plan
+   *  @param {Entity | null} selected */
   open(query, plan, selected) {
     this.offers = offers(query, plan, selected);
     const groups = [...new Set(this.offers.map(({ group }) => group))];
@@ -47,6 +57,7 @@ export class GraphDialog {
     if (offer.own && this.element.open) this.text.focus();
   }
 
+  /** @param {Event} event */
   async submit(event) {
     event.preventDefault();
     const offer = this.offers[Number(this.choice.value)];
@@ -55,7 +66,8 @@ export class GraphDialog {
       const { diagnoses } = await post("/api/validate", { text });
       const wrong = diagnoses.find(({ severity }) => severity !== "warning");
       if (wrong) throw wrong;
-    } catch (error) {
+    } catch (thrown) {
+      const error = problemOf(thrown);
       this.problem.hidden = false;
       fill(this.problem, [
         make("strong", {}, error.message),

@@ -1,5 +1,5 @@
 // The monitor: a query's running plan and graphs, all of it answers of queries over sys_stream.
-import { extent, fill, get, make } from "../api.js";
+import { extent, fill, get, make, problemOf } from "../api.js";
 import { againWhileSeen } from "../while_seen.js";
 import { QueryRows } from "./query_rows.js";
 import { GraphDialog } from "./graph_dialog.js";
@@ -11,8 +11,13 @@ import { PropertyTable } from "./property_table.js";
 import { Reported } from "./reported.js";
 import { SessionQueries } from "./session_queries.js";
 import { SettingsForm } from "./settings_form.js";
+import { byId } from "../elements.js";
 
-const byId = (id) => document.getElementById(id);
+/** @import { Fragment, OperatorRow, Problem, Query, Site } from "../payloads.d.ts" */
+/** @import { Followed } from "./session_queries.js" */
+/** @import { RunningPlan } from "./plan_model.js" */
+/** @import { Entity } from "./reported.js" */
+
 const SILENT_MS = 10_000;
 const PATIENCE_MS = 4000; // for a site's first report
 const NEWS_MS = 2000;
@@ -22,25 +27,36 @@ const LONGEST_SECONDS = 60; // rows of sys_stream are not kept longer
 
 const queries = new SessionQueries();
 const reported = new Reported();
+/** @type {Query | null} */
 let shownQuery = null; // the query whose plan is shown
+/** @type {string | null} */
 let unknown = null; // the query of the address, if there is none of that name
+/** @type {Query[]} */
 let listed = []; // all queries
+/** @type {Map<string, Site>} */
 let sites = new Map(); // by name
+/** @type {RunningPlan} */
 let plan = { sites: [], crossings: [] };
+/** @type {QueryRows<OperatorRow>} */
 let operators = new QueryRows(); // the rows of sys_operators
+/** @type {Fragment[]} */
 let fragments = []; // of EXPLAIN
+/** @type {Followed | null} */
 let structure = null; // the session query of the plan
+/** @type {Followed | null} */
 let numbers = null; // the session query of its numbers
 let asked = 0; // seconds of the past that it is of
 const numbersShown = make("div", { class: "numbers-text" });
+/** @type {Problem | null} */
 let trouble = null; // why there is none
 let since = 0;
 let pending = false;
 
-const drawing = new PlanDrawing(byId("plan"), choose);
+const choice = byId("query", HTMLSelectElement);
+const drawing = new PlanDrawing(byId("plan", SVGSVGElement), choose);
 drawing.shown = update;
 const graphs = new Graphs(byId("graphs"), queries, counted);
-const dialog = new GraphDialog(byId("add-graph"), (offer) => graphs.add(offer));
+const dialog = new GraphDialog(byId("add-graph", HTMLDialogElement), (offer) => graphs.add(offer));
 const table = new PropertyTable(
   byId("properties"),
   (entity, property) => addGraph(propertyGraph(entity, property)),
@@ -48,17 +64,20 @@ const table = new PropertyTable(
 );
 const settings = new SettingsForm(byId("settings"), isAway, (site) => sites.get(site)?.role !== "static");
 
+/** @param {string} site */
 function isAway(site) {
   const found = sites.get(site);
-  return Boolean(found) && !found.online;
+  return found !== undefined && !found.online;
 }
 
+/** @param {{ title: string, text: string }} offer */
 function addGraph(offer) {
   if (graphs.full) return say(`The max is ${graphs.most} graphs: remove one first.`);
   graphs.add(offer).element.scrollIntoView({ block: "nearest", behavior: "smooth" });
 }
 
-/** Show the plan of a query. */
+/** Show the plan of a query.
+ *  @param {Query | null} query */
 function show(query) {
   structure?.close();
   numbers?.close();
@@ -84,18 +103,20 @@ function show(query) {
       },
       said: heard,
     });
-    ask(NUMBERS_SECONDS);
+    ask(query, NUMBERS_SECONDS);
     explain(query);
     fill(byId("plan-text"), [textOf("This plan is the query", first), numbersShown]);
   }
   update();
 }
 
-/** Ask for the numbers of the last seconds. */
-function ask(seconds) {
+/** Ask for the numbers of the last seconds.
+ *  @param {Query} query
+ *  @param {number} seconds */
+function ask(query, seconds) {
   numbers?.close();
   asked = seconds;
-  const text = numbersText(shownQuery.id, seconds);
+  const text = numbersText(query.id, seconds);
   numbersShown.replaceChildren(textOf("and its numbers are the query", text));
   numbers = queries.follow(text, {
     changed: (changes, snapshot) => {
@@ -110,14 +131,15 @@ function ask(seconds) {
 function lookBack() {
   const periods = plan.sites.map(({ site }) => reported.value(site, "site", site, "report_seconds") ?? 0);
   const wanted = Math.min(Math.ceil(2.5 * Math.max(0, ...periods)), LONGEST_SECONDS);
-  if (wanted > asked) ask(wanted);
+  if (shownQuery && wanted > asked) ask(shownQuery, wanted);
 }
 
-/** What the plan says of sites that report no operators. */
+/** What the plan says of sites that report no operators.
+ *  @param {Query} query */
 async function explain({ id, version }) {
-  const { data } = await get(`/api/queries/${id}/explain`).catch(() => ({})); // without it the reported part is drawn
+  const explained = await get(`/api/queries/${id}/explain`).catch(() => null); // without it the reported part is drawn
   if (shownQuery?.id !== id || shownQuery.version !== version) return;
-  fragments = data?.fragments ?? [];
+  fragments = explained?.data?.fragments ?? [];
   update();
 }
 
@@ -126,10 +148,13 @@ function newestPlan() {
   const rows = operators.rows;
   if (!rows.length) return plan;
   const patient = Date.now() - since < PATIENCE_MS;
+  /** @param {string} site */
   const silent = (site) => sites.get(site)?.role === "static" || !patient;
   return planOf([...rows, ...explainedRows(rows, fragments, silent)]);
 }
 
+/** @param {Query | null} query
+ *  @param {Problem | null} error */
 function heard(query, error) {
   trouble = error || (query?.error ? { message: query.error } : null);
   later();
@@ -145,6 +170,7 @@ function later() {
   }, 100);
 }
 
+/** @param {Entity | null} entity */
 function choose(entity) {
   drawing.select(entity);
   settings.show(entity?.site ?? null);
@@ -152,21 +178,27 @@ function choose(entity) {
   update();
 }
 
+/** @param {Entity} entity */
 function operatorOf(entity) {
   return plan.sites.find(({ site }) => site === entity.site)?.operators.get(entity.entity.split(/[-.]/)[0]);
 }
 
-/** What belongs to the chosen entity and can be looked at next. */
+/** What belongs to the chosen entity and can be looked at next.
+ *  @param {Entity | null} entity
+ *  @returns {Entity[]} */
 function relatedTo(entity) {
   if (!entity) return [];
   const { site } = entity;
+  /** @param {string} kind
+   *  @param {(name: string) => boolean} [fits] */
   const of = (kind, fits = () => true) =>
     reported
       .of(site, kind)
       .filter((other) => fits(other.entity))
       .map((other) => ({ site, kind, entity: other.entity }));
-  if (entity.kind === "site")
+  if (entity.kind === "site") {
     return ["gateway", "clock", "wrapper", "source"].flatMap((kind) => of(kind)).slice(0, MOST_RELATED);
+  }
   const home = { site, kind: "site", entity: site };
   const store = entity.kind === "synopsis" && reported.value(site, "synopsis", entity.entity, "store");
   if (typeof store === "number") return [{ site, kind: "store", entity: `s${store}` }, home];
@@ -185,14 +217,20 @@ function update() {
   drawing.away = away;
   if (plan.sites.length) drawing.update(plan, reported, shownQuery ? `result: ${extent(shownQuery)}` : null);
   const operator = chosen && ["operator", "synopsis", "queue"].includes(chosen.kind) ? operatorOf(chosen) : null;
-  const ofQuery = chosen && reported.find(chosen.site, chosen.kind, chosen.entity)?.query;
-  table.update(chosen, operator?.line ?? null, ofQuery, reported, relatedTo(chosen), chosen && isAway(chosen.site));
+  const ofQuery = chosen ? reported.find(chosen.site, chosen.kind, chosen.entity)?.query : undefined;
+  table.update(chosen, reported, {
+    line: operator?.line ?? null,
+    query: ofQuery,
+    related: relatedTo(chosen),
+    away: chosen !== null && isAway(chosen.site),
+  });
   settings.heard(reported);
   lookBack();
   message(away);
 }
 
-/** Say in words why there is nothing to see, or what is missing. */
+/** Say in words why there is nothing to see, or what is missing.
+ *  @param {Set<string>} away */
 function message(away) {
   const box = byId("plan-message");
   const words = said(away);
@@ -203,34 +241,53 @@ function message(away) {
   byId("plan").classList.toggle("empty-plan", !drawn);
 }
 
+/** @param {Query} query */
+const nameOf = ({ id, name }) => name || id;
+
+/** @param {Set<string>} away */
 function said(away) {
-  if (!listed.length && !shownQuery)
-    return ["No query runs. Start one on ", make("a", { href: "/queries" }, "Queries"), ", then return to watch it."];
-  if (unknown) return `There is no query ${unknown}: it was stopped or never ran. Choose a query above.`;
-  if (!shownQuery) return "Choose a query above.";
-  if (!listed.some(({ id }) => id === shownQuery.id))
-    return `${shownQuery.name || shownQuery.id} was stopped. Choose another query above.`;
+  if (!shownQuery) return whyNone();
+  const name = nameOf(shownQuery);
+  if (!listed.some(({ id }) => id === shownQuery?.id)) return `${name} was stopped. Choose another query above.`;
   if (trouble) return [make("strong", {}, trouble.message), trouble.hint && ` ${trouble.hint}`];
-  if (shownQuery.status === "failed")
-    return `${shownQuery.name || shownQuery.id} was stopped by an error: ${shownQuery.error}`;
-  if (away.size)
-    return `${[...away].join(", ")} ${away.size > 1 ? "are" : "is"} away: what happens there is not known until ${away.size > 1 ? "they are" : "it is"} back.`;
-  if (plan.sites.length) return "";
+  if (shownQuery.status === "failed") return `${name} was stopped by an error: ${shownQuery.error}`;
+  if (away.size) {
+    const [are, they] = away.size > 1 ? ["are", "they are"] : ["is", "it is"];
+    return `${[...away].join(", ")} ${are} away: what happens there is not known until ${they} back.`;
+  }
+  return plan.sites.length ? "" : whyEmpty(name);
+}
+
+/** Why no query is shown. */
+function whyNone() {
+  if (!listed.length) {
+    const queriesPage = make("a", { href: "/queries" }, "Queries");
+    return ["No query runs. Start one on ", queriesPage, ", then return to watch it."];
+  }
+  if (unknown) return `There is no query ${unknown}: it was stopped or never ran. Choose a query above.`;
+  return "Choose a query above.";
+}
+
+/** Why the query that is shown has no plan.
+ *  @param {string} name */
+function whyEmpty(name) {
   if (Date.now() - since < SILENT_MS) return "Requesting reports from the sites…";
   const waiting = structure?.query?.waiting_for ?? [];
   if (waiting.length) return `Waiting for ${waiting.join(", ")} to answer.`;
   const missing = [...sites.values()]
     .filter(({ online, role }) => !online && ["gateway", "base"].includes(role))
     .map(({ site }) => site);
-  return `No site has reported an operator of ${shownQuery.name || shownQuery.id} yet.${missing.length ? ` Away: ${missing.join(", ")}.` : " A query that only Spark computes has no operators."}`;
+  const reason = missing.length ? `Away: ${missing.join(", ")}.` : "A query that only Spark computes has no operators.";
+  return `No site has reported an operator of ${name} yet. ${reason}`;
 }
 
+/** @param {string} text */
 function say(text) {
   byId("graphs-note").textContent = text;
 }
 
 function counted() {
-  byId("new-graph").disabled = graphs.full;
+  byId("new-graph", HTMLButtonElement).disabled = graphs.full;
   byId("no-graphs").hidden = graphs.graphs.size > 0;
   say(graphs.full ? `${graphs.most} graphs are the max.` : "");
 }
@@ -242,12 +299,12 @@ async function news() {
     listed = all.filter(({ origin }) => origin !== "session");
     sites = new Map(places.map((site) => [site.site, site]));
   } catch (error) {
-    trouble = error;
+    trouble = problemOf(error);
     return update();
   }
   if (shownQuery) {
-    const { version } = shownQuery;
-    shownQuery = listed.find(({ id }) => id === shownQuery.id) || shownQuery;
+    const { id, version } = shownQuery;
+    shownQuery = listed.find((query) => query.id === id) ?? shownQuery;
     if (shownQuery.version !== version) explain(shownQuery);
   }
   fillChoice();
@@ -256,18 +313,19 @@ async function news() {
 }
 
 function fillChoice() {
+  /** @param {Query} query */
   const option = ({ id, name, text }) =>
     make("option", { value: id }, `${name || id}: ${text.replace(/\s+/g, " ").slice(0, 90)}`);
   const users = listed.filter(({ origin }) => origin === "user").reverse();
   const others = listed.filter(({ origin }) => origin !== "user");
-  const gone = shownQuery && !listed.some(({ id }) => id === shownQuery.id);
+  const shownId = shownQuery?.id;
+  const gone = shownId !== undefined && !listed.some(({ id }) => id === shownId);
   const signature = [...users, ...others].map(({ id }) => id).join() + gone;
-  const choice = byId("query");
   if (choice.dataset.signature === signature) return;
   choice.dataset.signature = signature;
   fill(choice, [
     !shownQuery && make("option", { value: "" }, "choose a query…"),
-    gone && make("option", { value: shownQuery.id }, `${shownQuery.name || shownQuery.id} (stopped)`),
+    gone && shownQuery && make("option", { value: shownQuery.id }, `${nameOf(shownQuery)} (stopped)`),
     users.length > 0 && make("optgroup", { label: "Queries" }, users.map(option)),
     others.length > 0 && make("optgroup", { label: "Queries of the map" }, others.map(option)),
   ]);
@@ -282,22 +340,23 @@ function begin() {
   const found = named || (!wanted && (listed.filter(({ origin }) => origin === "user").pop() || listed[0]));
   if (!found) return;
   show(found);
-  byId("query").dataset.signature = "";
+  choice.dataset.signature = "";
   fillChoice();
 }
 
-byId("query").addEventListener("change", (event) => {
-  const found = listed.find(({ id }) => id === event.target.value);
+choice.addEventListener("change", () => {
+  const found = listed.find(({ id }) => id === choice.value);
   if (found) show(found);
 });
 byId("closer").addEventListener("click", () => drawing.camera.zoom(0.75));
 byId("farther").addEventListener("click", () => drawing.camera.zoom(1 / 0.75));
 byId("whole").addEventListener("click", () => drawing.camera.fit({ all: true }));
-byId("span").addEventListener("change", (event) => {
-  graphs.seconds = Number(event.target.value);
+const span = byId("span", HTMLSelectElement);
+span.addEventListener("change", () => {
+  graphs.seconds = Number(span.value);
   graphs.draw();
 });
-byId("new-graph").addEventListener("click", () => dialog.open(shownQuery?.id ?? null, plan, drawing.selected));
+byId("new-graph").addEventListener("click", () => dialog.open(shownQuery?.id ?? "", plan, drawing.selected));
 document.addEventListener(
   "keydown",
   (event) =>

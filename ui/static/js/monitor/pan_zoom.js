@@ -1,13 +1,19 @@
 // Look around in a drawing: wheel or buttons to come closer, drag to move, all of it at first.
 
+/** @import { Box } from "../network/layout.js" */
+
 const CLOSEST = 1.6; // pixels per unit
 const FIRST_AT_LEAST = 0.55; // letters below this size cannot be read: then only a part is shown
 
 export class PanZoom {
+  /** @param {SVGSVGElement} svg */
   constructor(svg) {
     this.svg = svg;
+    /** @type {Box | null} */
     this.whole = null;
+    /** @type {Box | null} */
     this.view = null;
+    this.moved = false; // by a person: then it stays where it is
     svg.addEventListener(
       "wheel",
       (event) => {
@@ -21,9 +27,11 @@ export class PanZoom {
     new ResizeObserver(() => this.whole && (this.moved ? this.look(this.view) : this.fit())).observe(svg);
   }
 
-  /** Say how large the drawing is; it is shown whole unless somebody has looked elsewhere. */
+  /** Say how large the drawing is; it is shown whole unless somebody has looked elsewhere.
+   *  @param {Box} box */
   world(box) {
-    const same = this.whole && ["x", "y", "width", "height"].every((name) => this.whole[name] === box[name]);
+    const { whole } = this;
+    const same = whole?.x === box.x && whole.y === box.y && whole.width === box.width && whole.height === box.height;
     this.whole = box;
     if (!same && !this.moved) this.fit();
     else this.look(this.view);
@@ -34,7 +42,8 @@ export class PanZoom {
     this.moved = false;
   }
 
-  /** Show all of it, or as much from the top as can be read. */
+  /** Show all of it, or as much from the top as can be read.
+   *  @param {{ all?: boolean }} how */
   fit({ all = false } = {}) {
     this.moved = false;
     const box = this.svg.getBoundingClientRect();
@@ -46,36 +55,39 @@ export class PanZoom {
     this.look({ x: this.whole.x + (this.whole.width - width) / 2, y, width, height });
   }
 
+  /** @param {Box | null} view */
   look(view) {
     if (!view) return this.fit();
     this.view = view;
     this.svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
   }
 
-  /** Come closer (factor below 1) or go away, to where the pointer is or to the middle. */
+  /** Come closer (factor below 1) or go away, to where the pointer is or to the middle.
+   *  @param {number} factor
+   *  @param {MouseEvent | null} at */
   zoom(factor, at = null) {
-    if (!this.view) return;
+    const { view, whole } = this;
+    if (!view || !whole) return;
     const box = this.svg.getBoundingClientRect();
-    const width = Math.min(
-      Math.max(this.view.width * factor, box.width / CLOSEST),
-      Math.max(this.whole.width * 2, box.width),
-    );
-    const exact = width / this.view.width;
+    const width = Math.min(Math.max(view.width * factor, box.width / CLOSEST), Math.max(whole.width * 2, box.width));
+    const exact = width / view.width;
     const share = at ? [(at.clientX - box.x) / box.width, (at.clientY - box.y) / box.height] : [0.5, 0.5];
     this.moved = true;
     this.look({
-      x: this.view.x + this.view.width * share[0] * (1 - exact),
-      y: this.view.y + this.view.height * share[1] * (1 - exact),
+      x: view.x + view.width * share[0] * (1 - exact),
+      y: view.y + view.height * share[1] * (1 - exact),
       width,
-      height: this.view.height * exact,
+      height: view.height * exact,
     });
   }
 
+  /** @param {PointerEvent} event */
   drag(event) {
     if (!this.view || event.button !== 0) return;
     const begin = { x: event.clientX, y: event.clientY, view: this.view };
     const scale = this.view.width / (this.svg.getBoundingClientRect().width || 1);
     let dragged = false;
+    /** @param {PointerEvent} moved */
     const move = (moved) => {
       const [dx, dy] = [moved.clientX - begin.x, moved.clientY - begin.y];
       dragged ||= Math.hypot(dx, dy) > 4;
@@ -88,6 +100,7 @@ export class PanZoom {
       removeEventListener("pointerup", end);
       removeEventListener("pointercancel", end);
       if (!dragged) return;
+      /** @param {Event} click */
       const swallow = (click) => click.stopPropagation(); // the end of a drag chooses nothing
       addEventListener("click", swallow, { capture: true });
       setTimeout(() => removeEventListener("click", swallow, { capture: true }));

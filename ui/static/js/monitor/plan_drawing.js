@@ -3,13 +3,24 @@ import { shape } from "../svg.js";
 import { keyOf, number, shown } from "./reported.js";
 import { NODE, STORE_SIZE, layout } from "./plan_layout.js";
 import { grouped, hasWindow, signOf } from "./plan_model.js";
+import { act, cut, flow, ladder, magnifier, named, panes } from "./plan_marks.js";
 import { PanZoom } from "./pan_zoom.js";
+
+/** Where a plan is drawn: its layers, the places of its operators by "site entity", what they report.
+ *  @typedef {{ layers: Record<"boxes" | "lines" | "nodes", SVGGElement>, at: Map<string, Spot>,
+ *    reported: Reported }} Scene */
+/** @import { Crossing, Operator, RunningPlan, RunningSite } from "./plan_model.js" */
+/** @import { FoldBox, SiteBox, Spot } from "./plan_layout.js" */
+/** @import { Entity, Reported, Reporter } from "./reported.js" */
 
 const LETTERS = 20; // of an operator's line that fit
 
 const OUTSIDE = 58; // from an operator at the top of a site's box to above the box
 
-/** Queues, synopses and stores of an operator, as they are reported. */
+/** Queues, synopses and stores of an operator, as they are reported.
+ *  @param {Reported} reported
+ *  @param {string} site
+ *  @param {string} entity */
 function belongings(reported, site, entity) {
   const queues = reported.of(site, "queue").filter((found) => found.entity.startsWith(`${entity}-`));
   const synopses = reported
@@ -18,45 +29,62 @@ function belongings(reported, site, entity) {
   return { queues, synopses };
 }
 
-const storeOf = (synopsis) =>
-  synopsis.values.get("shared")?.value && synopsis.values.has("store")
-    ? `s${synopsis.values.get("store").value}`
-    : null;
-
-const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+/** The store that a synopsis is a stub of, or null.
+ *  @param {Reporter} synopsis */
+function storeOf({ values }) {
+  const store = values.get("store");
+  return store && values.get("shared")?.value ? `s${store.value}` : null;
+}
 
 export class PlanDrawing {
-  /** @param svg where to draw
-   *  @param picked called with {site, kind, entity} */
+  /** @param {SVGSVGElement} svg where to draw
+   *  @param {(entity: Entity) => void} picked called with {site, kind, entity} */
   constructor(svg, picked) {
     this.svg = svg;
     this.picked = picked;
+    /** @type {Entity | null} */
     this.selected = null;
+    /** @type {Set<string>} */
     this.wanted = new Set(); // sites drawn although others are like them
+    /** @type {Set<string>} */
     this.away = new Set();
     this.signature = "";
+    /** @type {((now: Reported) => void)[]} */
     this.live = []; // functions that write the newest numbers
-    this.marks = new Map(); // key of an entity -> element
+    /** @type {Map<string, SVGElement>} */
+    this.marks = new Map(); // by the key of an entity
+    /** @type {string | null} */
+    this.result = null; // what is said of the result
+    /** @type {(() => void) | null} */
+    this.shown = null; // called when another site is to be drawn
     this.camera = new PanZoom(svg);
   }
 
-  /** Show a plan with what is reported now. */
+  /** Show a plan with what is reported now.
+   *  @param {RunningPlan} plan
+   *  @param {Reported} reported
+   *  @param {string | null} result */
   update(plan, reported, result) {
     const { drawn, folded } = grouped(plan.sites, this.wanted);
+    /** @param {RunningSite} found */
     const storesOf = (found) =>
       [
         ...new Set(
           [...found.operators.keys()]
             .flatMap((entity) => belongings(reported, found.site, entity).synopses.map(storeOf))
-            .filter(Boolean),
+            .filter((store) => store !== null),
         ),
       ].sort();
     const extras = drawn.map((found) =>
-      [...found.operators.keys()]
-        .map((entity) => {
+      [...found.operators.values()]
+        .map(({ entity, fragment, explained }) => {
           const { queues, synopses } = belongings(reported, found.site, entity);
-          const { fragment, explained } = found.operators.get(entity);
-          return `${explained && Boolean(reported.find(found.site, "job", fragment))};${queues.map((queue) => queue.entity)};${synopses.map((synopsis) => synopsis.entity + storeOf(synopsis))}`;
+          const isJob = explained && Boolean(reported.find(found.site, "job", fragment));
+          return JSON.stringify([
+            isJob,
+            queues.map((queue) => queue.entity),
+            synopses.map((synopsis) => [synopsis.entity, storeOf(synopsis)]),
+          ]);
         })
         .join(),
     );
@@ -69,31 +97,43 @@ export class PlanDrawing {
       this.signature = signature;
       this.draw(plan, layout(drawn, folded, storesOf), reported);
     }
-    this.reported = reported;
     this.result = result;
     for (const write of this.live) write(reported);
   }
 
+  /** @param {RunningPlan} plan
+   *  @param {ReturnType<typeof layout>} places
+   *  @param {Reported} reported */
   draw(plan, places, reported) {
     this.live = [];
     this.marks.clear();
-    const focused = document.activeElement?.dataset?.key;
-    const layers = Object.fromEntries(["boxes", "lines", "nodes"].map((name) => [name, shape("g", { class: name })]));
+    const focused = document.activeElement?.getAttribute("data-key");
+    const layers = {
+      boxes: shape("g", { class: "boxes" }),
+      lines: shape("g", { class: "lines" }),
+      nodes: shape("g", { class: "nodes" }),
+    };
+    /** @type {Map<string, Spot>} */
     const at = new Map(); // "site entity" -> absolute place
+    const scene = { layers, at, reported };
     for (const box of places.sites) {
-      for (const [entity, { x, y }] of box.places)
+      for (const [entity, { x, y }] of box.places) {
         at.set(`${box.found.site} ${entity}`, { x: box.x + x, y: box.y + y });
-      this.drawSite(box, layers, at, reported);
+      }
+      this.drawSite(box, scene);
     }
     for (const fold of places.folded) this.drawFold(fold, layers.boxes);
-    for (const { from, to, fragment } of plan.crossings) this.drawCrossing(from, to, fragment, at, layers);
+    for (const { from, to, fragment } of plan.crossings) this.drawCrossing(from, to, fragment, scene);
     this.svg.replaceChildren(...Object.values(layers));
     this.camera.world({ x: -10, y: -34, width: places.width + 20, height: places.height + 44 });
     this.select(this.selected);
     if (focused) this.marks.get(focused)?.focus();
   }
 
-  drawSite({ found, x, y, width, height, stores }, layers, at, reported) {
+  /** @param {SiteBox} box
+   *  @param {Scene} scene */
+  drawSite({ found, x, y, width, height, stores }, scene) {
+    const { layers, at, reported } = scene;
     const { site } = found;
     const away = this.away.has(site);
     const facts = shape("text", { x: x + width - 12, y: y + 20, class: "facts-line", "text-anchor": "end" });
@@ -129,19 +169,21 @@ export class PlanDrawing {
     for (const [entity, place] of storeAt) this.drawStore(site, entity, place, layers.nodes);
     for (const operator of found.operators.values()) {
       const place = at.get(`${site} ${operator.entity}`);
-      this.drawOperator(operator, place, layers.nodes, reported);
-      operator.inputs.forEach((input) =>
-        this.drawEdge(operator, operator.feeding.indexOf(input.entity), input, at, layers, reported),
-      );
+      if (!place) continue;
+      this.drawOperator(operator, place, scene);
+      operator.inputs.forEach((input) => this.drawEdge(operator, operator.feeding.indexOf(input.entity), input, scene));
       belongings(reported, site, operator.entity).synopses.forEach((synopsis, index) =>
         this.drawSynopsis(synopsis, place, index, storeAt, layers),
       );
     }
     const top = found.rank === 0 && found.roots[0] && at.get(`${site} ${found.roots[0].entity}`);
-    if (top && found.roots[0].fragment === [...found.operators.values()].map(({ fragment }) => fragment).sort()[0])
+    if (top && found.roots[0].fragment === [...found.operators.values()].map(({ fragment }) => fragment).sort()[0]) {
       this.drawResult(top, layers);
+    }
   }
 
+  /** @param {Spot} spot
+   *  @param {Scene["layers"]} layers */
   drawResult({ x, y }, { lines }) {
     const middle = x + NODE.width / 2;
     const text = shape("text", { x: middle + 10, y: y - 52, class: "result-text" });
@@ -155,7 +197,10 @@ export class PlanDrawing {
     });
   }
 
-  drawOperator({ site, entity, fragment, line, explained, consumers }, { x, y }, layer, reported) {
+  /** @param {Operator} operator
+   *  @param {Spot} spot
+   *  @param {Scene} scene */
+  drawOperator({ site, entity, fragment, line, explained, consumers }, { x, y }, { layers, reported }) {
     const job = explained && reported.find(site, "job", fragment); // what runs as a whole: at the static engine
     const numbers = shape("text", { x: x + 40, y: y + 54, class: "numbers" });
     const holds = belongings(reported, site, entity).synopses.length;
@@ -171,10 +216,11 @@ export class PlanDrawing {
       numbers,
       shape("title", {}, line),
     );
-    layer.append(
+    layers.nodes.append(
       this.pick(mark, job ? { site, kind: "job", entity: fragment } : { site, kind: "operator", entity }, line),
     );
     this.live.push((now) => {
+      /** @param {string} property */
       const value = (property) => now.value(site, "operator", entity, property);
       const selectivity = value("selectivity");
       const busy = holds < 2 ? value("us_per_row") : null;
@@ -190,10 +236,15 @@ export class PlanDrawing {
     });
   }
 
-  /** From an operator up to its consumer, with what flows and what waits. */
-  drawEdge(to, port, from, at, layers, reported) {
+  /** From an operator up to its consumer, with what flows and what waits.
+   *  @param {Operator} to
+   *  @param {number} port
+   *  @param {Operator} from
+   *  @param {Scene} scene */
+  drawEdge(to, port, from, { at, layers, reported }) {
     const { site } = to;
     const [below, above] = [at.get(`${site} ${from.entity}`), at.get(`${site} ${to.entity}`)];
+    if (!below || !above) return;
     const [x1, y1, y2] = [below.x + NODE.width / 2, below.y, above.y + NODE.height];
     const x2 = above.x + NODE.width * ((port + 1) / (to.feeding.length + 1));
     const bend = (y1 + y2) / 2;
@@ -208,6 +259,10 @@ export class PlanDrawing {
     if (queue) this.drawQueue(queue, (x1 + x2) / 2, bend, layers.nodes);
   }
 
+  /** @param {Entity} queue
+   *  @param {number} x
+   *  @param {number} y
+   *  @param {Element} layer */
   drawQueue({ site, entity }, x, y, layer) {
     const text = shape("text", { x: x - 13, y: y + 4, class: "waiting-rows", "text-anchor": "end" });
     const mark = shape(
@@ -222,14 +277,19 @@ export class PlanDrawing {
     this.live.push((now) => {
       const rows = now.value(site, "queue", entity, "rows");
       text.textContent = rows === null ? "" : number(rows);
-      mark.classList.toggle("filled", rows > 0);
+      mark.classList.toggle("filled", rows !== null && rows > 0);
     });
   }
 
+  /** @param {Reporter} synopsis
+   *  @param {Spot} spot
+   *  @param {number} index
+   *  @param {Map<string, Spot>} storeAt
+   *  @param {Scene["layers"]} layers */
   drawSynopsis(synopsis, { x, y }, index, storeAt, layers) {
     const { site, entity } = synopsis;
     const [left, top] = [x + NODE.width - 64 - index * 64, y + NODE.height - 9];
-    const store = storeAt.get(storeOf(synopsis));
+    const store = storeAt.get(storeOf(synopsis) ?? "");
     const text = shape("text", { x: left + 20, y: top + 14, class: "held" });
     const mark = shape(
       "g",
@@ -240,18 +300,24 @@ export class PlanDrawing {
       shape("title", {}, store ? `Synopsis ${entity}, a stub of store ${storeOf(synopsis)}` : `Synopsis ${entity}`),
     );
     layers.nodes.append(this.pick(mark, { site, kind: "synopsis", entity }, `synopsis ${entity}`));
-    if (store)
+    if (store) {
+      const [from, to] = [left + 30, store.x + STORE_SIZE.width / 2];
       layers.lines.append(
         shape("path", {
-          d: `M${left + 30} ${top + 19}C${left + 30} ${top + 70} ${store.x + STORE_SIZE.width / 2} ${store.y - 40} ${store.x + STORE_SIZE.width / 2} ${store.y}`,
+          d: `M${from} ${top + 19}C${from} ${top + 70} ${to} ${store.y - 40} ${to} ${store.y}`,
           class: "stub-line",
         }),
       );
+    }
     this.live.push((now) => {
       text.textContent = number(now.value(site, "synopsis", entity, "rows"));
     });
   }
 
+  /** @param {string} site
+   *  @param {string} entity
+   *  @param {Spot} spot
+   *  @param {Element} layer */
   drawStore(site, entity, { x, y }, layer) {
     const text = shape("text", { x: x + 26, y: y + 22, class: "held" });
     const mark = shape(
@@ -268,6 +334,8 @@ export class PlanDrawing {
     });
   }
 
+  /** @param {FoldBox} box
+   *  @param {Element} layer */
   drawFold({ fold, x, y, width, height }, layer) {
     const names = fold.sites.map((site) => ({ site }));
     layer.append(
@@ -283,18 +351,24 @@ export class PlanDrawing {
       act(button, () => this.show(site));
       layer.append(button);
     });
-    if (names.length > 4)
+    if (names.length > 4) {
       layer.append(shape("text", { x: x + 12, y: y + 114, class: "facts-line" }, `and ${names.length - 4} more`));
+    }
   }
 
+  /** @param {string} site */
   show(site) {
     this.wanted.add(site);
     this.signature = "";
     this.shown?.();
   }
 
-  /** From a fragment's last operator to the site that reads it. */
-  drawCrossing(from, to, fragment, at, layers) {
+  /** From a fragment's last operator to the site that reads it.
+   *  @param {Operator | null} from
+   *  @param {Operator} to
+   *  @param {string} fragment
+   *  @param {Scene} scene */
+  drawCrossing(from, to, fragment, { at, layers }) {
     const above = at.get(`${to.site} ${to.entity}`);
     if (!above) return;
     const x2 = above.x + NODE.width / 2;
@@ -333,7 +407,12 @@ export class PlanDrawing {
     );
   }
 
-  /** Make an element something that can be chosen. */
+  /** Make an element something that can be chosen.
+   *  @template {SVGElement} E
+   *  @param {E} element
+   *  @param {Entity} entity
+   *  @param {string} label
+   *  @returns {E} */
   pick(element, entity, label) {
     const key = keyOf(entity.site, entity.kind, entity.entity);
     for (const [name, value] of Object.entries({
@@ -341,13 +420,15 @@ export class PlanDrawing {
       role: "button",
       "aria-label": `${label} at ${entity.site}`,
       "data-key": key,
-    }))
-      element.setAttribute(name, value);
+    })) {
+      element.setAttribute(name, String(value));
+    }
     act(element, () => this.picked(entity));
     if (!this.marks.has(key)) this.marks.set(key, element);
     return element;
   }
 
+  /** @param {Entity | null} entity */
   select(entity) {
     this.selected = entity;
     const key = entity && keyOf(entity.site, entity.kind, entity.entity);
@@ -365,48 +446,3 @@ export class PlanDrawing {
     this.camera.reset();
   }
 }
-
-/** Do something on a click, and on Enter or the space bar. */
-function act(element, action) {
-  element.addEventListener("click", action);
-  element.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" && event.key !== " ") return;
-    event.preventDefault();
-    action();
-  });
-}
-
-function flow(path, text, rate) {
-  text.textContent = rate === null ? "" : `${number(Math.round(rate * 10) / 10)}/s`;
-  path.classList.toggle("flowing", rate > 0);
-}
-
-/** A ladder: a queue. */
-export const ladder = (x, y) =>
-  shape("path", {
-    class: "ladder",
-    d: `M${x - 5} ${y - 11}V${y + 11}M${x + 5} ${y - 11}V${y + 11}${[-7, -2, 3, 8].map((step) => `M${x - 5} ${y + step}h10`).join("")}`,
-  });
-
-/** A box with a magnifier: a synopsis. */
-export const magnifier = (x, y) =>
-  shape(
-    "g",
-    { class: "magnifier" },
-    shape("circle", { cx: x + 4.5, cy: y + 4.5, r: 4 }),
-    shape("path", { d: `M${x + 7.5} ${y + 7.5}l4.5 4.5` }),
-  );
-
-/** Window panes. */
-export const panes = (x, y) =>
-  shape("path", { class: "panes", d: `M${x} ${y}h14v12h-14zM${x + 7} ${y}v12M${x} ${y + 6}h14` });
-
-/** The operator and what it works on, of the line EXPLAIN shows. */
-function named(line) {
-  const [, verb, rest] = /^(Scan \w+|MultiJoin of \d+(?=:)|\S+)(?:: | )?(.*)$/s.exec(line) ?? [null, line, ""];
-  return { verb, rest };
-}
-
-/** What an entity is, in words. */
-export const titleOf = ({ kind, entity, site }) =>
-  kind === "site" ? `Site ${site}` : `${kind[0].toUpperCase()}${kind.slice(1)} ${entity}`;

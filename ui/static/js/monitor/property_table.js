@@ -1,8 +1,13 @@
 // What is known of the chosen entity: properties with their newest values, each a graph at a click.
 import { fill, make } from "../api.js";
-import { titleOf } from "./plan_drawing.js";
+import { titleOf } from "./plan_marks.js";
 import { shown, sorted, wordsOf } from "./reported.js";
 
+/** @typedef {{ line: string | null, query?: string, related: Entity[], away: boolean }} About */
+/** @typedef {Entity & { query?: string, title: string }} Watched */
+/** @import { Entity, Reported } from "./reported.js" */
+
+/** @type {Record<string, string>} */
 const EXPLAINED = {
   queue: "Rows waiting between two operators.",
   synopsis: "The state of an operator: the rows that it keeps.",
@@ -12,35 +17,42 @@ const EXPLAINED = {
 };
 
 export class PropertyTable {
-  /** @param place where it is shown
-   *  @param watch called with (entity, property) to add a graph
-   *  @param choose called with another entity */
+  /** @param {Element} place where it is shown
+   *  @param {(entity: Watched, property: string) => void} watch called to add a graph
+   *  @param {(entity: Entity) => void} choose called with another entity */
   constructor(place, watch, choose) {
     this.place = place;
     this.watch = watch;
     this.choose = choose;
     this.signature = "";
+    /** @type {Map<string, HTMLElement>} */
+    this.cells = new Map(); // by property
   }
 
-  /** Show an entity {site, kind, entity}, with the line of an operator.
-   *  @param related entities to go on to: [{site, kind, entity}] */
-  update(entity, line, query, reported, related, away) {
+  /** Show an entity {site, kind, entity}; null: nothing.
+   *  @param {Entity | null} entity
+   *  @param {Reported} reported
+   *  @param {About} about its operator's `line`, its `query`, entities `related` to it, whether its site is `away` */
+  update(entity, reported, about) {
     const found = entity && reported.find(entity.site, entity.kind, entity.entity);
     const properties = found ? sorted(found.values.keys()) : [];
-    const signature = JSON.stringify([entity, line, query, properties, related, away]);
+    const signature = JSON.stringify([entity, properties, about]);
     if (signature !== this.signature) {
       this.signature = signature;
-      this.build(entity, line, query, properties, related, away);
+      this.build(entity, properties, about);
     }
     for (const property of properties) {
       const cell = this.cells.get(property);
-      const text = shown(property, found.values.get(property).value);
-      if (cell.textContent !== text) cell.textContent = text;
+      const text = shown(property, found?.values.get(property)?.value ?? null);
+      if (cell && cell.textContent !== text) cell.textContent = text;
     }
   }
 
-  build(entity, line, query, properties, related, away) {
-    this.cells = new Map();
+  /** @param {Entity | null} entity
+   *  @param {string[]} properties
+   *  @param {About} about */
+  build(entity, properties, { line, query, related, away }) {
+    this.cells.clear();
     if (!entity) {
       fill(
         this.place,

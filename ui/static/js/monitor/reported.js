@@ -1,49 +1,74 @@
 // What sites report of themselves: the newest value of every property, and how people read them.
 
+/** Something of a site that can be looked at.
+ *  @typedef {{ site: string, kind: string, entity: string }} Entity */
+/** An entity with the newest values that it reports.
+ *  @typedef {Entity & { query: string, values: Map<string, { value: number, ts: string }> }} Reporter */
+/** @import { Change, StreamRow } from "../payloads.d.ts" */
+
+/** @param {string} site
+ *  @param {string} kind
+ *  @param {string} entity */
 export const keyOf = (site, kind, entity) => `${site}|${kind}|${entity}`;
 
 /** The newest values of sys_stream by entity. */
 export class Reported {
   constructor() {
+    /** @type {Map<string, Reporter>} */
     this.entities = new Map(); // key -> {site, query, kind, entity, values: Map(property -> {value, ts})}
   }
 
-  /** Take in changes of a query that selects ts, site, query, entity, kind, property, value. */
+  /** Take in changes of a query that selects ts, site, query, entity, kind, property, value.
+   *  @param {Change<StreamRow>[]} changes
+   *  @param {boolean} snapshot */
   apply(changes, snapshot) {
     if (snapshot) this.entities.clear();
     for (const { diff, row } of changes) {
       const key = keyOf(row.site, row.kind, row.entity);
-      let found = this.entities.get(key);
-      const known = found?.values.get(row.property);
+      const known = this.entities.get(key);
+      const before = known?.values.get(row.property);
       if (diff > 0) {
-        if (!found)
-          this.entities.set(
-            key,
-            (found = { site: row.site, query: row.query, kind: row.kind, entity: row.entity, values: new Map() }),
-          );
-        if (!known || row.ts >= known.ts) found.values.set(row.property, { value: row.value, ts: row.ts });
-      } else if (known && known.ts === row.ts) {
-        found.values.delete(row.property); // the newest one has left: nothing newer was reported
-        if (!found.values.size) this.entities.delete(key);
+        const found = known ?? {
+          site: row.site,
+          query: row.query,
+          kind: row.kind,
+          entity: row.entity,
+          values: new Map(),
+        };
+        this.entities.set(key, found);
+        if (!before || row.ts >= before.ts) found.values.set(row.property, { value: row.value, ts: row.ts });
+      } else if (known && before?.ts === row.ts) {
+        known.values.delete(row.property); // the newest one has left: nothing newer was reported
+        if (!known.values.size) this.entities.delete(key);
       }
     }
   }
 
+  /** @param {string} site
+   *  @param {string} kind
+   *  @param {string} entity */
   find(site, kind, entity) {
     return this.entities.get(keyOf(site, kind, entity));
   }
 
-  /** A value, or null if it is not reported. */
+  /** A value, or null if it is not reported.
+   *  @param {string} site
+   *  @param {string} kind
+   *  @param {string} entity
+   *  @param {string} property */
   value(site, kind, entity, property) {
     return this.find(site, kind, entity)?.values.get(property)?.value ?? null;
   }
 
-  /** All of a kind at a site. */
+  /** All of a kind at a site.
+   *  @param {string} site
+   *  @param {string} kind */
   of(site, kind) {
     return [...this.entities.values()].filter((found) => found.site === site && found.kind === kind);
   }
 }
 
+/** @type {Record<string, [words: string, unit: string]>} */
 const WORDS = {
   rows_in: ["rows in", ""],
   rows_out: ["rows out", ""],
@@ -87,6 +112,7 @@ const WORDS = {
   watermark_lag_s: ["watermark behind by", "s"],
   store: ["store", "store"],
 };
+/** @type {Record<string, string>} */
 const SINGULAR = {
   rows: "row",
   events: "event",
@@ -96,6 +122,7 @@ const SINGULAR = {
   messages: "message",
   readings: "reading",
 };
+/** @type {[RegExp, string][]} */
 const ENDINGS = [
   [/_ms$/, "ms"],
   [/_us$/, "µs"],
@@ -106,21 +133,26 @@ const ENDINGS = [
   [/^selectivity/, "ratio"],
 ];
 export const SCHEDULERS = ["fifo", "greedy", "chain", "round_robin"]; // in the order of their numbers
+/** @type {Record<string, string>} */
 export const SCHEDULER_WORDS = { fifo: "FIFO", greedy: "greedy", chain: "Chain", round_robin: "round robin" };
 
 const ORDER = Object.keys(WORDS);
 
-/** Properties in the order people look for them. */
+/** Properties in the order people look for them.
+ *  @param {Iterable<string>} properties */
 export function sorted(properties) {
+  /** @param {string} property */
   const place = (property) => (ORDER.includes(property) ? ORDER.indexOf(property) : ORDER.length);
   return [...properties].sort((a, b) => place(a) - place(b) || a.localeCompare(b));
 }
 
-/** How a property is called. */
+/** How a property is called.
+ *  @param {string} property */
 export const wordsOf = (property) =>
   WORDS[property]?.[0] ?? property.replace(/_per_s$/, "_per_second").replaceAll("_", " ");
 
-/** The unit of a property, or "". */
+/** The unit of a property, or "".
+ *  @param {string} property */
 export function unitOf(property) {
   const rate = /^(\w+)_per_s$/.exec(property);
   return (
@@ -129,7 +161,8 @@ export function unitOf(property) {
   );
 }
 
-/** A number in as many digits as people read. */
+/** A number in as many digits as people read.
+ *  @param {number | null | undefined} value */
 export function number(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -139,24 +172,30 @@ export function number(value) {
   return trim(value);
 }
 
+/** @param {number} value */
 function trim(value) {
   const size = Math.abs(value);
   return String(Number(value.toFixed(size >= 100 || Number.isInteger(value) ? 0 : size >= 1 ? 1 : 3)));
 }
 
-/** A property's value with its unit. */
+/** A property's value with its unit.
+ *  @param {string} property
+ *  @param {number | null} value */
 export function shown(property, value) {
   const unit = unitOf(property);
   if (unit === "flag") return value ? "yes" : "no";
-  if (unit === "scheduler") return SCHEDULER_WORDS[SCHEDULERS[value]] ?? number(value);
+  if (unit === "scheduler") return SCHEDULER_WORDS[SCHEDULERS[value ?? -1]] ?? number(value);
   if (unit === "store") return `s${value}`;
   return withUnit(value, unit);
 }
 
-/** The unit of one: of rows/s row/s. */
+/** The unit of one: of rows/s row/s.
+ *  @param {string} unit */
 const singular = (unit) => unit.replace(/^\w+/, (word) => SINGULAR[word] ?? word);
 
-/** A number with its unit, if it has one that is written: "1 row", "2 rows", "0.5". */
+/** A number with its unit, if it has one that is written: "1 row", "2 rows", "0.5".
+ *  @param {number | null} value
+ *  @param {string} unit */
 export function withUnit(value, unit) {
   if (["ratio", "flag", "scheduler", "store", ""].includes(unit)) return number(value);
   return `${number(value)} ${number(value) === "1" ? singular(unit) : unit}`;

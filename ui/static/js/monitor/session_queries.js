@@ -1,15 +1,28 @@
 // Queries of a page's own: all of them over one event stream, ended with the page and while nobody sees it.
-import { post, request } from "../api.js";
+import { post, problemOf, request } from "../api.js";
 import { whileSeen } from "../while_seen.js";
+
+/** A query that is followed until it is closed.
+ *  @typedef {{ text: string, query: Query | null, starting: boolean, closed: boolean, close: () => void,
+ *    changed: (changes: Change<any>[], snapshot: boolean, query: Query | null) => void,
+ *    said: (query: Query | null, error: Problem | null) => void }} Followed */
+/** @import { Change, Changes, Problem, Query, Status } from "../payloads.d.ts" */
 
 const AGAIN_MS = 2000;
 const GATHER_MS = 60; // queries that start together open the stream once
 
+const NO_QUERY = { code: "no_query", message: "This is not a query: write a SELECT." };
+
 export class SessionQueries {
   constructor() {
+    /** @type {Set<Followed>} */
     this.wanted = new Set(); // of Followed: all that are not closed
+    /** @type {Map<string, Followed>} */
     this.followed = new Map(); // id of a query -> Followed: those that run
+    /** @type {EventSource | null} */
     this.source = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.opening = undefined;
     this.resting = true;
     whileSeen(
       () => this.wake(),
@@ -21,9 +34,11 @@ export class SessionQueries {
   }
 
   /** Start a query and follow it until it is closed; one that ends otherwise is started again.
-   *  @param changed called with (changes, snapshot, query)
-   *  @param said called with (query, error): its state, or why there is none */
+   *  @param {string} text
+   *  @param {Pick<Followed, "changed" | "said">} told of changes; and of its state, or why there is none
+   *  @returns {Followed} */
   follow(text, { changed, said }) {
+    /** @type {Followed} */
     const followed = {
       text,
       changed,
@@ -38,29 +53,37 @@ export class SessionQueries {
     return followed;
   }
 
+  /** @param {Followed} followed */
   async start(followed) {
     if (followed.closed || followed.starting || followed.query || this.resting) return;
     followed.starting = true;
+    let query;
     try {
       const results = await post("/api/statements", { text: followed.text, origin: "session" });
-      const { query } = results[results.length - 1] || {};
-      if (!query) throw { code: "no_query", message: "This is not a query: write a SELECT." };
-      if (this.resting) return this.drop(query.id);
-      followed.query = query;
+      query = results[results.length - 1]?.query;
     } catch (error) {
-      if (followed.closed) return;
-      followed.said(null, error);
-      if (!error.code || error.code === "server_error") this.again(followed);
-      return;
+      return this.refuse(followed, problemOf(error));
     } finally {
       followed.starting = false;
     }
-    if (followed.closed) return this.end(followed);
-    this.followed.set(followed.query.id, followed);
-    followed.said(followed.query, null);
+    if (!query) return this.refuse(followed, NO_QUERY);
+    if (this.resting || followed.closed) return this.drop(query.id);
+    followed.query = query;
+    this.followed.set(query.id, followed);
+    followed.said(query, null);
     this.open();
   }
 
+  /** Say why there is no query; what the console could not do now is tried again.
+   *  @param {Followed} followed
+   *  @param {Problem} error */
+  refuse(followed, error) {
+    if (followed.closed) return;
+    followed.said(null, error);
+    if (!error.code || error.code === "server_error") this.again(followed);
+  }
+
+  /** @param {Followed} followed */
   again(followed) {
     if (!followed.closed) setTimeout(() => this.start(followed), AGAIN_MS);
   }
@@ -76,8 +99,9 @@ export class SessionQueries {
         `/api/changes?${[...this.followed.keys()].map((id) => `query=${encodeURIComponent(id)}`).join("&")}`,
       );
       this.source = source;
-      for (const kind of ["snapshot", "change"])
+      for (const kind of ["snapshot", "change"]) {
         source.addEventListener(kind, (event) => this.take(JSON.parse(event.data), kind === "snapshot"));
+      }
       source.addEventListener("status", (event) => this.hear(JSON.parse(event.data)));
       source.addEventListener(
         "error",
@@ -87,40 +111,48 @@ export class SessionQueries {
     }, GATHER_MS);
   }
 
+  /** @param {Changes} news
+   *  @param {boolean} snapshot */
   take({ query, changes }, snapshot) {
     const followed = this.followed.get(query);
     if (followed && !followed.closed) followed.changed(changes, snapshot, followed.query);
   }
 
+  /** @param {Status} state */
   hear(state) {
-    const followed = this.followed.get(state.query || state.id);
+    const id = "query" in state ? state.query : state.id;
+    const followed = this.followed.get(id);
     if (!followed || followed.closed) return;
-    if (state.status !== "stopped") {
+    if (!("query" in state) && state.status !== "stopped") {
       followed.query = { ...followed.query, ...state };
       followed.said(followed.query, null);
       return;
     }
-    this.followed.delete(state.query);
+    this.followed.delete(id);
     followed.query = null;
     followed.said(null, { message: state.error || "The query was stopped; restarting it." });
     this.open();
     this.again(followed);
   }
 
+  /** @param {Followed} followed */
   close(followed) {
     if (followed.closed) return;
     followed.closed = true;
     this.wanted.delete(followed);
-    if (followed.query) this.end(followed);
+    this.end(followed);
     this.open();
   }
 
+  /** @param {Followed} followed */
   end(followed) {
+    if (!followed.query) return;
     this.followed.delete(followed.query.id);
     this.drop(followed.query.id);
     followed.query = null;
   }
 
+  /** @param {string} id */
   drop(id) {
     request("DELETE", `/api/queries/${id}`).catch(() => {}); // it is gone already, or soon: nobody reads it
   }

@@ -1,7 +1,13 @@
 // Links by the names of their ends, as somebody types them.
 
+/** @import { Pair } from "./graph.js" */
+
 /** Return the pairs that a text names: "a ↔ b", "a -> b", "a, b", or one end, or a part of it.
- *  A name that is written in full counts before those that only hold it. */
+ *  A name that is written in full counts before those that only hold it.
+ *  @template {Pick<Pair, "a" | "b">} P
+ *  @param {string} text
+ *  @param {P[]} pairs
+ *  @returns {P[]} */
 export function linksNamed(text, pairs) {
   const nodes = [...new Set(pairs.flatMap(({ a, b }) => [a, b]))];
   const whole = ends(text.trim(), nodes, true);
@@ -12,6 +18,10 @@ export function linksNamed(text, pairs) {
   );
 }
 
+/** @param {string} name
+ *  @param {string[]} nodes
+ *  @param {boolean} exactly
+ *  @returns {Set<string>} */
 function ends(name, nodes, exactly = false) {
   const wanted = name.toLowerCase();
   if (!wanted) return new Set();

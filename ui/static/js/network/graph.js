@@ -2,38 +2,59 @@
 import { shape } from "../svg.js";
 import { spring } from "./layout.js";
 
+/** Two nodes and the rows of the links between them.
+ *  @typedef {{ a: string, b: string, rows: Row[] }} Pair */
+/** @typedef {Pair & { line: SVGLineElement, hit: SVGLineElement, title: SVGTitleElement }} DrawnPair */
+/** @import { Row } from "../payloads.d.ts" */
+/** @import { Box, LevelBox, XY } from "./layout.js" */
+
 const ENOUGH = 0.8; // share of nodes with a place for which the floor plan is used
 
+/** @param {string} src
+ *  @param {string} dst */
 export const pairKey = (src, dst) => (src < dst ? `${src}|${dst}` : `${dst}|${src}`);
 
 export class Graph {
-  /** @param svg where to draw
-   *  @param places {places, levels} of loadPlaces
-   *  @param picked called with a pair {a, b, rows} when its line is chosen */
+  /** @param {SVGSVGElement} svg where to draw
+   *  @param {{ places: Map<string, XY>, levels: LevelBox[] }} laid of loadPlaces
+   *  @param {(pair: Pair) => void} picked called with a pair {a, b, rows} when its line is chosen */
   constructor(svg, { places, levels }, picked) {
     this.svg = svg;
     this.places = places;
     this.levels = levels;
     this.picked = picked;
+    /** @type {Map<string, { at: XY, element: SVGGElement }>} */
     this.nodes = new Map(); // id -> {at, element}
+    /** @type {Map<string, DrawnPair>} */
     this.pairs = new Map(); // key -> {a, b, rows, line, hit}
+    /** @type {Box | null} */
     this.view = null;
-    this.layers = Object.fromEntries(
-      ["levels", "lines", "hits", "nodes"].map((name) => [name, shape("g", { class: name })]),
-    );
+    /** @type {Box} */
+    this.whole = { x: 0, y: 0, width: 1, height: 1 };
+    this.layers = {
+      levels: shape("g", { class: "levels" }),
+      lines: shape("g", { class: "lines" }),
+      hits: shape("g", { class: "hits" }),
+      nodes: shape("g", { class: "nodes" }),
+    };
     svg.append(...Object.values(this.layers));
     svg.addEventListener("wheel", (event) => this.zoom(event), { passive: false });
     svg.addEventListener("pointerdown", (event) => this.drag(event));
   }
 
-  /** Draw the rows of a link source: [{src, dst, …}]; `quality` gives a row's class. */
+  /** Draw the rows of a link source: [{src, dst, …}]; `quality` gives a row's class.
+   *  @param {Row[]} rows
+   *  @param {string[]} ends
+   *  @param {(rows: Row[]) => string[]} quality */
   update(rows, [src, dst], quality) {
+    /** @type {Map<string, Pair>} */
     const pairs = new Map();
     for (const row of rows) {
       const [from, to] = [String(row[src]), String(row[dst])];
       const key = pairKey(from, to);
-      if (!pairs.has(key)) pairs.set(key, { a: from < to ? from : to, b: from < to ? to : from, rows: [] });
-      pairs.get(key).rows.push(row);
+      const pair = pairs.get(key) ?? { a: from < to ? from : to, b: from < to ? to : from, rows: [] };
+      pair.rows.push(row);
+      pairs.set(key, pair);
     }
     const names = new Set([...pairs.values()].flatMap(({ a, b }) => [a, b]));
     this.placeNodes(names, pairs);
@@ -46,7 +67,9 @@ export class Graph {
     for (const [key, pair] of pairs) this.drawPair(key, pair, quality);
   }
 
-  /** Place nodes; only when some are new does anything move. */
+  /** Place nodes; only when some are new does anything move.
+   *  @param {Set<string>} names
+   *  @param {Map<string, Pair>} pairs */
   placeNodes(names, pairs) {
     const fresh = [...names].filter((id) => !this.nodes.has(id));
     for (const [id, node] of this.nodes) node.element.classList.toggle("alone", !names.has(id));
@@ -61,16 +84,15 @@ export class Graph {
     this.fit();
   }
 
+  /** @param {string} id
+   *  @param {XY} at */
   placeNode(id, at) {
     const known = this.nodes.get(id);
-    const element = known?.element || shape("g", { class: "node" }, shape("circle", { r: 1 }), shape("text", {}));
+    const element =
+      known?.element ??
+      shape("g", { class: "node" }, shape("circle", { r: 1 }), shape("text", {}, id), shape("title", {}, id));
     element.setAttribute("transform", `translate(${at[0]} ${at[1]})`);
-    if (!known) {
-      element.querySelector("text").textContent = id;
-      element.append(shape("title", {}));
-      element.querySelector("title").textContent = id;
-      this.layers.nodes.append(element);
-    }
+    if (!known) this.layers.nodes.append(element);
     this.nodes.set(id, { at, element });
   }
 
@@ -84,12 +106,16 @@ export class Graph {
     );
   }
 
+  /** @param {string} key
+   *  @param {Pair} found
+   *  @param {(rows: Row[]) => string[]} quality */
   drawPair(key, found, quality) {
     let pair = this.pairs.get(key);
     if (!pair) {
-      pair = { ...found, line: shape("line", {}), hit: shape("line", { class: "hit" }) };
-      pair.hit.append(shape("title", {}));
-      pair.hit.addEventListener("click", () => this.picked(this.pairs.get(key)));
+      const title = shape("title");
+      const made = { ...found, line: shape("line"), hit: shape("line", { class: "hit" }, title), title };
+      pair = made;
+      pair.hit.addEventListener("click", () => this.picked(made));
       this.layers.lines.append(pair.line);
       this.layers.hits.append(pair.hit);
       this.pairs.set(key, pair);
@@ -99,22 +125,29 @@ export class Graph {
     const classes = ["link", ...quality(found.rows)];
     for (const kept of ["chosen", "gone"]) if (pair.line.classList.contains(kept)) classes.push(kept);
     pair.line.setAttribute("class", classes.join(" "));
-    pair.hit.querySelector("title").textContent =
-      `${found.a} ${found.rows.length > 1 ? "↔" : "→"} ${found.b}: what changes without it?`;
+    pair.title.textContent = `${found.a} ${found.rows.length > 1 ? "↔" : "→"} ${found.b}: what changes without it?`;
   }
 
+  /** @param {DrawnPair} pair */
   stretch({ a, b, line, hit }) {
-    const [from, to] = [this.nodes.get(a).at, this.nodes.get(b).at];
-    for (const element of [line, hit])
-      for (const [name, value] of Object.entries({ x1: from[0], y1: from[1], x2: to[0], y2: to[1] }))
-        element.setAttribute(name, value);
+    const [from, to] = [this.nodes.get(a)?.at, this.nodes.get(b)?.at];
+    if (!from || !to) return;
+    for (const element of [line, hit]) {
+      for (const [name, value] of Object.entries({ x1: from[0], y1: from[1], x2: to[0], y2: to[1] })) {
+        element.setAttribute(name, String(value));
+      }
+    }
   }
 
-  /** Mark a pair as thought away, and nodes and pairs that rows name. */
+  /** Mark a pair as thought away, and nodes and pairs that rows name.
+   *  @param {string} name
+   *  @param {Set<string>} keys */
   mark(name, keys) {
     for (const [key, { line }] of this.pairs) line.classList.toggle(name, keys.has(key));
   }
 
+  /** @param {string} name
+   *  @param {Set<string>} ids */
   markNodes(name, ids) {
     for (const [id, { element }] of this.nodes) element.classList.toggle(name, ids.has(id));
   }
@@ -139,6 +172,7 @@ export class Graph {
     this.look({ ...this.whole });
   }
 
+  /** @param {Box} view */
   look(view) {
     this.view = view;
     this.svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
@@ -149,24 +183,28 @@ export class Graph {
     this.svg.classList.toggle("close", this.nodes.size <= 40 || view.width < this.whole.width * 0.6);
   }
 
+  /** @param {WheelEvent} event */
   zoom(event) {
-    if (!this.view) return;
+    const { view } = this;
+    if (!view) return;
     event.preventDefault();
     const factor = Math.exp(Math.sign(event.deltaY) * 0.18);
-    if (this.view.width * factor > this.whole.width * 2 || this.view.width * factor < this.whole.width / 40) return;
-    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+    if (view.width * factor > this.whole.width * 2 || view.width * factor < this.whole.width / 40) return;
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM()?.inverse());
     this.look({
-      x: point.x - (point.x - this.view.x) * factor,
-      y: point.y - (point.y - this.view.y) * factor,
-      width: this.view.width * factor,
-      height: this.view.height * factor,
+      x: point.x - (point.x - view.x) * factor,
+      y: point.y - (point.y - view.y) * factor,
+      width: view.width * factor,
+      height: view.height * factor,
     });
   }
 
+  /** @param {PointerEvent} event */
   drag(event) {
     if (!this.view || event.button !== 0) return;
     const begin = { x: event.clientX, y: event.clientY, view: this.view };
-    const scale = 1 / this.svg.getScreenCTM().a;
+    const scale = 1 / (this.svg.getScreenCTM()?.a ?? 1);
+    /** @param {PointerEvent} moved */
     const move = (moved) =>
       this.look({
         ...begin.view,

@@ -1,5 +1,8 @@
 // What reads a source: found by the names in texts, through views.
 
+/** @import { Definition, Query } from "../payloads.d.ts" */
+
+/** @param {string} sql */
 const words = (sql) =>
   new Set(
     sql
@@ -8,7 +11,10 @@ const words = (sql) =>
       .match(/[a-z_]\w*/g) || [],
   );
 
-/** {running: queries, views: names} that read a source, directly or through views. */
+/** {running: queries, views: names} that read a source, directly or through views.
+ *  @param {string} name
+ *  @param {Definition[]} definitions
+ *  @param {Query[]} queries */
 export function readersOf(name, definitions, queries) {
   const views = definitions
     .filter((d) => d.kind === "view")
@@ -23,6 +29,7 @@ export function readersOf(name, definitions, queries) {
       grown = true;
     }
   }
+  /** @param {string} sql */
   const reads = (sql) => [...words(sql)].some((word) => reading.has(word));
   return {
     running: queries.filter((query) => query.origin === "user" && query.status !== "failed" && reads(query.text)),

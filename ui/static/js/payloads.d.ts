@@ -1,0 +1,469 @@
+// What the console's API answers, and the rows of its own queries. The classes and functions named are in ui/api
+// and ui/map; tests/ui/api/test_payload_types.py compares real answers of most of them with these types.
+
+export type Value = null | boolean | number | string | Value[];
+export type Row = Record<string, Value>;
+
+export interface Column {
+  name: string;
+  type: string; // "" where it is not known
+}
+
+/** `change_object`: a row that came (diff > 0) or went. */
+export interface Change<R = Row> {
+  ts: string;
+  diff: number;
+  row: R;
+  reading_ts?: string;
+}
+
+/** The event `snapshot` or `change` of queries. */
+export interface Changes<R = Row> {
+  query: string;
+  changes: Change<R>[];
+}
+
+/** `query_object`. */
+export interface Query {
+  id: string;
+  name: string;
+  text: string;
+  status: "starting" | "running" | "degraded" | "failed" | "stopped";
+  origin: string;
+  emit: string;
+  version: number;
+  columns: Column[];
+  created: string;
+  rows: number;
+  changes: number;
+  last_change: string | null;
+  error: string;
+  waiting_for: string[];
+  warnings: string[];
+  settled: boolean;
+  display: string;
+  subscription: { snapshot: boolean; progress: boolean; key: string[] };
+}
+
+/** The event `status` of a query that was stopped; of any other it is the whole query. */
+export interface Stopped {
+  query: string;
+  status: "stopped";
+  error: string;
+}
+export type Status = Query | Stopped;
+
+/** What is wrong: `error_object`, a diagnosis, or what a script says itself. */
+export interface Problem {
+  message: string;
+  hint?: string;
+  code?: string;
+  line?: number | null;
+  column?: number | null;
+  text?: string | null;
+  carried_out?: string[];
+  lost?: boolean; // the console does not answer
+}
+
+/** `diagnosis_object`. */
+export interface Diagnosis {
+  message: string;
+  line: number;
+  column: number;
+  text: string;
+  hint: string;
+  severity: "error" | "warning";
+  code: string;
+}
+
+export interface Validation {
+  diagnoses: Diagnosis[];
+  columns: string[];
+  warnings: string[];
+}
+
+/** `result_object`; the shape of `data` depends on the statement. */
+export interface Result<D = object> {
+  kind: "query" | "rows" | "text" | "done";
+  message: string;
+  query: Query | null;
+  columns: string[];
+  rows: Value[][];
+  text: string;
+  data: D | null;
+  warnings: string[];
+}
+
+/** The result of a question that is always answered with data. */
+export interface Answered<D> extends Result<D> {
+  data: D;
+}
+
+export interface Completion {
+  label: string;
+  kind: string;
+  detail: string;
+}
+
+/** A part of EXPLAIN's JSON form. */
+export interface PlanNode {
+  text: string;
+  inputs: PlanNode[];
+}
+export interface Fragment {
+  id: string;
+  sites: string[];
+  plan: PlanNode;
+}
+export interface Explained {
+  fragments: Fragment[];
+}
+
+/** A row of a source or table, with its key's columns. */
+export interface BaseRow {
+  source: string;
+  key: string[];
+  row: Row;
+}
+
+export interface Confidence {
+  probability: number;
+  exact: boolean;
+  reason: string;
+}
+
+/** The answer to WHY. */
+export interface Why {
+  columns: string[];
+  row: Row;
+  holds: boolean;
+  supports: BaseRow[][];
+  complete: boolean;
+  known: number;
+  confidence: Confidence | null;
+  notes: string[];
+}
+
+/** What would become of one query without some base rows. */
+export interface Loss {
+  query: string | null;
+  columns: string[];
+  rows: number;
+  gone: Row[];
+  come: Row[];
+  gone_count: number;
+  come_count: number;
+  notes: string[];
+  error?: undefined;
+}
+export interface Unanswered {
+  query: string;
+  error: string;
+  gone_count?: undefined;
+  come_count?: undefined;
+}
+
+/** The answer to WHAT IF. */
+export interface WhatIf {
+  deleted: BaseRow[];
+  deleted_count: number;
+  queries: (Loss | Unanswered)[];
+  notes: string[];
+}
+
+export interface Wrapper {
+  kind: string;
+  streams: string[];
+  readings: number;
+  errors: number;
+  last_error: string;
+  note: string;
+}
+
+export interface Buffer {
+  stored: number;
+  bytes: number;
+  dropped: number;
+  hours_left: number | null;
+}
+
+export interface SiteState {
+  site: string;
+  role: string;
+  online: boolean;
+  freshness: string;
+  ready: boolean;
+  detail: string;
+}
+
+/** `site_object`. */
+export interface Site extends SiteState {
+  epoch: number;
+  since: string;
+  last_known: string | null;
+  differences: string[];
+  clock_offset_ms: number | null;
+  clock_error_ms: number;
+  clock_corrected_ms: number;
+  rooms: string[];
+  sources: string[];
+  sensors: number;
+  wrappers: Wrapper[];
+  buffer: Buffer | null;
+  counters: Record<string, number>;
+}
+
+export interface SiteSettings {
+  scheduler: string;
+  slice_ms: number | null;
+  queue_rows: number;
+  sharing: boolean;
+  report_seconds: number;
+}
+
+/** `definition_object`; what is behind `columns` depends on the kind. */
+export interface Definition {
+  name: string;
+  kind: "source" | "table" | "view" | "function" | "aggregate" | "display" | "alarm";
+  text: string;
+  columns: Column[];
+  library?: boolean;
+  recursive?: boolean;
+  refresh?: string;
+  key?: string[];
+  stream?: string;
+  options?: Record<string, string>;
+  result?: string;
+  implementation?: string;
+  floor?: number;
+  x?: number;
+  y?: number;
+  title?: string;
+  rows?: number;
+  severity?: Severity;
+  for_seconds?: number;
+}
+
+export type Severity = "info" | "warning" | "critical";
+
+/** `alarm_row_object`. */
+export interface AlarmRow {
+  id: number;
+  alarm: string;
+  state: "waiting" | "raised" | "acknowledged" | "unknown" | "cleared";
+  row: Row;
+  since: string | null;
+  raised: string | null;
+  unknown: string | null;
+  acknowledged: string | null;
+  cleared: string | null;
+}
+
+/** `alarm_object`. */
+export interface Alarm {
+  alarm: string;
+  severity: Severity;
+  state: string;
+  for_seconds: number;
+  query: string;
+  status: string;
+  text: string;
+  raised: number;
+  waiting: number;
+  unknown: number;
+  unacknowledged: number;
+  unlisted: number;
+  dropped: number;
+  away: string[];
+  since: string | null;
+  rows: AlarmRow[];
+}
+
+export interface AlarmCount {
+  attention: number;
+  raised: number;
+  unknown: number;
+  new: number;
+  severity: Severity | null;
+}
+
+/** A query of a display, with the first rows of its answer. */
+export interface Answer extends Query {
+  total: number;
+  first: Row[];
+}
+
+/** `with_rows`. */
+export interface Display {
+  name: string;
+  title: string;
+  floor: number;
+  x: number;
+  y: number;
+  rows: number;
+  queries: Answer[];
+}
+
+/** The event `layer` of the map. */
+export interface LayerChanges {
+  layer: string;
+  snapshot: boolean;
+  changes: Change[];
+}
+
+/** The event `layers` of the map, by name. */
+export type LayerStates = Record<string, { status: string; error: string; waiting_for: string[] }>;
+
+// The map file (deploy/site/site_geojson.py): metres, x to the east and y to the north.
+
+export type Point = [number, number];
+
+interface Feature<T extends string, P, G> {
+  type: "Feature";
+  id: string;
+  geometry: G;
+  properties: P & { feature_type: T; id: string; level: number };
+}
+interface PointGeometry {
+  type: "Point";
+  coordinates: Point;
+}
+type AreaGeometry =
+  | { type: "Polygon"; coordinates: Point[][] }
+  | { type: "MultiPolygon"; coordinates: Point[][][] }
+  | { type: "LineString"; coordinates: Point[] };
+
+export interface SpaceProperties {
+  name: string;
+  kind: string;
+  gateway: string | null;
+  point: string | null;
+}
+export interface MachineProperties {
+  room: string;
+  host: string;
+  cpu: string;
+  cores: number;
+  software: string[];
+  gateway: string | null;
+  point: string;
+  is_host: boolean;
+  simulated: boolean;
+}
+export interface SensorProperties {
+  kind: string;
+  room: string | null;
+  mid: string | null;
+  simulated: boolean;
+  gateway: string | null;
+}
+export interface EdgeProperties {
+  src: string;
+  dst: string;
+  distance: number;
+  kind: string;
+  wheelchair: boolean;
+}
+
+export type SiteFeature =
+  | Feature<"space" | "outside", SpaceProperties, AreaGeometry>
+  | Feature<"machine", MachineProperties, PointGeometry>
+  | Feature<"sensor", SensorProperties, PointGeometry>
+  | Feature<"mote", { room: string | null }, PointGeometry>
+  | Feature<"routing_point", { room: string }, PointGeometry>
+  | Feature<"edge", EdgeProperties, AreaGeometry>
+  | Feature<"door" | "opening", object, AreaGeometry>;
+
+export interface SiteFile {
+  type: "FeatureCollection";
+  pando: {
+    name: string;
+    levels: { ordinal: number; name: string }[];
+    bounds: [Point, Point];
+    origin: Point | null;
+  };
+  features: SiteFeature[];
+}
+
+// Rows of the map's layers (ui/map/queries) and of its directions.
+
+export type LayerRows = {
+  seats: { mid: string; rid: string; taken: boolean };
+  lights: { rid: string; status: string };
+  temperatures: { rid: string; celsius: number | null };
+  reservations: { rid: string; title: string; starts: string; ends: string };
+  loads: {
+    mid: string;
+    cpu: number;
+    memory: number | null;
+    users: number | null;
+    task: string | null;
+    task_cpu: number;
+    celsius: number | null;
+  };
+  energy: { mid: string; watts: number };
+  tasks: { mid: string; task: string; share: number };
+  visitors: { tag: string; detector: string };
+  links: { src: string; dst: string; cost: number };
+  regions: { sensorid: string; region: string };
+  free: { mid: string; rid: string };
+};
+export type Layer = keyof LayerRows;
+export type RouteRow = { mid: string | null; distance: number; path: string | null };
+export type PathRow = { cost: number; path: string | null };
+
+// Rows of the system's relations, as the monitor selects them.
+
+export interface OperatorRow {
+  site: string;
+  entity: string;
+  operator: string;
+  inputs: string;
+  explained?: boolean; // made from EXPLAIN, not reported
+}
+export interface StreamRow {
+  ts: string;
+  site: string;
+  query: string;
+  entity: string;
+  kind: string;
+  property: string;
+  value: number;
+}
+
+// What a path answers.
+
+export type GetAnswer<P extends string> = P extends "/api/queries"
+  ? Query[]
+  : P extends "/api/sites"
+    ? Site[]
+    : P extends "/api/definitions"
+      ? Definition[]
+      : P extends "/api/alarms/count"
+        ? AlarmCount
+        : P extends "/api/site.geojson"
+          ? SiteFile
+          : P extends `/api/queries/${string}/explain`
+            ? Result<Explained>
+            : P extends `/api/queries/${string}`
+              ? Query
+              : P extends `/api/sites/${string}/settings`
+                ? SiteSettings
+                : unknown;
+
+export type PostAnswer<P extends string> = P extends "/api/statements"
+  ? Result[]
+  : P extends "/api/validate"
+    ? Validation
+    : P extends "/api/complete"
+      ? Completion[]
+      : P extends "/api/what-if"
+        ? Answered<WhatIf>
+        : P extends `/api/queries/${string}/why`
+          ? Answered<Why>
+          : P extends "/api/route" | "/api/path"
+            ? Query
+            : unknown;
+
+// What an element may hold: null, undefined and false are nothing.
+export type Child = Node | string | number | false | null | undefined | readonly Child[];
