@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from host.files.site_directory import SiteDirectory, next_epoch
+from host.files.epoch_file import next_epoch
+from host.files.site_directory import SiteDirectory
 from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import on_stop_signals, read_command_line
 from static_engine.executor import StaticExecutor

@@ -48,7 +48,7 @@ def _names(node: ast.AST) -> Iterator[str]:
     ("name", "files"),
     [
         ("flock", ["host/files/file_lock.py"]),
-        ("fsync", ["host/files/atomic_file.py", "host/files/site_directory.py"]),
+        ("fsync", ["host/files/atomic_file.py", "host/files/epoch_file.py"]),
         ("time_ns", ["host/clocks.py"]),
         ("monotonic_ns", ["host/clocks.py"]),
         ("basicConfig", ["host/service_log.py"]),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from host.files.site_directory import SiteDirectory, next_epoch
+from host.files.epoch_file import next_epoch
+from host.files.site_directory import SiteDirectory
 from streamsql.errors import DeploymentError
 from streamsql.wire.bounds import MAX_EPOCH
 

@@ -31,7 +31,7 @@ def test_a_client_is_not_connected_yet() -> None:
         (Settings("mqtt://user:secret@localhost:0"), "no usable scheme, host or port"),
         (Settings("mqtt://user:secret@localhost", broker_ca="/ca.pem"), "not an mqtts:// address"),
         (Settings("mqtts://user:secret@localhost", broker_ca="/none"), "TLS files cannot be used"),
-        (Settings("mqtts://user:secret@localhost", broker_key="/key"), "without its certificate"),
+        (Settings("mqtts://user:secret@localhost", broker_key="/key"), "needs its certificate"),
     ],
 )
 def test_wrong_settings_are_refused_and_no_password_is_shown(settings: Settings, said: str) -> None:
