@@ -159,7 +159,7 @@ def test_the_route_is_drawn_over_levels_and_moves_by_itself(
     expect(map_page.locator("#levels [aria-pressed=true]")).to_have_text("First floor")
     expect(map_page.locator(".desk.target")).to_have_count(1)
     console.push(query.id, (-1, (63.2, far["id"], ways[far["id"]])), (1, (None, None, None)))
-    expect(answer).to_contain_text("No machine with LaTeX that can be reached is free")
+    expect(answer).to_contain_text("No reachable machine with LaTeX is free now")
     expect(map_page.locator("path.route")).to_have_count(0)
 
 
@@ -185,7 +185,7 @@ def test_a_place_that_nothing_joins_to_a_machine_is_told_from_no_free_machine(
     page.select_option("#route-from", "O011")
     expect(answer).to_contain_text("No route leads from here to a machine with LaTeX")
     page.select_option("#route-from", "L012")
-    expect(answer).to_contain_text("No machine with LaTeX that can be reached is free")
+    expect(answer).to_contain_text("No reachable machine with LaTeX is free now")
     page.check("#route-wheelchair")
     expect(answer).to_contain_text("No route without steps leads from here to a machine with LaTeX")
 
@@ -280,7 +280,7 @@ def test_a_trace_shows_nodes_links_and_the_cheapest_path(
     expect(page.locator("#path-answer")).to_contain_text("0 → 1 → 2")
     expect(page.locator(".node.on-path")).to_have_count(3)
     page.locator("#path-to").select_option("10")
-    expect(page.locator("#path-answer")).to_contain_text("cannot be reached")
+    expect(page.locator("#path-answer")).to_contain_text("is not reachable")
     assert problems == []
 
 

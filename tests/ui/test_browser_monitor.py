@@ -134,7 +134,7 @@ def test_settings_are_changed_in_place_and_refused_in_words(watch: Any, expect: 
     assert coordinator.site_settings("gw-1").scheduler == "greedy"
     watched.plan.scheduler = 1
     watched.pass_seconds(1)
-    expect(saved).to_contain_text("gw-1 reports that it is so")
+    expect(saved).to_contain_text("gw-1 has confirmed it")
     page.fill("#setting-slice_ms", "2.5")
     page.press("#setting-slice_ms", "Enter")
     expect(saved).to_contain_text("Slice changed.")

@@ -62,7 +62,7 @@ def test_a_clicked_row_is_explained_and_a_base_row_thought_away(
     expect(panel.locator(".supports > li")).to_have_count(2)
     first = panel.locator(".supports > li").first
     assert first.locator(".chip").all_inner_texts() == ["a → c", "c → d"]
-    expect(panel).to_contain_text("stays while all base rows of at least one line exist")
+    expect(panel).to_contain_text("stays while all base rows of any one group exist")
     expect(panel).to_contain_text("These 2 groups are all there are")
     panel.locator("select").select_option("link.pdr")
     # 1 - (1 - 0.5) * (1 - 0.9 * 0.8), and the last link is certain.
