@@ -119,7 +119,7 @@ def test_too_many_features_positions_and_bytes(
     path = write(tmp_path, collection(*[feature()] * 5))
     with monkeypatch.context() as patch:
         patch.setattr(geojson_file, "MAX_FEATURES", 4)
-        with pytest.raises(SiteError, match="5 features, at most 4"):
+        with pytest.raises(SiteError, match="5 features; the max is 4"):
             read_features(path)
     with monkeypatch.context() as patch:
         patch.setattr(geojson_file, "MAX_POSITIONS", 12)

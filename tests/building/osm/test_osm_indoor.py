@@ -245,7 +245,11 @@ def test_a_shop_on_two_levels_has_stairs_inside_and_says_so(tmp_path: Path) -> N
         ({"indoor": "room", "level": "0"}, box_at(0, 20, 0.5, 20.5), "way/66.*smaller than"),
         ({"indoor": "room", "level": "0"}, point_at(3, 3), "way/66.*must be a Polygon"),
         ({"door": "yes", "level": "0"}, point_at(300, 3), "way/66.*no room near this door"),
-        ({"highway": "elevator", "level": "0"}, point_at(15, 5), "way/66.*joins no two levels"),
+        (
+            {"highway": "elevator", "level": "0"},
+            point_at(15, 5),
+            "way/66.*does not connect two levels",
+        ),
     ],
 )
 def test_incomplete_features_are_left_out_and_named(
