@@ -27,7 +27,7 @@ KEY_MODULES: Mapping[str, tuple[str, ...]] = {
     "watermark": ("test_watermark", "test_gone_origins"),
     "like_patterns": ("test_like_patterns",),
     "precedence": ("test_precedence",),
-    "channels": ("test_channels", "test_stream_channels", "test_codec"),
+    "channel_protocol": ("test_channel_protocol", "test_stream_channels", "test_codec"),
     "event_inbox": ("test_event_inbox",),
     "publish_queue": ("test_publish_queue",),
     "state_losses": ("test_state_keeper",),

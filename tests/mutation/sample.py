@@ -44,6 +44,8 @@ pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "no:xdist"]
 timeout_constant = 5.0  # seconds beside the multiple of what the tests take
 timeout_multiplier = 4.0
 use_git_change_detection = false
+# Forked from a process that has run no test: else caches hold what the unchanged program computed.
+process_isolation = "forkserver"
 """
 
 
@@ -200,7 +202,9 @@ def sampled(
         prepared = mutmut(folder, "run", "none")
         every = sorted(statuses(folder))
         if not every or "nothing matches" not in prepared.stderr:
-            raise MutationError(_report(module, prepared))
+            # mutmut keeps what its processes print to itself.
+            tests_alone = python(folder, "-m", "pytest", "-q", "-x", *files, module)
+            raise MutationError(_report(module, prepared) + tests_alone.stdout)
         chosen = chosen_of(every, sample)
         ran = mutmut(folder, "run", "--max-children", str(sample.jobs), *chosen)
         became = statuses(folder)

@@ -1,7 +1,7 @@
 """LIKE against its definition, and the number of steps it takes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamsql.algebra.like_patterns import like
@@ -36,6 +36,27 @@ def test_a_text_is_like_a_pattern_where_the_definition_says_so(
     text: str, pattern: str, escape: str
 ) -> None:
     assert like(text, pattern, escape) == by_definition(text, pattern, escape)
+
+
+@st.composite
+def texts_and_patterns_of_them(draw: st.DrawFn) -> tuple[str, str]:
+    """A text, and a pattern of its own characters: most match, or miss by one character."""
+    text = draw(st.text("ab", max_size=40))
+    wild = draw(st.sampled_from(["_", "_%", "%"]))
+    pattern = "".join(draw(st.sampled_from([c, c, *wild])) for c in text)
+    missed = draw(st.none() | st.integers(0, len(pattern)))
+    if missed is not None:
+        pattern = pattern[:missed] + draw(st.sampled_from(["", "a", "b"])) + pattern[missed + 1 :]
+    return text, pattern
+
+
+@settings(max_examples=settings().max_examples * 10)
+@given(texts_and_patterns_of_them())
+def test_a_text_is_like_a_pattern_made_of_it_where_the_definition_says_so(
+    case: tuple[str, str],
+) -> None:
+    text, pattern = case
+    assert like(text, pattern) == by_definition(text, pattern, "")
 
 
 @pytest.mark.parametrize(
