@@ -13,7 +13,12 @@ from streamsql.binder.names.scope import Scope
 from streamsql.binder.relations.join_tree import Condition, JoinTree, Part
 from streamsql.binder.select.from_items import FromItems, Item
 from streamsql.binder.select.on_subqueries import joined_on
-from streamsql.binder.subqueries.correlation import Correlation, Domain, correlate, outer_uses
+from streamsql.binder.subqueries.correlated_conditions import (
+    Correlation,
+    Domain,
+    correlate,
+    outer_uses,
+)
 from streamsql.binder.subqueries.nested_queries import Queries
 from streamsql.binder.subqueries.subquery_joins import SubqueryJoins
 from streamsql.data.schema import Schema

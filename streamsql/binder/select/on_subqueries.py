@@ -19,7 +19,7 @@ from streamsql.algebra.expressions import Column, Expression, Literal, columns_o
 from streamsql.algebra.operators import Distinct, Join, JoinKind, Plan, Project, UnionAll
 from streamsql.binder.names.outer_names import SUBQUERY
 from streamsql.binder.relations.join_tree import Condition, Part, joined
-from streamsql.binder.subqueries.correlation import null_safe
+from streamsql.binder.subqueries.correlated_conditions import null_safe
 from streamsql.binder.subqueries.subquery_joins import SubqueryJoins
 
 _KEYS = 1 << 23

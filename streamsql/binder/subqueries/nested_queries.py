@@ -10,7 +10,7 @@ from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.operators import JoinKind, Plan
 from streamsql.binder.names.environment import Environment
 from streamsql.binder.relations.named_relations import QueryBinder, ViewBinder
-from streamsql.binder.subqueries.correlation import Domain
+from streamsql.binder.subqueries.correlated_conditions import Domain
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ from streamsql.binder.names.outer_names import (
 from streamsql.binder.names.scope import Scope
 from streamsql.binder.relations.join_tree import Part, joined
 from streamsql.binder.subqueries import quantifiers
-from streamsql.binder.subqueries.correlation import Domain
+from streamsql.binder.subqueries.correlated_conditions import Domain
 from streamsql.binder.subqueries.nested_queries import Block, Queries
 from streamsql.binder.subqueries.uniqueness import exactly_one
 
