@@ -1,7 +1,7 @@
 """What a subquery may read of the query around it.
 
 Inside a subquery the columns of the query around it are columns with numbers from `OUTER` on, until
-`streamsql.binder.subqueries.correlated_conditions` has turned the conditions that read them into join
+`correlated_conditions` of the subqueries has turned the conditions that read them into join
 conditions.
 """
 
