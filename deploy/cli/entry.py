@@ -9,6 +9,8 @@ import sys
 from deploy.cli.installed import install_command, version
 
 OURS = (
+    "broker",
+    "building",
     "deploy",
     "federated_optimizer",
     "gateway",

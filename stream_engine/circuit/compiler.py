@@ -1,40 +1,17 @@
-"""From plans to circuits."""
+"""From plans to circuits.
+
+This is the table of operators. Each is imported where a plan has it: a gateway that filters
+readings loads neither joins nor sessions. What every plan has is imported here.
+"""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.closing import ClosingNode
-from stream_engine.circuit.copies import CopiesOperator, branches_of
-from stream_engine.circuit.instants import ChangesOperator, InstantsOperator
-from stream_engine.circuit.joins import join_operator
-from stream_engine.circuit.multiway import MultiwayWiring, multiway, shared_plans
 from stream_engine.circuit.nodes import FixpointNode, Node, OperatorNode, RemoteNode, SourceNode
-from stream_engine.circuit.session_groups import session_groups, wiring_of
-from stream_engine.circuit.stream_nodes import ChangesNode, InstantsNode, StreamWindowNode
-from stream_engine.operators.aggregates.aggregate import AggregateOperator
-from stream_engine.operators.joins.multi_join import MultiJoinOperator
-from stream_engine.operators.rows.constant_values import ValuesOperator
-from stream_engine.operators.rows.distinct import DistinctOperator
-from stream_engine.operators.rows.filter import FilterOperator
 from stream_engine.operators.rows.operator import Operator, RecursiveOperator, TimedOperator
-from stream_engine.operators.rows.project import ProjectOperator
 from stream_engine.operators.rows.scan import ScanOperator
-from stream_engine.operators.rows.set_operation import SetOperationOperator
-from stream_engine.operators.rows.top_n import TopNOperator
-from stream_engine.operators.rows.union_all import UnionAllOperator
-from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
-from stream_engine.operators.sessions.session_window import SessionWindowOperator
-from stream_engine.operators.windows.on_close import OnCloseOperator
-from stream_engine.operators.windows.over_window import OverWindowOperator
-from stream_engine.operators.windows.rows_window import RowsWindow
-from stream_engine.operators.windows.stream_window import StreamWindowOperator
-from stream_engine.operators.windows.time_window import (
-    RangeWindow,
-    SteppedWindow,
-    current_second,
-    sliding,
-)
-from stream_engine.operators.windows.tumble_hop_window import HopWindowOperator
 from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import (
     Aggregate,
@@ -62,8 +39,13 @@ from streamsql.algebra.operators import (
     Values,
     Window,
     WindowKind,
+    walk_plan,
 )
 from streamsql.errors import InternalError
+
+if TYPE_CHECKING:
+    from stream_engine.circuit.copies import CopiesOperator
+    from stream_engine.operators.sessions.session_cells import SessionGroups
 
 FixpointFactory = Callable[[Fixpoint], RecursiveOperator]
 
@@ -82,8 +64,7 @@ def compile_plan(
     Raises:
         InternalError: The plan reads a recursive relation outside its recursion.
     """
-    shared = shared_plans(plan) if multiway_joins else None
-    compiler = _Compiler(make_fixpoint, shared)
+    compiler = _Compiler(make_fixpoint, plan, multiway_joins=multiway_joins)
     output = compiler.node_for(plan)
     return Circuit(compiler.nodes, output)
 
@@ -94,13 +75,15 @@ class _Compiler:
     def __init__(
         self,
         make_fixpoint: FixpointFactory,
-        shared: frozenset[Plan] | None,
+        plan: Plan,
         *,
+        multiway_joins: bool,
         instant_by_instant: bool = False,
     ) -> None:
         self.nodes: list[Node] = []
         self._instant_by_instant = instant_by_instant
-        self._shared = shared
+        self._multiway_joins = multiway_joins
+        self._shared = _shared_plans(plan) if multiway_joins else None
         self._make_fixpoint = make_fixpoint
         self._numbers: dict[Plan, int] = {}
 
@@ -140,15 +123,24 @@ class _Compiler:
             case OnClose():
                 raise InternalError("windows close over an aggregate")
             case ToStream(query=query) if self._instant_by_instant:
+                from stream_engine.circuit.instants import ChangesOperator
+                from stream_engine.circuit.stream_nodes import ChangesNode
+
                 return (ChangesNode(plan, ChangesOperator(plan.kind)), (query,))
             case ToStream():
                 return (self._instants(plan), plan.inputs)
             case StreamWindow(time=time):
+                from stream_engine.circuit.stream_nodes import StreamWindowNode
+                from stream_engine.operators.windows.stream_window import StreamWindowOperator
+
                 window = StreamWindowOperator(time, window_operator(plan))
                 return (StreamWindowNode(plan, window), plan.inputs)
             case Join() | Filter() | Project() if (found := self._multiway(plan)) is not None:
                 return found
-            case Aggregate() if (grouped := session_groups(plan)) is not None:
+            case Aggregate() if (grouped := _session_groups(plan)) is not None:
+                from stream_engine.circuit.session_groups import wiring_of
+                from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
+
                 spec, sessions = grouped
                 node = OperatorNode(plan, SessionGroupsOperator(spec))
                 node.wiring = wiring_of(plan, sessions)
@@ -158,7 +150,12 @@ class _Compiler:
 
     def _multiway(self, plan: Plan) -> tuple[Node, tuple[Plan, ...]] | None:
         """Return one node for a tree of inner joins and the plans it reads, or None."""
-        found = None if self._shared is None else multiway(plan, self._shared)
+        if self._shared is None:
+            return None
+        from stream_engine.circuit.multiway import MultiwayWiring, multiway
+        from stream_engine.operators.joins.multi_join import MultiJoinOperator
+
+        found = multiway(plan, self._shared)
         if found is None:
             return None
         join, inputs = found
@@ -166,19 +163,24 @@ class _Compiler:
         node.wiring = MultiwayWiring(plan, ways=len(inputs))
         return node, inputs
 
-    def _copies(self, plan: Fixpoint) -> CopiesOperator:
+    def _copies(self, plan: Fixpoint) -> "CopiesOperator":
         """Return a recursion that counts copies, with a circuit for its branches inside."""
+        from stream_engine.circuit.copies import CopiesOperator, branches_of
+
         branches, leaves = branches_of(plan)
-        shared = None if self._shared is None else shared_plans(branches)
-        inner = _Compiler(self._make_fixpoint, shared)
+        inner = _Compiler(self._make_fixpoint, branches, multiway_joins=self._multiway_joins)
         output = inner.node_for(branches)
         return CopiesOperator(plan, Circuit(inner.nodes, output), leaves)
 
     def _instants(self, plan: ToStream) -> Node:
         """Return the node of a stream, with a circuit for its query inside."""
+        from stream_engine.circuit.instants import InstantsOperator
+        from stream_engine.circuit.stream_nodes import InstantsNode
+
         inner = _Compiler(
             self._make_fixpoint,
-            None if self._shared is None else shared_plans(plan.query),
+            plan.query,
+            multiway_joins=self._multiway_joins,
             instant_by_instant=True,
         )
         output = inner.node_for(plan.query)
@@ -189,8 +191,13 @@ class _Compiler:
 
         Groups that are not kept by session tell the sessions below what has closed.
         """
-        grouped = session_groups(groups)
+        from stream_engine.operators.windows.on_close import OnCloseOperator
+
+        grouped = _session_groups(groups)
         if grouped is not None:
+            from stream_engine.circuit.session_groups import wiring_of
+            from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
+
             spec, window = grouped
             if spec.output[plan.end] == len(spec.inner) + len(spec.partition) + 1:
                 node = ClosingNode(plan, OnCloseOperator(plan, None, SessionGroupsOperator(spec)))
@@ -200,6 +207,8 @@ class _Compiler:
         forget: Callable[[int], None] | None = None
         below = _sessions_below(child)
         if below is not None:
+            from stream_engine.operators.sessions.session_window import SessionWindowOperator
+
             sessions = self.nodes[self.node_for(below)]
             if isinstance(sessions, OperatorNode):
                 window_operator = sessions.operator
@@ -207,6 +216,24 @@ class _Compiler:
                     window_operator.keep_ends()
                     forget = window_operator.forget
         return ClosingNode(plan, OnCloseOperator(plan, forget)), (child, plan.right)
+
+
+def _shared_plans(plan: Plan) -> frozenset[Plan] | None:
+    """Return the subplans that must be computed by themselves; None where nothing is joined."""
+    if not any(isinstance(below, Join) for below in walk_plan(plan)):
+        return None
+    from stream_engine.circuit.multiway import shared_plans
+
+    return shared_plans(plan)
+
+
+def _session_groups(plan: Aggregate) -> "tuple[SessionGroups, SessionWindow] | None":
+    """Return the groups of a session window as one step, or None where there is no such step."""
+    if _sessions_below(plan.input) is None:
+        return None
+    from stream_engine.circuit.session_groups import session_groups
+
+    return session_groups(plan)
 
 
 def _sessions_below(plan: Plan) -> SessionWindow | None:
@@ -243,18 +270,32 @@ def plain_operator(plan: PlainPlan) -> Operator:
     """Return the operator of a plan node that reads plain rows."""
     match plan:
         case Values(rows=rows):
+            from stream_engine.operators.rows.constant_values import ValuesOperator
+
             return ValuesOperator(rows)
         case Filter(predicate=predicate):
+            from stream_engine.operators.rows.filter import FilterOperator
+
             return FilterOperator(predicate)
         case Project(input=child, expressions=expressions):
+            from stream_engine.operators.rows.project import ProjectOperator
+
             return ProjectOperator(expressions, len(child.schema))
         case Join() | AsOfJoin():
+            from stream_engine.circuit.joins import join_operator
+
             return join_operator(plan)
         case Aggregate(group=group, aggregates=aggregates):
+            from stream_engine.operators.aggregates.aggregate import AggregateOperator
+
             return AggregateOperator(group, aggregates)
         case Distinct():
+            from stream_engine.operators.rows.distinct import DistinctOperator
+
             return DistinctOperator()
         case UnionAll() | Materialize():
+            from stream_engine.operators.rows.union_all import UnionAllOperator
+
             return UnionAllOperator()  # of one input: its changes as they are
         case TopN() | OverWindow() | HopWindow() | SessionWindow() | SetOperation():
             return _ordered_or_set_operator(plan)
@@ -266,14 +307,24 @@ def _ordered_or_set_operator(
     """Return the operator of an order, of windows over any relation, or of a set operation."""
     match plan:
         case TopN():
+            from stream_engine.operators.rows.top_n import TopNOperator
+
             return TopNOperator(plan)
         case OverWindow():
+            from stream_engine.operators.windows.over_window import OverWindowOperator
+
             return OverWindowOperator(plan)
         case HopWindow():
+            from stream_engine.operators.windows.tumble_hop_window import HopWindowOperator
+
             return HopWindowOperator(plan)
         case SessionWindow():
+            from stream_engine.operators.sessions.session_window import SessionWindowOperator
+
             return SessionWindowOperator(plan)
         case SetOperation():
+            from stream_engine.operators.rows.set_operation import SetOperationOperator
+
             return SetOperationOperator(plan)
 
 
@@ -284,11 +335,21 @@ def window_operator(window: Window | StreamWindow) -> TimedOperator:
         case WindowKind.UNBOUNDED:
             return ScanOperator()
         case WindowKind.NOW:
+            from stream_engine.operators.windows.time_window import SteppedWindow, current_second
+
             return SteppedWindow(current_second)
         case WindowKind.RANGE:
+            from stream_engine.operators.windows.time_window import (
+                RangeWindow,
+                SteppedWindow,
+                sliding,
+            )
+
             slide = window.slide
             return SteppedWindow(sliding(size, slide)) if slide else RangeWindow(size)
         case WindowKind.ROWS:
+            from stream_engine.operators.windows.rows_window import RowsWindow
+
             is_log = not isinstance(scan, Scan) or (
                 scan.kind == SourceKind.STREAM and not scan.key and scan.ttl is None
             )

@@ -4,9 +4,7 @@ from collections.abc import Iterable
 
 from stream_engine.exchange.channel_inbox import Inbox
 from stream_engine.exchange.channel_outbox import Outbox
-from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
-from stream_engine.operators.sessions.session_window import SessionWindowOperator
-from stream_engine.operators.windows.on_close import OnCloseOperator
+from stream_engine.operators.rows.operator import SessionRows, Sessions, WindowCloser
 from streamsql.wire.channel_protocol import Forgotten
 from streamsql.wire.closing_rules import closing_rules
 from streamsql.wire.fragments import FragmentBundle
@@ -38,14 +36,14 @@ class Forgetting:
         self._rules = closing_rules(bundle)
         self._inbox = inbox
         self._outbox = outbox
-        self._closing: list[OnCloseOperator] = []
-        self._sessions: list[SessionWindowOperator | SessionGroupsOperator] = []
+        self._closing: list[WindowCloser] = []
+        self._sessions: list[Sessions] = []
         for operator in operators:
-            if isinstance(operator, OnCloseOperator):
+            if isinstance(operator, WindowCloser):
                 self._closing.append(operator)
                 if operator.sessions is not None:
                     self._sessions.append(operator.sessions)
-            elif isinstance(operator, SessionWindowOperator):
+            elif isinstance(operator, SessionRows):
                 self._sessions.append(operator)
         self._receives = bool(self._rules and self._closing and inbox.channels)
         self.senders = inbox.senders_of(self._rules)

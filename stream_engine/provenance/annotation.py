@@ -9,8 +9,9 @@ ordered decision diagrams). An annotation is an opaque immutable value of its en
 """
 
 from collections.abc import Collection, Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from streamsql.data.types import Row
 from streamsql.errors import FederationError
 
 A = TypeVar("A")
@@ -120,3 +121,12 @@ def least_supports(supports: Iterable[Support]) -> tuple[Support, ...]:
         else:
             kept.append(support)
     return tuple(kept)
+
+
+@runtime_checkable
+class TracksDerivedRows(Protocol):
+    """An encoding whose annotations name the row that a derivation leads to."""
+
+    def derived(self, row: Row, body: Any) -> Any:
+        """Return the annotation of a row that was derived from a conjunction."""
+        ...

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from stream_engine.provenance.annotation import AnnotationEncoding
+from stream_engine.provenance.annotation import AnnotationEncoding, TracksDerivedRows
 from stream_engine.provenance.dnf import DnfEncoding
-from stream_engine.provenance.relative import RelativeEncoding
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, QueryError
 
@@ -28,8 +27,7 @@ def encoding_named(name: str, *, width: int) -> AnnotationEncoding[Any]:
     if name == "bdd":
         return _bdd(width)
     if name == "relative":
-        relative: AnnotationEncoding[Any] = RelativeEncoding(max_edges=32 * width)
-        return relative
+        return _relative(width)
     raise QueryError(f"no annotation encoding {name!r:.40}", hint="write dnf or bdd, or relative")
 
 
@@ -38,13 +36,21 @@ def derivation_hook(encoding: AnnotationEncoding[Any]) -> Callable[[Row, Any], A
 
     Only relative provenance needs to know which row a derivation leads to.
     """
-    return encoding.derived if isinstance(encoding, RelativeEncoding) else None
+    return encoding.derived if isinstance(encoding, TracksDerivedRows) else None
+
+
+def _relative(width: int) -> AnnotationEncoding[Any]:
+    # A baseline: imported when a query names it.
+    from stream_engine.provenance.relative import RelativeEncoding
+
+    relative: AnnotationEncoding[Any] = RelativeEncoding(max_edges=32 * width)
+    return relative
 
 
 def _bdd(width: int) -> AnnotationEncoding[Any]:
     # Imported here because the library has no wheel for every machine.
     try:
-        from stream_engine.provenance.bdd import BddEncoding  # noqa: PLC0415
+        from stream_engine.provenance.bdd import BddEncoding
     except ImportError as error:
         raise DeploymentError(
             f"BDD annotations need the package biodivine-aeon: {error}",

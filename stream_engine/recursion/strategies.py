@@ -3,6 +3,8 @@
 Alone at a site, or where base rows travel (ways "centre" and "flood"), a *local engine* computes.
 Where derived rows travel (ways "annotations" and "witness"), the fixpoint with absorption
 provenance does.
+
+What only a query that names it needs is imported by its factory.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,11 +13,6 @@ from dataclasses import replace
 from stream_engine.operators.rows.operator import RecursiveOperator
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.absorption.replicated import ReplicatedFixpoint
-from stream_engine.recursion.baselines.dred.dred_engine import DredEngine
-from stream_engine.recursion.baselines.dred.dred_operator import DredOperator
-from stream_engine.recursion.baselines.recompute import RecomputeEngine
-from stream_engine.recursion.baselines.set_execution import SetEngine, SetOperator
-from stream_engine.recursion.kernels.choice import automatic_engine, kernel_engine
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping, options_of
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program, program_of
@@ -25,13 +22,48 @@ from streamsql.errors import UnsupportedError
 
 EngineFactory = Callable[[Program, RecursionOptions], LocalEngine]
 
+
+def _automatic(program: Program, options: RecursionOptions) -> LocalEngine:
+    # 21 modules that a query with strategy = 'ranked' or 'absorption' does not need.
+    from stream_engine.recursion.kernels.choice import automatic_engine
+
+    return automatic_engine(program, options)
+
+
+def _kernel(program: Program, options: RecursionOptions) -> LocalEngine:
+    from stream_engine.recursion.kernels.choice import kernel_engine
+
+    return kernel_engine(program, options)
+
+
+# The next three are baselines: no query runs them unless it names them.
+
+
+def _dred(program: Program, options: RecursionOptions) -> LocalEngine:
+    from stream_engine.recursion.baselines.dred.dred_engine import DredEngine
+
+    return DredEngine(program, options)
+
+
+def _recompute(program: Program, options: RecursionOptions) -> LocalEngine:
+    from stream_engine.recursion.baselines.recompute import RecomputeEngine
+
+    return RecomputeEngine(program, options)
+
+
+def _set(program: Program, options: RecursionOptions) -> LocalEngine:
+    from stream_engine.recursion.baselines.set_execution import SetEngine
+
+    return SetEngine(program, options)
+
+
 LOCAL_ENGINES: Mapping[str, EngineFactory] = {
-    "auto": automatic_engine,
-    "dred": DredEngine,
-    "kernel": kernel_engine,
+    "auto": _automatic,
+    "dred": _dred,
+    "kernel": _kernel,
     "ranked": ranked_engine,
-    "recompute": RecomputeEngine,
-    "set": SetEngine,
+    "recompute": _recompute,
+    "set": _set,
 }
 """Local engines by strategy; "auto" takes a kernel where there is one, else "ranked"."""
 
@@ -70,9 +102,13 @@ def recursive_operator(
             options=options,
         )
     if options.strategy == "dred":
+        from stream_engine.recursion.baselines.dred.dred_operator import DredOperator
+
         program = program_of(node, interrupted=options.interrupted)
         return DredOperator(program, site=site, sites=sites, epoch=epoch, options=options)
     if options.strategy == "set":
+        from stream_engine.recursion.baselines.set_execution import SetOperator
+
         return SetOperator(
             program_of(node, interrupted=options.interrupted),
             site=site,

@@ -214,14 +214,6 @@ def release(stub: AnyStub) -> None:
         stub.store.remove(stub)
 
 
-def as_private(operator: object) -> object:
-    """Return an operator as it would be if it did not share its rows.
-
-    Windows that share them are copied; join sides show what they see anyway.
-    """
-    return operator.as_private() if isinstance(operator, TimeStub | RowsStub) else operator
-
-
 def slots_of(query: str, circuits: Mapping[str, Circuit]) -> Iterator[Slot]:
     """Yield the places of a query whose synopses may be shared.
 

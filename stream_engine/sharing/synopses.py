@@ -4,10 +4,13 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from stream_engine.circuit.circuit import Circuit
-from stream_engine.sharing.slots import Slot, Store, release, slots_of
 from stream_engine.state.wakeups import Wakeups
+
+if TYPE_CHECKING:
+    from stream_engine.sharing.slots import Slot, Store
 
 LONGEST_WAIT = 1_024
 """Steps after which a synopsis that differs from all stores is compared with them again."""
@@ -65,10 +68,10 @@ class _Group:
         wait: Steps until those that are apart are compared once more.
     """
 
-    slots: list[Slot] = field(default_factory=list)
+    slots: "list[Slot]" = field(default_factory=list)
     wait: int = 1
 
-    def stores(self) -> list[Store]:
+    def stores(self) -> "list[Store]":
         """Return the stores in use, oldest first."""
         found = {
             slot.stub.store.number: slot.stub.store for slot in self.slots if slot.stub is not None
@@ -114,6 +117,9 @@ class Synopses:
         What they begin with is given to all of them in that step, so they may share it among
         themselves now; with others only once they have taken it.
         """
+        # Windows and stores come with the first query.
+        from stream_engine.sharing.slots import slots_of
+
         fresh: dict[Hashable, list[Slot]] = {}
         for query, circuits in queries.items():
             slots = self._slots[query] = list(slots_of(query, circuits))
@@ -130,6 +136,8 @@ class Synopses:
 
     def release(self, query: str) -> None:
         """Let a query's synopses go; stores that are of no more use end."""
+        from stream_engine.sharing.slots import release
+
         for slot in self._slots.pop(query, ()):
             if slot.stub is not None:
                 release(slot.stub)
@@ -189,7 +197,7 @@ class Synopses:
         else:
             self._shared.pop(group, None)
 
-    def _join_stores(self, stores: list[Store], private: Iterable[Slot]) -> None:
+    def _join_stores(self, stores: "list[Store]", private: "Iterable[Slot]") -> None:
         """Let private synopses join a store, or another private one to begin a store with."""
         alone: list[Slot] = []
         for slot in private:
@@ -210,6 +218,8 @@ class Synopses:
 
     def _merge_stores(self, group: _Group) -> None:
         """Let the stubs of a store that has come to hold what an older one holds change over."""
+        from stream_engine.sharing.slots import release
+
         stores = group.stores()[:MOST_COMPARED]
         for position in range(len(stores) - 1, 0, -1):
             later = stores[position]
@@ -243,11 +253,11 @@ class Synopses:
             for slot in self._all()
         ]
 
-    def _all(self) -> Iterable[Slot]:
+    def _all(self) -> "Iterable[Slot]":
         return (slot for slots in self._slots.values() for slot in slots)
 
 
-def _join(slot: Slot, stores: Iterable[Store]) -> bool:
+def _join(slot: "Slot", stores: "Iterable[Store]") -> bool:
     """Let a slot use a stub of the first store that admits it."""
     for store in stores:
         stub = slot.admitted(store)

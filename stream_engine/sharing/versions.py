@@ -20,7 +20,7 @@ for what is being changed.
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from streamsql.data.types import Row
 
@@ -35,6 +35,22 @@ Change = dict[Any, int]
 
 Item = tuple[Any, Row, int]
 """What a change is taken apart into: key, row, weight."""
+
+
+@runtime_checkable
+class SharesRows(Protocol):
+    """A window whose rows a store keeps."""
+
+    def as_private(self) -> object:
+        """Return a window of its own that holds what this one sees."""
+
+
+def as_private(operator: object) -> object:
+    """Return an operator as it would be if it did not share its rows.
+
+    Windows that share them are copied; join sides show what they see anyway.
+    """
+    return operator.as_private() if isinstance(operator, SharesRows) else operator
 
 
 class Changes:

@@ -15,7 +15,6 @@ from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.plan_links import Links, longest_idle, producers_first
 from stream_engine.exchange.routing import route
 from stream_engine.exchange.slow_sites import SlowSites
-from stream_engine.recursion.program.program import never
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.query_measures import measures_of_queues
 from stream_engine.scheduling.query_work import QueryWork
@@ -49,7 +48,7 @@ class InstalledQuery:
         epoch: int,
         first: int,
         first_life: int = 0,
-        interrupted: Callable[[], bool] = never,
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         """Compile the fragments.
 

@@ -1,4 +1,7 @@
-"""The recursions of a fragment at one site: how they run, and what they report."""
+"""The recursions of a fragment at one site: how they run, and what they report.
+
+The package `recursion` is imported with the first plan that has one.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,8 +9,6 @@ from dataclasses import replace
 from stream_engine.circuit.nodes import RecursionStatistics
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.operators.rows.operator import RecursiveOperator
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions
-from stream_engine.recursion.strategies import recursive_operator
 from streamsql.algebra.operators import Fixpoint
 from streamsql.wire.fragments import Fragment
 from streamsql.wire.messages import RecursionReport
@@ -21,11 +22,15 @@ def fixpoints_at(
 ) -> Callable[[Fixpoint], RecursiveOperator]:
     """Return the factory of the recursions of a fragment at a site."""
     sites = fragment.sites
-    options = RecursionOptions(interrupted=interrupted)
-    if fragment.homes:
-        options = replace(options, owner=HomeOwner(dict(fragment.homes)))
 
     def make(node: Fixpoint) -> RecursiveOperator:
+        # 90 modules, a quarter of all that a gateway could load: most sites run no recursion.
+        from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+        from stream_engine.recursion.strategies import recursive_operator
+
+        options = RecursionOptions(interrupted=interrupted)
+        if fragment.homes:
+            options = replace(options, owner=HomeOwner(dict(fragment.homes)))
         if sites == (site,):
             return recursive_operator(node, site=site, sites=sites, epoch=epoch, options=options)
 

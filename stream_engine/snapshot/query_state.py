@@ -13,7 +13,7 @@ from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
 from stream_engine.operators.windows.rows_window import RowsWindow
 from stream_engine.scheduling.site_work import SiteWork
-from stream_engine.sharing.slots import as_private
+from stream_engine.sharing.versions import as_private
 from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.snapshot.columns import UnsavableError
 from stream_engine.snapshot.places import Place, fill, names, places_of, read

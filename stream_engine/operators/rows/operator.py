@@ -5,6 +5,7 @@ keeps no reference to. Deltas on one edge always add up to a relation (no negati
 below a log whose producer withdrew rows it never sent.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -153,3 +154,37 @@ class ReplayableRecursion(Protocol):
 
     def replay(self, site: str) -> Sequence[RecursiveMessage]:
         """Return messages that take the place of all that were sent to a site so far."""
+
+
+class Sessions(Protocol):
+    """Sessions that an operator remembers."""
+
+    def oldest(self) -> int | None:
+        """Return where the oldest session that is remembered starts; None where there is none."""
+
+
+class SessionRows(ABC):
+    """An operator that passes on the rows of sessions, with the bounds of their session."""
+
+    @abstractmethod
+    def oldest(self) -> int | None:
+        """Return where the oldest session that is remembered starts; None where there is none."""
+
+
+class WindowCloser(ABC):
+    """An operator whose windows close with the watermark.
+
+    Attributes:
+        sessions: Those that are dropped with its windows, if its windows are sessions.
+    """
+
+    sessions: Sessions | None
+
+    @property
+    @abstractmethod
+    def closed(self) -> int | None:
+        """The watermark: windows that ended by then have closed. None before the first."""
+
+    @abstractmethod
+    def begin_after(self, watermark: int) -> None:
+        """Count windows that ended by then as closed, without emitting them."""

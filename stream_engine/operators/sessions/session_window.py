@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from stream_engine.operators.rows.operator import SessionRows
 from stream_engine.operators.sessions.few_sessions import Rows, change_few, sessions_of
 from stream_engine.operators.sessions.many_sessions import ManySessions
 from stream_engine.operators.sessions.session_ends import SessionEnds
@@ -14,7 +15,7 @@ FEW_TIMES = 32
 """Distinct times up to which the sessions of a partition are found anew at every change."""
 
 
-class SessionWindowOperator:
+class SessionWindowOperator(SessionRows):
     """Each row with the bounds of its session appended.
 
     A session is a longest run of times of a partition that are less than `gap` apart; it ends `gap`

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 
 from stream_engine.operators.aggregates.aggregate import AggregateOperator
+from stream_engine.operators.rows.operator import WindowCloser
 from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
 from stream_engine.operators.windows.hold import Hold
 from stream_engine.operators.windows.reached_progress import reached_by
@@ -15,7 +16,7 @@ from streamsql.errors import InternalError
 GROUPS, PROGRESS = 0, 1
 
 
-class OnCloseOperator:
+class OnCloseOperator(WindowCloser):
     """EMIT ON WINDOW CLOSE over groups one of whose columns is the end of a window.
 
     The left input is what the groups are made of, not the groups: a group is dropped with its
@@ -64,7 +65,7 @@ class OnCloseOperator:
         self._aggregate = (
             AggregateOperator(plan.left.group, plan.left.aggregates) if sessions is None else None
         )
-        self.sessions = sessions
+        self.sessions: SessionGroupsOperator | None = sessions
         if sessions is not None:
             sessions.keep_ends()
         self._key_width = len(plan.left.group)

@@ -1,0 +1,108 @@
+"""What a gateway loads before it knows any query, and what a plan makes it load."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streamsql.binder import bind_query, define
+from streamsql.catalog.catalog import Catalog
+from streamsql.library import library_views
+from streamsql.syntax import CreateSource, Query, parse_script
+from streamsql.wire.codec import encode_json
+from streamsql.wire.fragments import Engine, Fragment
+
+ROOT = Path(__file__).parents[2]
+OURS = ("streamsql", "stream_engine", "host", "gateway", "broker")
+
+START = "import sys; import gateway.__main__"
+COMPILE = """
+from stream_engine.circuit.compiler import compile_plan
+from stream_engine.site.query_recursions import fixpoints_at
+from streamsql.wire.codec import decode_json
+from streamsql.wire.fragments import Fragment
+
+fragment = decode_json(sys.stdin.buffer.read(), Fragment)
+compile_plan(fragment.plan, fixpoints_at("base", fragment, 1, 0, lambda: False))
+"""
+PRINT = f"""
+print(*sorted(m for m in sys.modules if m.partition(".")[0] in {OURS!r}), sep="\\n")
+"""
+
+SOURCES = """
+CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE);
+CREATE SOURCE beat (who TEXT, rate INTEGER);
+"""
+REACHED = "SELECT * FROM reachable"
+
+
+def loaded(*steps: str, given: bytes = b"") -> list[str]:
+    """Return our modules that a process has after some steps."""
+    command = [sys.executable, "-c", "\n".join((*steps, PRINT))]
+    done = subprocess.run(command, cwd=ROOT, input=given, capture_output=True, check=True)
+    return done.stdout.decode().split()
+
+
+def loaded_for(query: str) -> list[str]:
+    """Return our modules that a gateway has after it has compiled a query."""
+    catalog = Catalog(library_views())
+    *sources, statement = parse_script(SOURCES + query)
+    for source in sources:
+        assert isinstance(source, CreateSource)
+        catalog.define(define(source, catalog))
+    assert isinstance(statement, Query)
+    plan = bind_query(statement, catalog).plan
+    fragment = Fragment("f0", Engine.BASE, plan, ("base",))
+    return loaded(START, COMPILE, given=encode_json(fragment))
+
+
+def test_a_gateway_loads_fewer_than_200_of_our_modules() -> None:
+    modules = loaded(START)
+    assert "gateway.runtime" in modules
+    assert len(modules) < 200, f"{len(modules)} modules:\n" + "\n".join(modules)
+
+
+@pytest.mark.parametrize(
+    "unneeded",
+    [
+        "stream_engine.explanation",
+        "stream_engine.operators.aggregates",
+        "stream_engine.operators.joins",
+        "stream_engine.operators.sessions",
+        "stream_engine.recursion",
+        "streamsql.binder",
+        "streamsql.reference",
+        "streamsql.syntax",
+    ],
+)
+def test_a_gateway_without_queries_has_no(unneeded: str) -> None:
+    assert [name for name in loaded(START) if name.startswith(unneeded)] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "needed", "unneeded"),
+    [
+        ("SELECT who FROM beat WHERE rate > 9", "operators.rows.filter", "engine.operators.joins"),
+        (
+            "SELECT who, COUNT(*) FROM beat GROUP BY who",
+            "operators.aggregates.aggregate",
+            "operators.sessions",
+        ),
+        (
+            "SELECT a.who FROM beat a JOIN beat b ON a.who = b.who",
+            "engine.operators.joins",
+            "operators.aggregates",
+        ),
+        (REACHED, "recursion.kernels", "recursion.baselines"),
+        (f"{REACHED} WITH (strategy = 'ranked')", "recursion.ranked", "recursion.kernels"),
+        (f"{REACHED} WITH (strategy = 'dred')", "recursion.baselines.dred", "recursion.kernels"),
+        (f"{REACHED} WITH (strategy = 'recompute')", "baselines.recompute", "baselines.dred"),
+        (f"{REACHED} WITH (strategy = 'absorption')", "recursion.absorption", "provenance.bdd"),
+        (f"{REACHED} WITH (strategy = 'relative')", "provenance.relative", "recursion.kernels"),
+    ],
+)
+def test_a_plan_loads_what_it_names(query: str, needed: str, unneeded: str) -> None:
+    modules = loaded_for(query)
+    assert [name for name in modules if needed in name] != []
+    assert [name for name in modules if unneeded in name] == []
