@@ -5,9 +5,9 @@ that comes and goes at once is not missed; until the query has heard of all its 
 restart of the coordinator, what was raised before stays raised.
 
 A row that goes while a site that may feed it is away is unknown, not cleared: from the moment the
-site is away until the query has settled without it, that is, until every receiver has retracted
-what the site had sent. What goes later is cleared. Unknown rows are decided when all sites of the
-query are back and it has settled.
+site is away until the query has settled, with the site or without it, that is, until every receiver
+has retracted what the site had sent, or has it again. What goes later is cleared. Unknown rows are
+decided when all sites of the query are back and it has settled.
 
 While a site that is back fills the answer again, rows pass that never held, as every count up to
 the true one: new rows wait until the query has settled, for `REFILL_MICROSECONDS` at most.
@@ -53,6 +53,9 @@ class _Followed:
         # Sites that are away and whose rows the answer has been without since before.
         self._missing: frozenset[str] = frozenset()
         self._last_away: frozenset[str] = frozenset()
+        # A site was away, and the query has not settled since: when the site is back its rows may
+        # still be retracted (a base that gave it up says so only when it is back itself).
+        self._is_unsettled = False
         self._refilled_since: int | None = None
         query.result.on_change = self._changed
 
@@ -71,7 +74,7 @@ class _Followed:
         if not self.query.is_settled(self._membership):
             self._missing &= away
             return
-        self._missing = away
+        self._missing, self._is_unsettled = away, False
         self._refilled_since, self.book.holds_back = None, False
         self.book.look(self.now)
         if not away and self.query.started and self.book.has_unknown:
@@ -94,6 +97,7 @@ class _Followed:
         if self._last_away - away:
             self._refilled_since = moment
         self._last_away = away
+        self._is_unsettled = self._is_unsettled or not away <= self._missing
         since = self._refilled_since
         self.book.holds_back = since is not None and moment - since < REFILL_MICROSECONDS
         return away
@@ -101,7 +105,7 @@ class _Followed:
     @property
     def _is_in_doubt(self) -> bool:
         is_whole = self.query.started and not self.query.result.is_partial
-        return not is_whole or not self.away <= self._missing
+        return not is_whole or self._is_unsettled
 
     def _changed(self, delta: Delta) -> None:
         self._look_at_sites()

@@ -8,6 +8,8 @@ import pytest
 
 from federated_optimizer.alarm_book import AlarmRow, AlarmState
 from federated_optimizer.coordinator.contract.coordinator_model import ChangeBatch
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from host.clocks import monotonic_clock
 from streamsql.errors import BindingError
 
 ALARM = "CREATE ALARM open AS SELECT rid FROM RoomSensor WHERE status = 'open' SEVERITY 'warning'"
@@ -172,6 +174,34 @@ def test_a_base_site_that_restarts_clears_nothing(harness: Any) -> None:
         await harness.until(lambda: coordinator.query("alarm open").settled)
         assert states(coordinator) == [("r1", AlarmState.RAISED)]
         assert AlarmState.CLEARED not in seen
+
+    harness.run(scenario)
+
+
+def test_rows_that_go_before_a_query_has_settled_again_are_unknown(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(ALARM)
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        followed = coordinator._alarms._followed["open"]
+        await harness.until(lambda: followed.query.is_settled(coordinator._membership))
+        # The broker was away. All sites are heard again, and then a base retracts a gateway's rows
+        # that it had given up meanwhile.
+        with monkeypatch.context() as patch:
+            patch.setattr(RunningQuery, "is_settled", lambda _self, _membership: False)
+            coordinator._membership.lost_touch(monotonic_clock())
+            followed.look()
+            assert followed.away == {"base", "gw-1", "gw-2"}
+            for site in followed.away:
+                coordinator._membership.hear_live(site, 1)
+            assert not followed.away
+            federation.sites["gw-2"].put("roomsensor", ("r2", "dark"))
+            await harness.until(lambda: states(coordinator) != [("r2", AlarmState.RAISED)])
+            assert states(coordinator) == [("r2", AlarmState.UNKNOWN)]
+        await harness.until(lambda: states(coordinator) == [("r2", AlarmState.CLEARED)])
 
     harness.run(scenario)
 
