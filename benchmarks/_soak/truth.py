@@ -172,6 +172,22 @@ class Truth:
         ends = {bisect_right(times, ts) for ts in times[:until]} | {0}
         return sorted((place for place in ends if place >= floor), reverse=True)
 
+    def _likely(
+        self, question: Question, gateway: str, floor: int, clocks: Mapping[str, int]
+    ) -> list[int]:
+        """Return how many readings there are at each moment, the likely ones first.
+
+        A clock that was ahead may be right again: then its newest moment is that of the others.
+        """
+        found = self.moments(question, gateway, floor, clocks[gateway])
+        times, now = self.times(question, gateway), min(clocks.values())
+
+        def lag(place: int) -> int:
+            ts = times[place - 1] if place else 0
+            return (now if ts <= now else clocks[gateway]) - ts
+
+        return sorted(found, key=lag)
+
     def match(
         self,
         question: Question,
@@ -191,9 +207,12 @@ class Truth:
         """
         options: dict[str, list[int | None]] = {}
         for name in GATEWAYS:
-            found = self.moments(question, name, floors.get(name, 0), clocks[name])
             gone = [None] if name in away and not question.keeps_rows else []
-            options[name] = [*gone, *(found if question.by_gateway else found[:MOMENTS])]
+            floor = floors.get(name, 0)
+            if question.by_gateway:
+                options[name] = [*gone, *self.moments(question, name, floor, clocks[name])]
+            else:
+                options[name] = [*gone, *self._likely(question, name, floor, clocks)[:MOMENTS]]
         if not question.by_gateway:
             for places in itertools.islice(_nearest_first(options), TRIES):
                 if question.answer(places) == rows:
