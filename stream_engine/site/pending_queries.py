@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import count
+from typing import TYPE_CHECKING
 
-from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.site.query_exchange import SourceChanges
 from stream_engine.state.wakeups import Wakeups
 from streamsql.algebra.operators import Scan
 from streamsql.catalog.system import is_site_source
+
+if TYPE_CHECKING:
+    from stream_engine.site.installed_query import InstalledQuery
 
 
 class QueryNews:
@@ -36,7 +39,7 @@ class QueryNews:
 
     # --- queries that come and go ---------------------------------------------------------------
 
-    def add(self, name: str, query: InstalledQuery) -> None:
+    def add(self, name: str, query: "InstalledQuery") -> None:
         """Take in a query that is about to make its first step."""
         self._places[name] = next(self._numbers)
         for scan in query.scans:
@@ -44,7 +47,7 @@ class QueryNews:
         self.touch(name)
         self._tell(query.scans)
 
-    def drop(self, name: str, query: InstalledQuery) -> None:
+    def drop(self, name: str, query: "InstalledQuery") -> None:
         """Forget a query."""
         del self._places[name]
         for scan in query.scans:
@@ -75,7 +78,7 @@ class QueryNews:
             self.touch(name)
 
     def take(
-        self, queries: Mapping[str, InstalledQuery], sources: SourceChanges, now: int
+        self, queries: "Mapping[str, InstalledQuery]", sources: SourceChanges, now: int
     ) -> list[str]:
         """Return the queries with something to do in this step, oldest first.
 
@@ -92,7 +95,7 @@ class QueryNews:
             self._changed(name)
         return names
 
-    def stepped(self, name: str, query: InstalledQuery) -> None:
+    def stepped(self, name: str, query: "InstalledQuery") -> None:
         """Take in what a query has left, and when its time comes."""
         self._wakeups.set(name, query.next_wakeup())
         if query.is_busy:

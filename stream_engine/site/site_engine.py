@@ -7,9 +7,9 @@ calls `step` with the time, and sends what comes out.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from stream_engine.scheduling.site_work import Stopwatch
-from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.site.measured_values import Report
 from stream_engine.site.query_exchange import SourceChanges
 from stream_engine.site.query_failure import STOPPING, as_failure
@@ -29,6 +29,9 @@ from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 from streamsql.wire.site_settings import SiteSettings
+
+if TYPE_CHECKING:
+    from stream_engine.site.installed_query import InstalledQuery
 
 
 class SiteEngine(VisibleSite):
@@ -101,6 +104,9 @@ class SiteEngine(VisibleSite):
         life = self._lives.next(bundle)
         if running is not None and running.bundle.version == bundle.version:
             life = running.next_life()
+        # Circuits and channels come with the first query.
+        from stream_engine.site.installed_query import InstalledQuery
+
         query = InstalledQuery(
             bundle,
             site=self.site,
@@ -381,7 +387,7 @@ class SiteEngine(VisibleSite):
     def _give(
         self,
         name: str,
-        query: InstalledQuery,
+        query: "InstalledQuery",
         batches: list[tuple[str, DeltaBatch]],
         result: StepResult,
     ) -> None:

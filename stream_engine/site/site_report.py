@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.sharing.synopses import Synopses, SynopsisReport
-from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.site.measured_values import SECOND, Measured
 from stream_engine.site.operator_rows import (
     RunningOperator,
@@ -17,6 +17,9 @@ from stream_engine.state.source_relation import SourceRelation
 from stream_engine.state.watermark import Watermark
 from streamsql.algebra.operators import Scan
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
+
+if TYPE_CHECKING:
+    from stream_engine.site.installed_query import InstalledQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class SiteParts:
     """
 
     site: str
-    queries: Mapping[str, InstalledQuery]
+    queries: "Mapping[str, InstalledQuery]"
     relations: Mapping[str, Mapping[Scan, SourceRelation]]
     watermarks: Mapping[str, Mapping[int | None, Watermark]]
     events: Mapping[str, int]

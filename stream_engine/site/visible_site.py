@@ -1,12 +1,12 @@
 """What can be seen of a site from outside, between two steps and without changing anything."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from stream_engine.scheduling.measures import QueueMeasures
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.sharing.synopses import Synopses
-from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.site.measured_properties import Property
 from stream_engine.site.measured_values import Measured, Report
 from stream_engine.site.operator_rows import RunningOperator
@@ -17,6 +17,9 @@ from stream_engine.site.site_sources import SiteSources
 from streamsql.data.types import Row
 from streamsql.wire.messages import FlowReport
 from streamsql.wire.site_settings import SiteSettings
+
+if TYPE_CHECKING:
+    from stream_engine.site.installed_query import InstalledQuery
 
 
 class VisibleSite:

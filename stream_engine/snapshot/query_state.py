@@ -7,14 +7,13 @@ good (a closed window), the operators' own state is the only record, and is save
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
 from stream_engine.operators.windows.rows_window import RowsWindow
 from stream_engine.scheduling.site_work import SiteWork
 from stream_engine.sharing.versions import as_private
-from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.snapshot.columns import UnsavableError
 from stream_engine.snapshot.places import Place, fill, names, places_of, read
 from streamsql.algebra.operators import (
@@ -44,6 +43,9 @@ from streamsql.algebra.operators import (
 from streamsql.errors import InternalError
 from streamsql.wire.channel_protocol import Forgotten
 from streamsql.wire.fragments import FragmentBundle
+
+if TYPE_CHECKING:
+    from stream_engine.site.installed_query import InstalledQuery
 
 _FUNCTIONS_OF_THEIR_INPUTS = (
     Aggregate,
@@ -125,7 +127,7 @@ def memory_of(
     return longest
 
 
-def holds_only_later(query: InstalledQuery, window: Window, newest: int) -> bool:
+def holds_only_later(query: "InstalledQuery", window: Window, newest: int) -> bool:
     """Whether a window by count is full of events later than a time.
 
     Then no event until that time can be in it, whatever is lost. Where a partition has a window of
@@ -158,14 +160,14 @@ class QueryLayout:
         UnsavableError: It has an operator whose state cannot be saved; says which.
     """
 
-    def __init__(self, query: InstalledQuery) -> None:
+    def __init__(self, query: "InstalledQuery") -> None:
         circuits, _inbox, _outbox = query.parts
         self._places: dict[str, list[dict[Place, int]]] = {
             name: [places_of(operator) for operator in _operators(circuit)]
             for name, circuit in circuits.items()
         }
 
-    def save(self, query: InstalledQuery, batch: int) -> dict[str, Any]:
+    def save(self, query: "InstalledQuery", batch: int) -> dict[str, Any]:
         """Return the state of the query between two steps; containers are not copied.
 
         Args:
@@ -193,7 +195,7 @@ class QueryLayout:
             "waiting": [] if query.waiting is None else query.waiting.save(batch),
         }
 
-    def restore(self, query: InstalledQuery, state: dict[str, Any], site_work: SiteWork) -> None:
+    def restore(self, query: "InstalledQuery", state: dict[str, Any], site_work: SiteWork) -> None:
         """Let a query that was just compiled from the same plan go on from a saved state.
 
         Its channels are not in step with anybody: what was sent meanwhile is not known, so the
