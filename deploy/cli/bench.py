@@ -24,7 +24,8 @@ def run_benchmark(name: str, arguments: Sequence[str]) -> int:
     known = sorted(p.stem for p in BENCHMARKS.glob("*.py") if not p.stem.startswith("_"))
     if not known:
         raise FederationError(
-            "the source tree contains the benchmarks, the installed package does not"
+            "the source tree contains the benchmarks, the installed package does not",
+            hint="in a clone of the source tree: make setup-dev, then make bench NAME=operators",
         )
     if name == "list":
         width = max(map(len, known))
