@@ -21,7 +21,8 @@ class Wire:
     def __init__(self) -> None:
         self.answers: list[TableChanged] = []
 
-    def publish(self, _topic: str, payload: bytes) -> None:
+    def publish(self, _topic: str, payload: bytes, *, retain: bool, qos: int) -> None:
+        assert (retain, qos) == (False, 1)
         self.answers.append(decode_packed(payload, TableChanged))
 
 

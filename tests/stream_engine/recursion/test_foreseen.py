@@ -38,12 +38,12 @@ def fixpoint(text: str, **choice: str) -> Fixpoint:
 @pytest.mark.parametrize(
     ("text", "choice", "told"),
     [
-        ("SELECT * FROM reachable", {}, "kernel: reachable (python), what a deletion cuts off"),
+        ("SELECT * FROM reachable", {}, "kernel: reachable (python), nodes that a deletion"),
         (NEAREST, {}, "kernel: cheapest (python), shortest paths repaired"),
         (NEAREST, {"compiled": "yes"}, "kernel: cheapest (compiled), shortest paths repaired"),
         ("SELECT * FROM widest_path", {"compiled": "yes"}, "python: this kind is not compiled"),
         (NEAREST, {"strategy": "ranked"}, "ranked"),
-        ("SELECT * FROM same_generation", {}, "ranked; no kernel fits, because the other rel"),
+        ("SELECT * FROM same_generation", {}, "ranked; no kernel applies, because only the rec"),
         ("SELECT * FROM reachable", {"strategy": "dred"}, "delete and rederive"),
     ],
 )
@@ -74,7 +74,7 @@ def test_what_is_told_is_what_the_operator_says_when_it_starts(view: str, strate
 
 def test_a_kernel_that_does_not_fit_is_refused_with_the_reason_and_what_to_write() -> None:
     node = fixpoint("SELECT * FROM same_generation", strategy="kernel")
-    with pytest.raises(UnsupportedError, match="same_generation is no graph problem") as caught:
+    with pytest.raises(UnsupportedError, match="same_generation is not a graph problem") as caught:
         foreseen(node, ("base",))
     assert "strategy = 'ranked'" in caught.value.hint
 

@@ -117,7 +117,7 @@ def test_lost_sites_are_refused() -> None:
     operator.kill_site("s1", 6)
     assert operator.settle()
     operator.kill_site("s1", 7)
-    with pytest.raises(UnsupportedError, match="site s1, on whose rows it may rest, was lost"):
+    with pytest.raises(UnsupportedError, match="site s1, on whose rows it may depend, was lost"):
         operator.settle()
     assert list(operator.state_rows()) == []
 
