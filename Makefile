@@ -16,7 +16,7 @@ DEVELOPMENT_READY := .venv/.pando-development
 JAVASCRIPT_READY := node_modules/.pando-javascript
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev test test-fast test-services mutants check check-static format lint types contracts javascript bench lock clean distclean
+.PHONY: help up setup setup-dev test test-fast test-services mutants check check-static format lint types contracts javascript docs release bench lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [ARGS=\"...\"] [PYTHON=python3.12]"
@@ -78,7 +78,16 @@ javascript: $(JAVASCRIPT_READY) ## the pages' scripts: formatted, linted, typed?
 	npm run --silent lint
 	npm run --silent types
 
-check-static: format lint types contracts javascript ## formatting, lint, types, import contracts, scripts
+docs: $(DEVELOPMENT_READY) ## build docs/ as a site in build/docs; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+check-static: format lint types contracts javascript docs ## formatting, lint, types, import contracts, scripts, docs
+
+release: $(DEVELOPMENT_READY) ## build the wheel of a tagged commit: version = CHANGELOG = tag
+	@version=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml); \
+	grep -q "^## $$version$$" CHANGELOG.md || { echo "CHANGELOG.md has no section $$version" >&2; exit 1; }; \
+	git describe --exact-match --tags --match "v$$version" HEAD > /dev/null || exit 1; \
+	$(BIN)/hatchling build -t wheel -d dist
 
 check: check-static test-fast ## everything to pass before a commit
 
