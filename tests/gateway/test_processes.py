@@ -352,7 +352,7 @@ def test_wrong_settings_end_with_status_2_and_a_message(tmp_path: Path) -> None:
     for content, complaint in (
         (b"{}", "missing required field"),
         (b'{"site":"demo","gateway":"a b","broker":"x","data_dir":"d"}', "is not an id"),
-        (process.config.read_bytes().replace(b"mqtt://", b"http://"), "http://127.0.0.1:1"),
+        (process.config.read_bytes().replace(b"mqtt://", b"http://"), "no usable scheme"),
         (process.config.read_bytes().replace(b'"replay"', b'"dowsing"'), "no wrapper 'dowsing'"),
     ):
         process.config.write_bytes(content)

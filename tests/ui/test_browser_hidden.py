@@ -128,6 +128,7 @@ def test_a_page_that_has_lost_the_console_no_longer_says_settled(
     federation.push("seats", (1, ("m1", 7.0)))
     page.goto(f"{federation.address}/queries?query=seats")
     expect(page.locator("#facts")).to_contain_text("settled")
+    expect(page.locator("#rows tbody tr")).to_have_text(["m17"])
     federation.stop()
     expect(page.locator("#facts")).to_have_text(
         "Connection lost: this page shows old data. Reconnecting…"
