@@ -298,7 +298,11 @@ class HeardLogs:
 
     def _hold(self, log: _Log, number: _Number, message: Message, pack: ObservationPack) -> None:
         size = len(message.payload)
-        if number in log.held or self._held_bytes + size > MAX_HELD_BYTES:
+        if number in log.held:
+            return
+        if self._held_bytes + size > MAX_HELD_BYTES:
+            if log.is_whole:  # else it is asked for already, with the pauses of its questions
+                self._doubt(log)
             return
         self.changes += log.is_whole
         log.held[number] = _Held(message, pack)

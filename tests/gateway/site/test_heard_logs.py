@@ -305,6 +305,20 @@ def test_packs_that_wait_for_their_turn_are_bounded(monkeypatch: pytest.MonkeyPa
     assert world.logs._held_bytes == 0
 
 
+def test_a_pack_that_finds_no_room_to_wait_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heard_logs, "MAX_HELD_BYTES", 0)  # as if another gateway had filled it
+    world = World()
+    assert world.logs.are_whole()
+    world.publish()
+    world.under_way.clear()
+    world.publish()
+    world.deliver()
+    assert not world.logs.are_whole()
+    world.settle()
+    assert len(set(world.counted)) == 2
+    assert world.logs.are_whole()
+
+
 def test_a_gateway_that_does_not_answer_is_asked_less_and_less() -> None:
     logs = HeardLogs()
     logs.want([STREAM], 0)
