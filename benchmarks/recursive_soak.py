@@ -53,7 +53,7 @@ SLACK = {"unswept tokens": 2_000}
 what is dead is cleared away from time to time."""
 
 SAWTOOTH = "mentions"
-"""What grows until it is cleared at once."""
+"""The index that grows until it is cleared as a whole."""
 
 SHARE = {"alone": 1.0, "sites": 0.6, "engine": 0.3}
 """Of the updates, by subject: those with messages and sources take longer."""

@@ -148,7 +148,7 @@ class Soak:
 
     @property
     def failed(self) -> bool:
-        """Whether anything was what must never be."""
+        """Whether the run found a wrong answer, a false word or a process that ended by itself."""
         tallies = (self.calm, *self.tallies.values())
         return bool(self.ended) or any(tally.lies for tally in tallies)
 

@@ -83,7 +83,7 @@ def test_no_package_registry_is_named() -> None:
 
 def test_the_patterns_find_what_they_are_for() -> None:
     assert MACHINE_PATHS.search("data = '/wo" + "rk/main/x'")
-    assert not MACHINE_PATHS.search("deploy/work/x and https://host/home/x/")
+    assert not MACHINE_PATHS.search("deploy/wo" + "rk/x and https://host/ho" + "me/x/")
     assert REGISTRIES.search("https://py" + "pi.org/simple")
 
 

@@ -50,7 +50,7 @@ class Evidence(ABC):
 
     @property
     def claimed(self) -> bool:
-        """Whether a bound is claimed; otherwise the points are only shown."""
+        """Whether the thesis claims a bound; without one the report lists the points."""
         return True
 
     @abstractmethod

@@ -11,7 +11,7 @@ GOAL_BYTES = 2 << 30
 
 @dataclass
 class Bytes:
-    """What something has cost.
+    """Bytes sent, by direction.
 
     Attributes:
         between: From site to site.

@@ -15,7 +15,7 @@ COLUMNS = (
     ("state_per_site", "state a site (MB)", 1e6),
     ("seconds", "seconds (virtual)", 1.0),
 )
-"""What the tables show: metric, heading, unit."""
+"""Columns of the tables: metric, heading, unit."""
 
 
 def recorded(runs: Runs) -> dict[str, dict[str, list[dict[str, Any]]]]:

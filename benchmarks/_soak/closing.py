@@ -12,8 +12,7 @@ TEXT = (
 )
 
 Excuse = Callable[[str, int], bool]
-"""Whether a gateway may be missing in a window that ended at a moment: it was away, or it is
-named as one that has lost something."""
+"""Whether a window with this end may lack this gateway: it was away, or a gap names it."""
 
 
 @dataclass

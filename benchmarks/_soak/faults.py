@@ -79,7 +79,7 @@ class Fault:
 
     @property
     def loses(self) -> bool:
-        """Whether a site may miss readings by it, and has to say so."""
+        """Whether this fault may lose readings, so that a gap must be named."""
         return self.kind in _DISK or self.target in (BASE, BROKER)
 
     def begin(self, federation: Federation) -> None:

@@ -54,7 +54,7 @@ class Raised:
         return found
 
     def _is_over(self, mid: str, raised: int, now: int) -> bool:
-        """Whether the run of high values that raised a row at a moment had ended by now.
+        """Whether the high values that raised a row have ended.
 
         A gateway whose clock was set back lags behind, and its row may be one of an earlier run.
         """

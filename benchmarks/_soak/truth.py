@@ -231,7 +231,7 @@ class Truth:
         return None if rows else matched
 
     def explained(self, name: str, rows: Rows, clocks: Mapping[str, int], gaps: list[Gap]) -> bool:
-        """Whether an answer lacks only what came in during gaps that are named."""
+        """Whether all missing readings fall into named gaps."""
         lost = {
             car
             for gateway in GATEWAYS

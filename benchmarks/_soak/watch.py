@@ -32,7 +32,7 @@ _STRETCH = re.compile(r"from (the beginning|[\d:. -]+ UTC) to ([\d:. -]+ UTC)")
 
 @dataclass
 class Tally:
-    """What polls have found.
+    """Counts of poll results.
 
     Attributes:
         polls: Answers looked at.
