@@ -43,7 +43,7 @@ TABLES: dict[str, type] = {
     "#### replay": ReplayOptions,
     "### Static engine": StaticSettings,
     "### Console and coordinator": ConsoleSettings,
-    "What the coordinator keeps to itself": CoordinatorSettings,
+    "Settings of the coordinator that no file contains": CoordinatorSettings,
     "The embedded broker:": Limits,
 }
 COMMAND_LINES = sorted({(page, line) for page in pages() for line in commands(page)})
