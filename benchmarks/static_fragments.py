@@ -28,13 +28,13 @@ from statistics import median
 from typing import Any
 
 from benchmarks._figures import print_tables
-from static_engine.executor import StaticExecutor
-from static_engine.local_executor import LocalExecutor
-from static_engine.session import RunningSpark, SessionSettings, start_session
+from static_engine.evaluation.local_executor import LocalExecutor
+from static_engine.evaluation.static_executor import StaticExecutor
 from static_engine.sources.conversion import arrow_schema
-from static_engine.sources.location import Locations
-from static_engine.spark_executor import SparkExecutor
-from static_engine.tables import TableStore
+from static_engine.sources.table_locations import Locations
+from static_engine.spark.spark_executor import SparkExecutor
+from static_engine.spark.spark_session import RunningSpark, SessionSettings, start_session
+from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     Aggregate,

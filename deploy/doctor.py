@@ -11,7 +11,7 @@ from broker.free_ports import free_port
 from broker.mosquitto import find_mosquitto
 from deploy.local.options import DEFAULT_PORT
 from deploy.local.ports import holder, is_free
-from static_engine.java import find_java
+from static_engine.spark.java import find_java
 from streamsql.errors import FederationError
 
 MIN_FREE_BYTES = 1_000_000_000

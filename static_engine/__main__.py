@@ -11,13 +11,13 @@ from host.files.epoch_file import next_epoch
 from host.files.site_directory import SiteDirectory
 from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import on_stop_signals, read_command_line
-from static_engine.executor import StaticExecutor
-from static_engine.local_executor import LocalExecutor
-from static_engine.service import MakeExecutor, StaticEngine, will_state
+from static_engine.evaluation.local_executor import LocalExecutor
+from static_engine.evaluation.static_executor import StaticExecutor
+from static_engine.service.static_engine import MakeExecutor, StaticEngine, will_state
 from static_engine.settings import StaticSettings, load_settings
-from static_engine.sources.location import Locations
 from static_engine.sources.secrets import Secrets
-from static_engine.tables import TableStore
+from static_engine.sources.table_locations import Locations
+from static_engine.tables.table_store import TableStore
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.wire.codec import encode_json
@@ -59,8 +59,8 @@ def executor_maker(settings: StaticSettings) -> MakeExecutor:
     def spark(store: TableStore, progress: Callable[[str], None]) -> StaticExecutor:
         # Imported here: without Spark it need not be installed.
         try:
-            from static_engine.session import SessionSettings, start_session  # noqa: PLC0415
-            from static_engine.spark_executor import SparkExecutor  # noqa: PLC0415
+            from static_engine.spark.spark_executor import SparkExecutor  # noqa: PLC0415
+            from static_engine.spark.spark_session import SessionSettings, start_session  # noqa: PLC0415
         except ImportError as error:
             hint = 'pip install "pando[static]", or run with --no-spark'
             raise DeploymentError(f"Spark is not installed: {error}", hint=hint) from error

@@ -8,7 +8,7 @@ from deploy.session.frozen import frozen
 from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
-from static_engine.executor import StaticExecutor
+from static_engine.evaluation.static_executor import StaticExecutor
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.site.site_engine import SiteEngine
 from streamsql.algebra.operators import (
@@ -182,10 +182,10 @@ class SparkExecutor:
 
     def _start(self) -> StaticExecutor:
         # Imported here because it loads Arrow and Spark, which the other engines do not need.
-        from static_engine.session import SessionSettings, start_session  # noqa: PLC0415
-        from static_engine.sources.location import Locations  # noqa: PLC0415
-        from static_engine.spark_executor import SparkExecutor as Spark  # noqa: PLC0415
-        from static_engine.tables import TableStore  # noqa: PLC0415
+        from static_engine.sources.table_locations import Locations  # noqa: PLC0415
+        from static_engine.spark.spark_executor import SparkExecutor as Spark  # noqa: PLC0415
+        from static_engine.spark.spark_session import SessionSettings, start_session  # noqa: PLC0415
+        from static_engine.tables.table_store import TableStore  # noqa: PLC0415
 
         self._folder = tempfile.TemporaryDirectory(prefix="pando-spark-")
         folder = Path(self._folder.name)

@@ -313,8 +313,8 @@ def _stored_rows(definition: Definition) -> list[Row]:
     if definition.option("source") is None:
         return []
     # Imported here because it loads Arrow, which most scripts do not need.
-    from static_engine.sources.location import Locations  # noqa: PLC0415
-    from static_engine.sources.reading import read_table  # noqa: PLC0415
+    from static_engine.sources.table_locations import Locations  # noqa: PLC0415
+    from static_engine.sources.table_reader import read_table  # noqa: PLC0415
 
     rows: list[Row] = []
     for batch in read_table(definition, Locations(Path.cwd(), opened=(Path("/"),))):

@@ -10,9 +10,9 @@ from static_engine.changing.refusals import failed
 from static_engine.changing.whole_file import read_whole, replace_whole
 from static_engine.sources.conversion import convert_batch
 from static_engine.sources.csv_file import columns_in, read_csv, text_batches
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations, fingerprint
-from static_engine.sources.options import TableOptions
+from static_engine.sources.declared_options import TableOptions
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations, fingerprint
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 from streamsql.data.types import DataType, Value, timestamp_text
 
 

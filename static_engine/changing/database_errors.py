@@ -3,7 +3,7 @@
 from sqlalchemy.exc import DBAPIError
 
 from static_engine.changing.refusals import failed
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 
 _LOST = ("08", "57P", "40003", "XX", "58")
 """SQLSTATEs after which a COMMIT may have been done or not: connection, shutdown, defects."""

@@ -12,9 +12,9 @@ from sqlalchemy.pool import NullPool
 from static_engine.changing.database_errors import is_final, is_retried, refusal_of
 from static_engine.changing.refusals import failed
 from static_engine.changing.whole_file import check_may_write
-from static_engine.sources.database import prepare_session
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import sqlite_file
+from static_engine.sources.database_reader import prepare_session
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import sqlite_file
 from static_engine.sources.time_limit import TimeLimit
 
 CONNECT_SECONDS = 5

@@ -17,12 +17,12 @@ from static_engine.changing.database_session import in_transaction
 from static_engine.changing.database_values import stored_value
 from static_engine.changing.keys import Key, check_keys, duplicate, keys_of, missing
 from static_engine.changing.refusals import failed, not_writable
-from static_engine.sources.columns import match_columns
+from static_engine.sources.column_matching import match_columns
 from static_engine.sources.conversion import batch_of_values, plain
-from static_engine.sources.database import columns_of
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations, database_url, sqlite_file
-from static_engine.sources.options import TableOptions
+from static_engine.sources.database_reader import columns_of
+from static_engine.sources.declared_options import TableOptions
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations, database_url, sqlite_file
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value, coerce

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from static_engine.changing.refusals import failed, not_writable
-from static_engine.sources.location import (
+from static_engine.sources.declared_options import TableOptions
+from static_engine.sources.table_locations import (
     Fingerprint,
     Locations,
     files_of,
     fingerprint,
     resolve,
 )
-from static_engine.sources.options import TableOptions
 from streamsql.catalog.definitions import SourceDefinition
 
 

@@ -7,10 +7,10 @@ from static_engine.changing.json_text import Line, Writer, lines_of
 from static_engine.changing.keys import check_keys, keys_of
 from static_engine.changing.refusals import failed, not_writable
 from static_engine.changing.whole_file import read_whole, replace_whole
-from static_engine.sources.errors import TableError
+from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.json_file import read_json
-from static_engine.sources.location import Locations, fingerprint
-from static_engine.sources.options import TableOptions
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations, fingerprint
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value, timestamp_text
 

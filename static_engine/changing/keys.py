@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value
 

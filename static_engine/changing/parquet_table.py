@@ -16,13 +16,13 @@ from static_engine.changing.parquet_layout import check_alike, write_like
 from static_engine.changing.parquet_values import new_rows
 from static_engine.changing.refusals import failed, not_writable
 from static_engine.changing.whole_file import add_file, read_whole, replace_whole
-from static_engine.sources import location
-from static_engine.sources.columns import match_columns
+from static_engine.sources import table_locations
+from static_engine.sources.column_matching import match_columns
 from static_engine.sources.conversion import arrow_schema, convert_batch
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Fingerprint, Locations, files_of, fingerprint
-from static_engine.sources.options import TableOptions
+from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.parquet_file import read_parquet
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Fingerprint, Locations, files_of, fingerprint
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.wire.table_changes import TableChange
@@ -49,7 +49,7 @@ def change_parquet(change: TableChange, options: TableOptions, locations: Locati
         return _File(definition, file).change(change, options, locations, before)
     files = files_of(options.path, locations, SUFFIXES[0])
     if not change.delete:
-        if len(files) >= location.MAX_FILES:
+        if len(files) >= table_locations.MAX_FILES:
             raise failed(
                 f"table {definition.name}: its folder has {len(files)} files, which is the "
                 "max of a table",

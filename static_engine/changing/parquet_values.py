@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from static_engine.changing.refusals import failed
-from static_engine.sources.columns import match_columns
+from static_engine.sources.column_matching import match_columns
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Field
 from streamsql.data.types import DataType, Row, Value, text_of, timestamp_text

@@ -1,6 +1,6 @@
 """Why a table is not changed."""
 
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 
 

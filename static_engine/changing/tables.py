@@ -9,8 +9,8 @@ from static_engine.changing.database_table import change_database
 from static_engine.changing.json_table import change_json
 from static_engine.changing.parquet_table import change_parquet
 from static_engine.changing.refusals import not_writable
-from static_engine.sources.location import Locations
-from static_engine.sources.options import table_options
+from static_engine.sources.declared_options import table_options
+from static_engine.sources.table_locations import Locations
 from streamsql.wire.table_changes import TableChange
 
 

@@ -4,7 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as fn
 
 from static_engine.lowering.python_functions import call_python_cast
-from static_engine.lowering.types import INTEGRAL, SPARK_TYPES, null, whole_number
+from static_engine.lowering.spark_types import INTEGRAL, SPARK_TYPES, null, whole_number
 from streamsql.data.types import DataType
 
 

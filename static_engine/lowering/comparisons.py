@@ -6,7 +6,7 @@ from operator import eq, ge, gt, le, lt, ne
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
 
-from static_engine.lowering.types import constant, whole_number
+from static_engine.lowering.spark_types import constant, whole_number
 from streamsql.algebra.expressions import Expression, Literal
 from streamsql.data.types import DataType
 

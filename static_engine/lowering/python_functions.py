@@ -17,7 +17,7 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import DataType as SparkType
 
 from static_engine.lowering import exact, holistic
-from static_engine.lowering.types import SPARK_TYPES
+from static_engine.lowering.spark_types import SPARK_TYPES
 from streamsql import errors
 from streamsql.algebra import (
     like_patterns,

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from static_engine.executor import StaticExecutor
+from static_engine.evaluation.static_executor import StaticExecutor
 from static_engine.refreshing.readiness import Readiness
 from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
-from static_engine.tables import TableStore
-from static_engine.watching import TableWatch
+from static_engine.tables.table_store import TableStore
+from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import Plan
 from streamsql.errors import FederationError
 from streamsql.wire.refreshes import RefreshOrder

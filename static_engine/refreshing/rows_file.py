@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from host.files.atomic_file import replace_file
 from static_engine.sources.conversion import arrow_schema
-from static_engine.sources.errors import TableError
-from static_engine.tables import row_group_size
+from static_engine.sources.table_errors import TableError
+from static_engine.tables.table_store import row_group_size
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta, expand
 from streamsql.errors import WireError

@@ -9,11 +9,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from static_engine.executor import EngineLostError, StaticExecutor
-from static_engine.installed import tables_of
+from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
 from static_engine.refreshing.rows_file import Header, KeptRows, RowsFolder
-from static_engine.sources.errors import TableError
-from static_engine.tables import TableStore
+from static_engine.sources.table_errors import TableError
+from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan
 from streamsql.catalog.refreshes import next_refresh, zone_of
 from streamsql.errors import FederationError, InternalError

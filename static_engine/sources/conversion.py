@@ -13,7 +13,7 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType, Value, coerce, timestamp_of

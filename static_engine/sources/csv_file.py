@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from static_engine.sources.columns import match_columns
+from static_engine.sources.column_matching import match_columns
 from static_engine.sources.conversion import convert_batch
-from static_engine.sources.errors import TableError
-from static_engine.sources.options import TableOptions
+from static_engine.sources.declared_options import TableOptions
+from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 
 _BLOCK_BYTES = 4 << 20

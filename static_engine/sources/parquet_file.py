@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from static_engine.sources.columns import match_columns
+from static_engine.sources.column_matching import match_columns
 from static_engine.sources.conversion import convert_batch
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 
 _BATCH_ROWS = 65_536

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 from streamsql.catalog.table_options import secret_of
 
 _MAX_BYTES = 1_000_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from deploy.session.engines import SparkExecutor
 from deploy.session.frozen import frozen
 from deploy.session.history import History
-from static_engine.executor import StaticExecutor
-from static_engine.spark_executor import SparkExecutor as Spark
+from static_engine.evaluation.static_executor import StaticExecutor
+from static_engine.spark.spark_executor import SparkExecutor as Spark
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.expressions import Column, Expression, Literal
 from streamsql.algebra.operators import Plan, Project, UnionAll

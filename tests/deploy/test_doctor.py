@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from broker.free_ports import HOST, free_port
 from deploy.cli.main import app
 from deploy.doctor import Finding, examine
-from static_engine.java import JavaRuntime, NoJavaError
+from static_engine.spark.java import JavaRuntime, NoJavaError
 
 Usage = namedtuple("Usage", "total used free")
 

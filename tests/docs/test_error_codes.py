@@ -125,7 +125,11 @@ def test_no_error_has_a_code_that_the_catalogue_does_not_know() -> None:
 
 def test_classes_of_errors_have_codes_of_the_catalogue() -> None:
     waiting, seen = [FederationError], set()
-    for name in ("streamsql.errors", "host.mqtt.message_client", "static_engine.executor"):
+    for name in (
+        "streamsql.errors",
+        "host.mqtt.message_client",
+        "static_engine.evaluation.static_executor",
+    ):
         importlib.import_module(name)
     while waiting:
         kind = waiting.pop()

@@ -21,8 +21,8 @@ from building.sample.k7_trace import read_k7 as read_k7_site
 from gateway.wrappers.calendar.fetching import fetch
 from gateway.wrappers.calendar.reservations import agenda_of, parse
 from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml
-from static_engine.sources.location import Locations
-from static_engine.sources.reading import read_table
+from static_engine.sources.table_locations import Locations
+from static_engine.sources.table_reader import read_table
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema

@@ -24,11 +24,11 @@ from host.files.site_directory import SiteDirectory
 from host.mqtt import Message, Will
 from host.mqtt.dead_letters import DeadLetters
 from host.mqtt.in_memory import InMemoryBroker
-from static_engine.local_executor import LocalExecutor
-from static_engine.service import StaticEngine, will_state
+from static_engine.evaluation.local_executor import LocalExecutor
+from static_engine.service.static_engine import StaticEngine, will_state
 from static_engine.settings import StaticSettings
-from static_engine.sources.location import Locations
-from static_engine.tables import TableStore
+from static_engine.sources.table_locations import Locations
+from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import Filter, RemoteSource, SourceKind
 from streamsql.catalog.definitions import SourceDefinition

@@ -15,7 +15,7 @@ ARCHIVES = "spark-classes-*"
 _STARTS = """
 import sys, time
 from pathlib import Path
-from static_engine.session import SessionSettings, start_session
+from static_engine.spark.spark_session import SessionSettings, start_session
 
 spark = start_session(SessionSettings(Path(sys.argv[1]), "local[1]", "512m"), print)
 print("jvm", spark.jvm_pid, flush=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from static_engine.java import find_java
-from static_engine.jvm import archive_name
-from static_engine.session import RunningSpark, SessionSettings, start_session
+from static_engine.spark.java import find_java
+from static_engine.spark.spark_jvm import archive_name
+from static_engine.spark.spark_session import RunningSpark, SessionSettings, start_session
 from tests.static_engine.children import ARCHIVES, ends, jvm_of, spark_child
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from static_engine.service import StaticEngine
+from static_engine.service.static_engine import StaticEngine
 
 PATIENCE = 60.0
 

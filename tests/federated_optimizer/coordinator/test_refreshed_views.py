@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator import CoordinatorSettings
-from static_engine.local_executor import LocalExecutor
-from static_engine.service import StaticEngine
+from static_engine.evaluation.local_executor import LocalExecutor
+from static_engine.service.static_engine import StaticEngine
 from static_engine.settings import StaticSettings
-from static_engine.sources.location import Locations
-from static_engine.tables import TableStore
+from static_engine.sources.table_locations import Locations
+from static_engine.tables.table_store import TableStore
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 
 DAY = 86_400_000_000

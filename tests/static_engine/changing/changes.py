@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from static_engine.changing.tables import change_table
-from static_engine.sources.location import Locations
-from static_engine.sources.reading import read_table
+from static_engine.sources.table_locations import Locations
+from static_engine.sources.table_reader import read_table
 from streamsql.binder import bind_delete, bind_insert, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from static_engine.changing import whole_file
 from static_engine.changing.tables import change_table
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations
-from static_engine.sources.reading import read_table
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations
+from static_engine.sources.table_reader import read_table
 from streamsql.algebra.expressions import Expression
 from streamsql.binder import bind_delete, define
 from streamsql.catalog.catalog import Catalog

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 from tests.static_engine.changing.changes import insert, rows_of, run, table
 

@@ -12,8 +12,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from static_engine.changing.tables import change_table
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TABLE_OPTIONS

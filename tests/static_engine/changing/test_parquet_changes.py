@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from static_engine.changing import parquet_table, whole_file
-from static_engine.sources import location
-from static_engine.sources.errors import TableError
+from static_engine.sources import table_locations
+from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
 from tests.static_engine.changing.changes import insert, rows_of, run, table
@@ -304,7 +304,7 @@ def test_a_folder_of_as_many_files_as_may_be_takes_no_more(
     (tmp_path / "desks").mkdir()
     stored(tmp_path / "desks" / "a.parquet")
     definition = table(DESKS, MANY)
-    monkeypatch.setattr(location, "MAX_FILES", 2)
+    monkeypatch.setattr(table_locations, "MAX_FILES", 2)
     assert insert(tmp_path, definition, ("x", "r", 9), number="one") == 1
     with pytest.raises(TableError, match="has 2 files") as refusal:
         insert(tmp_path, definition, ("y", "r", 9), number="two")

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import OperationalError
 
 from static_engine.changing import database_session
-from static_engine.sources import database
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations
-from static_engine.tables import TableStore
-from static_engine.watching import TableWatch
+from static_engine.sources import database_reader
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations
+from static_engine.tables.table_store import TableStore
+from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
@@ -264,7 +264,7 @@ def test_a_table_that_stays_locked_is_given_up(
 ) -> None:
     definition = begin(server, "desk text, room text, n int")
     with psycopg.connect(server.replace("+psycopg", "")) as other, monkeypatch.context() as patch:
-        patch.setattr(database, "IDLE_SECONDS", 1.0)
+        patch.setattr(database_reader, "IDLE_SECONDS", 1.0)
         other.execute("LOCK TABLE desks IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(TableError, match="has not answered for 1 s") as refusal:
             rows_of(HERE, definition)

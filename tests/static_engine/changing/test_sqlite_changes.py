@@ -9,8 +9,8 @@ import pytest
 
 from static_engine.changing import database_rows, database_session
 from static_engine.changing.tables import change_table
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
 from streamsql.wire.table_changes import TableChange

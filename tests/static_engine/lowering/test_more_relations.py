@@ -4,10 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from static_engine.session import RunningSpark
-from static_engine.sources.location import Locations
-from static_engine.spark_executor import SparkExecutor
-from static_engine.tables import TableStore
+from static_engine.sources.table_locations import Locations
+from static_engine.spark.spark_executor import SparkExecutor
+from static_engine.spark.spark_session import RunningSpark
+from static_engine.tables.table_store import TableStore
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (

@@ -9,11 +9,11 @@ import pytest
 
 from host.mqtt import Message
 from host.mqtt.in_memory import InMemoryBroker
-from static_engine import watching
 from static_engine.__main__ import store_of
-from static_engine.local_executor import LocalExecutor
-from static_engine.service import StaticEngine
+from static_engine.evaluation.local_executor import LocalExecutor
+from static_engine.service.static_engine import StaticEngine
 from static_engine.settings import StaticSettings
+from static_engine.tables import table_watch
 from streamsql.algebra.operators import Distinct, Plan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.refreshes import RefreshSchedule
@@ -245,7 +245,7 @@ def test_a_time_that_comes_while_tables_are_looked_at_waits_for_the_next_look(
 def test_a_time_may_come_between_any_two_looks_at_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "_SETTLE_SECONDS", 0.01)
+    monkeypatch.setattr(table_watch, "_SETTLE_SECONDS", 0.01)
 
     async def scenario() -> None:
         world = World(tmp_path)

@@ -9,12 +9,12 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from static_engine.executor import EngineLostError, StaticExecutor
+from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor
 from static_engine.refreshing.refresher import Refresher
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations
-from static_engine.tables import TableStore
-from static_engine.watching import TableWatch
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations
+from static_engine.tables.table_store import TableStore
+from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import Plan, Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.refreshes import RefreshSchedule

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from static_engine.refreshing.rows_file import Header, RowsFolder
-from static_engine.sources.errors import TableError
+from static_engine.sources.table_errors import TableError
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.refreshes import RefreshSchedule

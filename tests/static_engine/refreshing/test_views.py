@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from static_engine.executor import EngineLostError, EvaluationError
+from static_engine.evaluation.static_executor import EngineLostError, EvaluationError
 from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import LONGEST_PAUSE, RefreshedViews
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations
-from static_engine.tables import TableStore
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations
+from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan, Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.refreshes import RefreshSchedule, next_refresh, zone_of

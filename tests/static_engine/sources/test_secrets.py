@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations, database_url
-from static_engine.sources.reading import read_table
 from static_engine.sources.secrets import Secrets
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations, database_url
+from static_engine.sources.table_reader import read_table
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema

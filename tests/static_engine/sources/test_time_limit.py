@@ -10,10 +10,10 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-from static_engine.sources import database, time_limit
-from static_engine.sources.errors import TableError
-from static_engine.sources.location import Locations, database_url
-from static_engine.sources.reading import read_table
+from static_engine.sources import database_reader, time_limit
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations, database_url
+from static_engine.sources.table_reader import read_table
 from static_engine.sources.time_limit import TimeLimit
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
@@ -32,7 +32,7 @@ def test_a_view_that_never_ends_is_given_up(
     options = (("source", "sql"), ("url", "sqlite:///t.db"), ("table", "t"))
     schema = Schema.of(("i", DataType.INTEGER))
     definition = SourceDefinition("t", SourceKind.TABLE, schema, options=options)
-    monkeypatch.setattr(database, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(database_reader, "IDLE_SECONDS", 0.2)
     with pytest.raises(TableError, match=r"t\.db has not answered for 0\.2 s"):
         list(read_table(definition, Locations(tmp_path)))
 
@@ -77,7 +77,7 @@ def test_a_socket_that_waits_for_ever_is_shut_down() -> None:
     ],
 )
 def test_messages_do_not_show_passwords(url: str, shown: str) -> None:
-    assert database.shown(database_url(url, Locations(Path()))) == shown
+    assert database_reader.shown(database_url(url, Locations(Path()))) == shown
 
 
 def test_a_password_with_an_at_sign_is_not_taken_for_a_host() -> None:

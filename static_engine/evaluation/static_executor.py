@@ -1,0 +1,91 @@
+"""Who evaluates plans over stored tables."""
+
+from typing import Protocol
+
+from streamsql.algebra.explain import describe
+from streamsql.algebra.operators import (
+    Fixpoint,
+    Plan,
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    SourceKind,
+    Window,
+    walk_plan,
+)
+from streamsql.data.delta import Delta
+from streamsql.errors import DeploymentError, UnsupportedError
+
+_STREAMING = Window | RemoteSource | RecursiveReference | Fixpoint
+
+
+class EngineLostError(DeploymentError):
+    """The engine behind an executor is gone; it must be started again."""
+
+    code = "engine_lost"
+
+
+class EvaluationError(DeploymentError):
+    """A plan could not be evaluated although it is legal."""
+
+    code = "evaluation_failed"
+
+
+class StaticExecutor(Protocol):
+    """Evaluates plans over the current versions of a `TableStore`.
+
+    Called by one thread at a time, never by the event loop's.
+    """
+
+    @property
+    def description(self) -> str:
+        """What it is, for people."""
+        ...
+
+    def evaluate(self, plan: Plan) -> Delta:
+        """Return the rows of a plan as a bag: positive weights, values of the schema's types.
+
+        Raises:
+            TableError: A table has not been read, or was declared anew.
+            UnsupportedError: The plan needs the stream engine.
+            EvaluationError: It failed, or its result is too large.
+            EngineLostError: The engine is gone.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Release what it holds; safe to call twice."""
+        ...
+
+
+def check_size(rows: int, limit: int) -> None:
+    """Refuse results that would not fit.
+
+    Raises:
+        EvaluationError: There are more rows than allowed.
+    """
+    if rows > limit:
+        raise EvaluationError(
+            f"the stored part of the query has more than {limit} rows",
+            hint="filter or aggregate it, or raise max_result_rows",
+        )
+
+
+def refuse_streams(plan: Plan) -> None:
+    """Check that a plan needs nothing but stored tables.
+
+    Raises:
+        UnsupportedError: It does; the text names the operator.
+    """
+    for node in walk_plan(plan):
+        stream = isinstance(node, Scan) and node.kind != SourceKind.TABLE
+        if stream or isinstance(node, _STREAMING):
+            raise UnsupportedError(
+                f"the static engine has no streams and no recursion: {describe(node)}",
+                hint="this part belongs to the stream engine",
+            )
+
+
+def tables_of(plan: Plan) -> frozenset[str]:
+    """Return the names of the tables a plan reads."""
+    return frozenset(node.source for node in walk_plan(plan) if isinstance(node, Scan))

@@ -1,0 +1,386 @@
+"""The static engine on the broker: fragments in, rows and their changes out.
+
+One loop does the work in turns: read the tables that are due, evaluate the plans whose tables
+changed, send what readers do not have. Reading and evaluating happen on one thread of their own,
+starting Spark on another, so the loop always answers. Nothing is queued while the broker is away:
+on reconnecting every reader gets a snapshot, which it turns into the exact difference.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from host.clocks import wall_clock
+from host.defects import Defects
+from host.mqtt import Message, MessageClient, QueueFull
+from host.mqtt.dead_letters import DeadLetters
+from static_engine.changing.change_requests import ChangeRequests
+from static_engine.evaluation.engine_starter import EngineStarter
+from static_engine.evaluation.evaluations import Evaluations
+from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
+from static_engine.refreshing.refresher import Refresher
+from static_engine.service.batch_sender import Sender
+from static_engine.service.engine_reports import Reporter
+from static_engine.service.installed_fragments import RESULT, InstalledQuery
+from static_engine.service.job_reports import JobReports
+from static_engine.settings import StaticSettings
+from static_engine.tables.table_store import TableStore
+from static_engine.tables.table_watch import TableWatch
+from streamsql.algebra.operators import Plan
+from streamsql.algebra.user_functions import INSTALLED
+from streamsql.errors import FederationError, WireError
+from streamsql.wire.codec import decode_json, decode_packed
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import Command, TableSet
+from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.site_messages import SiteState
+from streamsql.wire.table_changes import TableChange
+from streamsql.wire.topics import Topics
+
+log = logging.getLogger(__name__)
+
+SHORTEST_PAUSE = 0.05
+DEFECT_PAUSE = 1.0
+"""Between two log entries of turns that fail."""
+
+Progress = Callable[[str], None]
+MakeExecutor = Callable[[TableStore, Progress], StaticExecutor]
+
+
+class StaticEngine:
+    """One static engine; `run` lives until it is cancelled.
+
+    Args:
+        settings: See `StaticSettings`.
+        epoch: This session's number.
+        client: Not yet connected; its will is `will_of(settings, epoch)`.
+        store: The tables.
+        make_executor: Starts the engine; blocking, called on a thread of its own.
+        bridge: Evaluates plans over small tables until the engine is there; the state says so.
+        clock: Wall-clock microseconds: when views are refreshed.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is one seam
+        self,
+        settings: StaticSettings,
+        epoch: int,
+        client: MessageClient,
+        store: TableStore,
+        make_executor: MakeExecutor,
+        *,
+        bridge: StaticExecutor | None = None,
+        clock: Callable[[], int] = wall_clock,
+    ) -> None:
+        self.settings = settings
+        self.epoch = epoch
+        self.client = client
+        self.topics = Topics(settings.site)
+        self._me = settings.site_id
+        self._queries: dict[str, InstalledQuery] = {}
+        self._last_sequence = 0
+        self._store = store
+        self._bridge = bridge
+        self._watch = TableWatch(store)
+        self._refresher = Refresher(store, self._watch, settings.data_path / "views", clock)
+        self._changes = ChangeRequests(client, self.topics, self._me, epoch)
+        self._evaluations = Evaluations(store)
+        self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
+        self._dead_letters = DeadLetters(self._me, client, self.topics)
+        self._reporter = Reporter(client, self.topics, self._me, epoch)
+        self._jobs = JobReports(client, self.topics, self._me, epoch)
+        self._sender = Sender(client, self.topics, self._me)
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="static-engine")
+        self._wake = asyncio.Event()
+        self._poll_at = 0.0
+        self._defects = Defects("a turn", "the service")
+
+    async def run(self) -> None:
+        """Serve until cancelled; announces a clean stop then."""
+        self.client.on_connection(self._on_connection)
+        self.client.on_messages(self._on_messages)
+        topics, me = self.topics, self._me
+        await self.client.connect(timeout=None)
+        await self.client.subscribe(
+            topics.tables(me),
+            topics.reports(me),
+            topics.fragment("+", me),
+            topics.command(me, "+"),
+            topics.request(me),
+            topics.host_state(me),
+        )
+        self._starter.start()
+        try:
+            while True:
+                await self._turn_or_report()
+                # Not wait_for: before Python 3.12 it may swallow a cancellation.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._pause()):
+                        await self._wake.wait()
+                self._wake.clear()
+        finally:
+            await self._stop()
+
+    async def _turn_or_report(self) -> None:
+        """Do what is due; a defect is logged, and the engine goes on unless it stays."""
+        try:
+            await self._turn()
+            self._defects.passed()
+        except Exception as error:
+            if not self._defects.survives(error):
+                raise
+            await asyncio.sleep(DEFECT_PAUSE)
+
+    async def _turn(self) -> None:
+        for table in await self._changes.work(self._store.change, self._in_worker):
+            self._watch.changed(table)
+            self._poll_at = 0.0
+        await self._read_tables()
+        await self._refresher.refresh(self._executor_for, self._compute)
+        await self._evaluate()
+        self._report()
+        await self._send()
+        self._report()
+        self._jobs.publish(self._queries.values(), self._evaluations)
+
+    def _pause(self) -> float:
+        if self._refresher.waits_for_tables:
+            return SHORTEST_PAUSE
+        due = min(
+            self._poll_at - time.monotonic(),
+            self._reporter.seconds_to_next(),
+            self._jobs.seconds_to_next(),
+            self._refresher.seconds_to_next(),
+        )
+        return max(due, SHORTEST_PAUSE)
+
+    async def _read_tables(self) -> None:
+        if self._refresher.has_new:
+            await self._in_worker(self._refresher.adopt)
+        needed = self._refresher.tables()
+        if self._refresher.waits_for_tables:
+            self._poll_at = 0.0
+        moment = time.monotonic()
+        if moment < self._poll_at:
+            return
+        self._poll_at = moment + self.settings.poll_seconds
+        self._refresher.reading()
+        used = needed.union(*(query.tables for query in self._queries.values()))
+        await self._in_worker(lambda: self._watch.poll(used))
+
+    async def _evaluate(self) -> None:
+        """Evaluate what is due, one plan after the other; identical plans once."""
+        plans = {f.plan for query in self._queries.values() for f in query.fragments}
+        self._evaluations.keep(plans)
+        for plan in plans:
+            executor = self._executor_for(plan)
+            if executor is None or not self._evaluations.is_due(plan, time.monotonic()):
+                continue
+            evaluate = partial(self._evaluations.evaluate, plan, executor, time.monotonic())
+            await self._compute(evaluate)
+        for query in self._queries.values():
+            for fragment in query.fragments:
+                result = self._evaluations.result(fragment.plan)
+                if result is not None:
+                    query.update(fragment.id, result)
+
+    async def _compute(self, evaluate: Callable[[], None]) -> bool:
+        """Evaluate on the worker, and say so; return False if the engine was lost over it."""
+        self._reporter.evaluating = True
+        self._report()
+        try:
+            await self._in_worker(evaluate)
+        except EngineLostError as error:
+            log.warning("%s; restarting it", error.message)
+            self._starter.restart(error.message)
+            return False
+        finally:
+            self._reporter.evaluating = False
+        return True
+
+    def _executor_for(self, plan: Plan) -> StaticExecutor | None:
+        if self._starter.executor is not None or not self._is_bridged:
+            return self._starter.executor
+        tables = [self._store.find(name) for name in tables_of(plan)]
+        rows = sum(table.row_count for table in tables if table is not None)
+        return self._bridge if rows <= self.settings.bridge_rows else None
+
+    @property
+    def _is_bridged(self) -> bool:
+        """Whether something evaluates small plans; not after a failed start, which must show."""
+        starter = self._starter
+        return self._bridge is not None and starter.executor is None and starter.problem is None
+
+    async def _send(self) -> None:
+        for name, query in list(self._queries.items()):
+            if query.has_work and self._queries.get(name) is query:
+                await self._sender.send(query, lambda n=name, q=query: self._queries.get(n) is q)  # type: ignore[misc]
+
+    def _report(self) -> None:
+        """Publish state, problems and counts where they changed."""
+        self._reporter.state(
+            detail=self._detail(),
+            ready=self._starter.executor is not None,
+            views=self._refresher.states(),
+            counters={
+                "tables": len(self._watch.names),
+                "queries": len(self._queries),
+                "defects": self._defects.count,
+                "bad_payloads": self._dead_letters.count,
+                "evaluations": self._evaluations.count,
+                "batches_sent": self._sender.batches_sent,
+                "function_failures": INSTALLED.failed,
+            },
+        )
+        # After the state: what a former life has complained about is forgotten with that.
+        problems = {name: self._problem_of(query) for name, query in self._queries.items()}
+        self._reporter.problems(problems)
+        self._reporter.flows(
+            {
+                name: query.flow(busy=self._reporter.evaluating or self._has_due(query))
+                for name, query in self._queries.items()
+            }
+        )
+
+    def _detail(self) -> str:
+        broken = [str(problem.message) for problem in self._watch.problems().values()]
+        bridged = ["small tables are answered without it until then"] if self._is_bridged else []
+        return "; ".join([self._starter.detail, *bridged, *broken])
+
+    def _has_due(self, query: InstalledQuery) -> bool:
+        moment = time.monotonic()
+        return any(self._evaluations.is_due(f.plan, moment) for f in query.fragments)
+
+    def _problem_of(self, query: InstalledQuery) -> FederationError | None:
+        for table in sorted(query.tables):
+            owner = self._refresher if self._refresher.owns(table) else self._watch
+            problem = owner.problem(table)
+            if problem is not None:
+                return problem
+        if self._starter.problem is not None:
+            return self._starter.problem
+        for fragment in query.fragments:
+            error = self._evaluations.error(fragment.plan)
+            if error is not None:
+                return error
+        return None
+
+    def _woken(self) -> None:
+        self._wake.set()
+
+    def _on_connection(self, connected: bool) -> None:
+        log.info("broker %s", "connected" if connected else "lost; reconnecting")
+        self._sender.connection_changed()
+        if connected:
+            self._reporter.announce()
+            for query in self._queries.values():
+                query.request_all()
+        self._wake.set()
+
+    def _on_messages(self, burst: list[Message]) -> None:
+        for message in burst:
+            self._dead_letters.guard(self._dispatch, message)
+        self._wake.set()
+
+    def _dispatch(self, message: Message) -> None:
+        match self.topics.parts(message.topic):
+            case ["q", query, "frag", _me]:
+                self._install(query, message.payload)
+            case ["host", _me, "tables"]:
+                tables = decode_json(message.payload, TableSet) if message.payload else TableSet()
+                orders = [decode_packed(order, RefreshOrder) for order in tables.refreshed]
+                self._watch.define(tuple(t for t in tables.tables if t.is_table))
+                self._refresher.define(orders)
+                self._poll_at = 0.0
+            case ["host", _me, "reports"]:
+                self._jobs.asked(message.payload)
+            case ["host", _me, "state"]:
+                self._heard_own_state(message.payload)
+            case ["gw", _me, "cmd", "resync", sender]:
+                self._resync(sender, decode_json(message.payload, Command))
+            case ["gw", _me, "cmd", "forget", _]:
+                pass  # what a table's rows are has no end of which windows could be told
+            case ["gw", _me, "cmd", "change"]:
+                self._changes.take(decode_packed(message.payload, TableChange))
+            case ["gw", _me, "cmd", verb]:
+                self._command(verb, decode_json(message.payload, Command))
+            case _:
+                raise WireError(f"no handler reads {message.topic!r:.200}")
+
+    def _install(self, name: str, payload: bytes) -> None:
+        bundle = decode_packed(payload, FragmentBundle) if payload else None
+        if bundle is not None and bundle.query != name:
+            raise WireError(f"a bundle of query {bundle.query!r:.80} on the topic of {name!r:.80}")
+        old = self._queries.get(name)
+        if bundle is not None and old is not None and not _supersedes(bundle, old.bundle):
+            return
+        if old is not None:
+            self._last_sequence = max(self._last_sequence, old.last_sequence())
+            del self._queries[name]
+        if bundle is not None:
+            query = InstalledQuery(bundle, self._me, self.epoch, self._last_sequence)
+            if query.fragments:
+                self._queries[name] = query
+                self._poll_at = 0.0
+                log.info("query %s version %d installed", name, bundle.version)
+        elif old is not None:
+            log.info("query %s removed", name)
+
+    def _heard_own_state(self, payload: bytes) -> None:
+        """Contradict a will of ours that was published although we live."""
+        if payload:
+            state = decode_json(payload, SiteState)
+            if not state.online and state.epoch >= self.epoch:
+                self._reporter.announce()
+
+    def _resync(self, sender: str, command: Command) -> None:
+        """Send a channel's rows again, to a site that asks for its own or to a host for any."""
+        query = self._queries.get(command.query)
+        if query is not None and command.channel != sender and sender in query.bundle.sites:
+            raise WireError(f"resync of the channel to {command.channel!r:.80} by {sender!r:.80}")
+        destination = RESULT if command.channel == "out" else command.channel
+        if query is None or not query.request_snapshot(destination):
+            log.info("no channel of query %r for %r", command.query, command.channel)
+
+    def _command(self, verb: str, command: Command) -> None:
+        match verb:
+            case "flow" | "ping":
+                self._reporter.announce()
+            case "refresh" if "view" in command.arguments:
+                view = str(command.arguments["view"])
+                if not self._refresher.ask(view):
+                    log.warning("asked to refresh view %r, which does not exist", view)
+            case "refresh":
+                table = command.arguments.get("table", "")
+                if not self._watch.read_again(str(table)):
+                    log.warning("asked to read table %r again, which does not exist", table)
+                self._poll_at = 0.0
+            case _:
+                log.warning("unknown command %r", verb[:40])
+
+    async def _in_worker(self, work: Callable[[], object]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    async def _stop(self) -> None:
+        with contextlib.suppress(QueueFull):
+            self._reporter.stopped()
+        await self.client.close()
+        # First the engine, so that an evaluation on the worker thread ends.
+        await asyncio.to_thread(self._starter.stop)
+        await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
+
+
+def _supersedes(bundle: FragmentBundle, old: FragmentBundle) -> bool:
+    """Whether a bundle is not just the retained copy again, after a reconnect.
+
+    Another one of the same version comes from a new catalog, which numbers its queries anew.
+    """
+    return bundle.version > old.version or (bundle.version == old.version and bundle != old)
+
+
+def will_state(epoch: int) -> SiteState:
+    """Return what the broker says of us when we vanish."""
+    return SiteState(False, epoch, wall_clock(), "static", "lost", ready=False)

@@ -1,0 +1,128 @@
+"""Read tables and views of SQL databases through SQLAlchemy."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import Select, column, create_engine, func, inspect, select, table
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.engine.interfaces import ReflectedColumn
+from sqlalchemy.exc import NoSuchModuleError, NoSuchTableError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+from sqlalchemy.sql import quoted_name
+
+from static_engine.sources.column_matching import match_columns
+from static_engine.sources.conversion import batch_of_values
+from static_engine.sources.table_errors import TableError, TableMissingError
+from static_engine.sources.table_locations import sqlite_file
+from static_engine.sources.time_limit import TimeLimit
+from streamsql.catalog.definitions import SourceDefinition
+
+_BATCH_ROWS = 20_000
+_CONNECT_SECONDS = 10
+IDLE_SECONDS = 60.0
+"""A database that has sent nothing for so long is given up: nothing else is read meanwhile."""
+_SHOWN = 20
+
+
+def read_database(definition: SourceDefinition, url: URL, name: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table or view in the declared types, by one SELECT.
+
+    Args:
+        definition: The table as declared.
+        url: The database.
+        name: Its name there, `table` or `schema.table`.
+
+    Raises:
+        TableMissingError: The database has no such table.
+        TableError: It does not answer, lacks a column, or holds a value of another type.
+    """
+    where = f"table {definition.name}: database {shown(url)}"
+    limit = TimeLimit(IDLE_SECONDS)
+    try:
+        engine = create_engine(url, poolclass=NullPool, connect_args=_connect_args(url))
+        limit.watch(engine)
+        with engine.connect() as connection:
+            for batch in _rows(definition, connection, name, where):
+                limit.extend()
+                yield batch
+                limit.extend()
+    except (NoSuchModuleError, ImportError) as error:
+        raise TableError(
+            f"{where}: no driver for {url.drivername}", hint='pip install "pando[postgres]"'
+        ) from error
+    except SQLAlchemyError as error:
+        if limit.is_over:
+            raise TableError(
+                f"{where} has not answered for {limit.seconds:g} s",
+                hint="check the database for locks and long queries; Pando retries from time to "
+                "time",
+            ) from error
+        reason = str(getattr(error, "orig", None) or error).strip().splitlines() or [""]
+        raise TableError(f"{where} does not answer: {reason[0][:300]}") from error
+
+
+def _rows(
+    definition: SourceDefinition, connection: Connection, name: str, where: str
+) -> Iterator[pa.RecordBatch]:
+    prepare_session(connection)
+    schema, _, plain_name = name.rpartition(".")
+    found = [str(c["name"]) for c in columns_of(connection, plain_name, schema or None, where)]
+    chosen = [found[p] for p in match_columns(definition, found, name)]
+    source = table(quoted_name(plain_name, quote=True), schema=schema or None)
+    wanted: list[Any] = [column(quoted_name(name, quote=True)) for name in chosen]
+    query: Select[Any] = select(*wanted).select_from(source)
+    streaming = connection.execution_options(yield_per=_BATCH_ROWS)
+    row = 1
+    for rows in streaming.execute(query).partitions():
+        yield batch_of_values(definition, rows, row, f"table {definition.name}: {name}")
+        row += len(rows)
+
+
+def prepare_session(connection: Connection) -> None:
+    """Have times written as the driver reads them, whatever server, user or database prefer."""
+    if connection.dialect.name == "postgresql":
+        chosen = (("datestyle", "ISO"), ("intervalstyle", "postgres"), ("timezone", "UTC"))
+        connection.execute(select(*(func.set_config(name, value, True) for name, value in chosen)))
+
+
+def columns_of(
+    connection: Connection, name: str, schema: str | None, where: str
+) -> list[ReflectedColumn]:
+    """Return the columns of a table or view, with their types there.
+
+    Args:
+        connection: To the database.
+        name: Of the table or view.
+        schema: It is in; None for those that need no name.
+        where: The database, for errors.
+
+    Raises:
+        TableMissingError: There is none.
+    """
+    inspector = inspect(connection)
+    try:
+        return inspector.get_columns(name, schema)
+    except NoSuchTableError:
+        known = sorted(inspector.get_table_names(schema) + inspector.get_view_names(schema))
+        shown = ", ".join(known[:_SHOWN]) or "none"
+        raise TableMissingError(
+            f"{where} has no table or view {name!r:.80}", hint=f"it has {shown}"
+        ) from None
+
+
+def shown(url: URL) -> str:
+    """Return an address for messages: what follows a question mark may be a password, too."""
+    if url.get_backend_name() == "sqlite":
+        return sqlite_file(url).name
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
+def _connect_args(url: URL) -> dict[str, object]:
+    match url.get_backend_name():
+        case "sqlite":
+            return {"timeout": _CONNECT_SECONDS}
+        case "postgresql":
+            return {"connect_timeout": _CONNECT_SECONDS, "application_name": "pando"}
+        case _:
+            return {}

@@ -1,0 +1,66 @@
+"""Read a stored table, whatever it is, into validated batches."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from static_engine.sources.csv_file import read_csv
+from static_engine.sources.database_reader import read_database
+from static_engine.sources.declared_options import table_options
+from static_engine.sources.json_file import read_json
+from static_engine.sources.parquet_file import read_parquet
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations, database_url, files_of
+from streamsql.catalog.definitions import SourceDefinition
+
+
+def read_table(definition: SourceDefinition, locations: Locations) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a stored table in `arrow_schema` of its columns.
+
+    Raises:
+        TableMissingError: Its file or database table is not there.
+        TableError: It cannot be read as declared; the text says what, where and why.
+    """
+    batches = _batches(definition, locations)
+    return _unique(definition, batches) if definition.key else batches
+
+
+def _batches(definition: SourceDefinition, locations: Locations) -> Iterator[pa.RecordBatch]:
+    options = table_options(definition)
+    if options.source == "sql":
+        yield from read_database(definition, database_url(options.url, locations), options.table)
+        return
+    files = files_of(options.path, locations, f".{options.source}")
+    match options.source:
+        case "csv":
+            yield from read_csv(definition, options, files)
+        case "parquet":
+            yield from read_parquet(definition, files)
+        case _:
+            yield from read_json(definition, files)
+
+
+def _unique(
+    definition: SourceDefinition, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Check the declared primary key: plans rely on it."""
+    names = ", ".join(definition.schema.names[k] for k in definition.key)
+    seen: dict[tuple[object, ...], int] = {}
+    row = 1
+    for batch in batches:
+        keys = zip(*(batch.column(k).to_pylist() for k in definition.key), strict=True)
+        for key in keys:
+            if None in key:
+                raise TableError(
+                    f"table {definition.name}: row {row} has NULL in its primary key ({names})"
+                )
+            first = seen.setdefault(key, row)
+            if first != row:
+                shown = ", ".join(map(repr, key))
+                raise TableError(
+                    f"table {definition.name}: rows {first} and {row} have the same primary key "
+                    f"({names}) = ({shown:.120})",
+                    hint="remove one, or declare the table without PRIMARY KEY",
+                )
+            row += 1
+        yield batch

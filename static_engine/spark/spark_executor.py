@@ -1,0 +1,185 @@
+"""Evaluation by Spark."""
+
+from contextlib import AbstractContextManager, suppress
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+
+from static_engine.evaluation.static_executor import (
+    EngineLostError,
+    EvaluationError,
+    check_size,
+    refuse_streams,
+)
+from static_engine.lowering.spark_plans import lower_plan
+from static_engine.spark.spark_session import RunningSpark, error_text
+from static_engine.spark.spark_workers import WORKER_SECONDS, WorkerWatch
+from static_engine.tables.table_store import StoredTable, TableStore
+from streamsql.algebra.operators import Plan, Scan
+from streamsql.data.delta import Delta
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+
+_FIXED_BYTES = 8
+_LONG_ROWS = 10_000
+"""So many rows share one half of a result's bytes, all that are allowed the other."""
+_LONG = "pando: a row is longer than its share"
+_PATIENCE_SECONDS = 3.0  # a service that is told to stop should not take longer
+
+
+class SparkExecutor:
+    """Evaluates plans as DataFrames.
+
+    Args:
+        spark: A running session; stopped by `stop`.
+        store: The tables.
+        max_result_rows: Most rows a plan may produce.
+        worker_seconds: For which a cluster may have no worker before a plan fails.
+    """
+
+    def __init__(
+        self,
+        spark: RunningSpark,
+        store: TableStore,
+        *,
+        max_result_rows: int = 1_000_000,
+        worker_seconds: float = WORKER_SECONDS,
+    ) -> None:
+        self._spark = spark
+        self._store = store
+        self._max_result_rows = max_result_rows
+        self._worker_seconds = worker_seconds
+        self._watch: WorkerWatch | None = None
+        self._frames: dict[str, tuple[int, DataFrame]] = {}
+
+    @property
+    def description(self) -> str:
+        """Versions and master."""
+        return self._spark.description
+
+    def evaluate(self, plan: Plan) -> Delta:
+        """Return the rows of a plan; see `StaticExecutor.evaluate`."""
+        refuse_streams(plan)
+        width = len(plan.schema)
+        kept: list[DataFrame] = []
+
+        def keep(frame: DataFrame) -> DataFrame:
+            kept.append(frame.persist())
+            return kept[-1]
+
+        try:
+            frame = lower_plan(plan, self._frame_of, self._spark.session, keep)
+            if not width:
+                with self._watched():
+                    count = frame.count()
+                check_size(count, self._max_result_rows)
+                return {(): count} if count else {}
+            # One row more than may be: the JVM would hold all of them before anybody counts.
+            with self._watched():
+                result = self._collected(frame.limit(self._max_result_rows + 1), plan.schema)
+        except (PySparkException, Py4JError, OSError) as error:
+            if not self._spark.usable():
+                raise EngineLostError(f"Spark has ended: {error_text(error)}") from error
+            raise self._failure(error) from error
+        finally:
+            for frame in kept:
+                with suppress(PySparkException, Py4JError, OSError):  # its JVM may have ended
+                    frame.unpersist()
+        check_size(result.num_rows, self._max_result_rows)
+        rows: Delta = {}
+        columns = [column.to_pylist() for column in result.columns]
+        for row in zip(*columns, strict=True):
+            rows[row] = rows.get(row, 0) + 1
+        return rows
+
+    def _collected(self, frame: DataFrame, schema: Schema) -> pa.Table:
+        """Return the rows of a frame that fit into the heap.
+
+        One task makes all of them and holds them twice before Spark compares sizes, and a heap that
+        is full ends the JVM. So a row that has more than its share fails; then sizes are added up
+        first, which evaluates the frame twice.
+
+        Raises:
+            EvaluationError: The rows are too large.
+        """
+        size = _row_size(schema)
+        if size is None:
+            return frame.toArrow()
+        half = self._spark.result_bytes // 2
+        place = fn.monotonically_increasing_id()
+        share = fn.when(place < _LONG_ROWS, half // _LONG_ROWS).otherwise(
+            half // (self._max_result_rows + 1)
+        )
+        first, *others = frame.columns
+        guarded = fn.when(size <= share, fn.col(first)).otherwise(fn.raise_error(fn.lit(_LONG)))
+        try:
+            return frame.select(guarded.alias(first), *others).toArrow()
+        except PySparkException as error:
+            if not self._spark.usable() or _LONG not in error_text(error):
+                raise
+        total = frame.agg(fn.sum(size)).collect()[0][0]
+        if total > self._spark.result_bytes:
+            raise EvaluationError(
+                f"the stored part of the query has {total / 1e6:.0f} MB of rows; Spark's memory "
+                f"allows {self._spark.result_bytes / 1e6:.0f} MB",
+                hint="filter or aggregate it, choose fewer columns, or give Spark more memory",
+            )
+        return frame.toArrow()
+
+    def _watched(self) -> AbstractContextManager[None]:
+        """Cancel what Spark works on when it has had nobody to do it for a while."""
+        self._watch = WorkerWatch(self._spark, self._worker_seconds)
+        return self._watch
+
+    def _failure(self, error: Exception) -> EvaluationError:
+        if self._watch is not None and self._watch.has_cancelled:
+            return EvaluationError(
+                f"Spark has had no worker for {self._worker_seconds:g} s",
+                hint="start a worker of its cluster, or find out why the workers stop; the "
+                "query is retried every minute",
+                code="no_workers",
+            )
+        text = error_text(error)
+        if "maxResultSize" in text:
+            return EvaluationError(
+                "the stored part of the query is too large for Spark's memory",
+                hint="filter or aggregate it, choose fewer columns, or give Spark more memory",
+            )
+        return EvaluationError(f"Spark: {text}")
+
+    def stop(self) -> None:
+        """End the session and its JVM."""
+        self._frames.clear()
+        self._spark.stop(patience=_PATIENCE_SECONDS)
+
+    def _frame_of(self, scan: Scan) -> DataFrame:
+        table = self._store.table(scan)
+        known = self._frames.get(scan.source)
+        if known is None or known[0] != table.version:
+            known = (table.version, self._load(table))
+            self._frames[scan.source] = known
+        return known[1]
+
+    def _load(self, table: StoredTable) -> DataFrame:
+        if table.data is not None:
+            return self._spark.session.createDataFrame(table.data)
+        path = str(table.snapshot)
+        if self._spark.is_local:
+            return self._spark.session.read.parquet(path)
+        # Workers elsewhere do not see our folder.
+        return self._spark.session.createDataFrame(pq.read_table(path))
+
+
+def _row_size(schema: Schema) -> Column | None:
+    """Return the bytes of a row of `lower_plan`; None if all rows have the same."""
+    texts = [n for n, dtype in enumerate(schema.dtypes) if dtype == DataType.TEXT]
+    if not texts:
+        return None
+    sizes = [fn.coalesce(fn.octet_length(f"c{number}"), fn.lit(0)) for number in texts]
+    fixed = fn.lit(_FIXED_BYTES * len(schema)).cast("bigint")
+    return reduce(lambda left, right: left + right, sizes, fixed)

@@ -1,0 +1,1 @@
+"""The stored tables as last read, and when each is read again."""

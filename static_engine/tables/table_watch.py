@@ -1,0 +1,209 @@
+"""When to read which table, and what is wrong with each.
+
+A table that a query reads is read when it is first needed, when its file's size or time of change
+differs, and after its `refresh` interval. Of the others only the options and the presence of the
+file are checked, so that a typing error shows before a query needs the table.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from static_engine.sources.declared_options import TableOptions, table_options
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Fingerprint
+from static_engine.tables.table_store import TableChangedError, TableStore
+from streamsql.catalog.definitions import SourceDefinition
+
+_SETTLE_SECONDS = 0.2
+_RETRY_SECONDS = 30.0
+_RETRY_FACTOR = 5
+"""A reading that fails after a long time is tried again after this many times that long."""
+_SLOW_SECONDS = 5.0
+_UNUSED_SECONDS = 600.0
+
+
+@dataclass(slots=True)
+class _Watched:
+    """One table.
+
+    Attributes:
+        problem: Why it cannot be read, or None.
+        tried: The state of its files at the last attempt, successful or not.
+        attempted: Whether there was one since the files were last missing.
+        due: When to read it again even if nothing seems to have changed.
+        in_use: Whether a query needs it.
+        used: When a query last needed it.
+        unsettled: Whether its file was changing when it was last looked at.
+    """
+
+    definition: SourceDefinition
+    problem: TableError | None = None
+    tried: Fingerprint | None = None
+    attempted: bool = False
+    due: float = float("inf")
+    in_use: bool = False
+    used: float = float("-inf")
+    unsettled: bool = False
+
+
+class TableWatch:
+    """Keeps a `TableStore` up to date. `poll` belongs to one thread, the rest to any.
+
+    Args:
+        store: The tables.
+        clock: Seconds, monotonic.
+        pause: How the watch waits for a file that is just being written.
+    """
+
+    def __init__(
+        self,
+        store: TableStore,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._pause = pause
+        self._tables: dict[str, _Watched] = {}
+        self._slow = False  # whether this poll has waited in vain for a server
+
+    def define(self, definitions: tuple[SourceDefinition, ...]) -> None:
+        """Watch exactly these tables; those that are new or different count as unread."""
+        kept: dict[str, _Watched] = {}
+        for definition in definitions:
+            known = self._tables.get(definition.name)
+            same = known is not None and known.definition == definition
+            kept[definition.name] = known if known and same else _Watched(definition)
+        self._tables = kept
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of all defined tables."""
+        return frozenset(self._tables)
+
+    def problem(self, name: str) -> TableError | None:
+        """Return why a table cannot be read at present, or None."""
+        watched = self._tables.get(name)
+        if watched is None:
+            hint = "create the table, or drop the query"
+            return TableError(f"there is no table {name}", hint=hint)
+        return watched.problem
+
+    def problems(self) -> dict[str, TableError]:
+        """Return the problems of all tables that have one."""
+        found = [(name, watched.problem) for name, watched in list(self._tables.items())]
+        return {name: problem for name, problem in found if problem is not None}
+
+    def is_unsettled(self, name: str) -> bool:
+        """Return whether a table's file was changing when it was last looked at."""
+        watched = self._tables.get(name)
+        return watched is not None and watched.unsettled
+
+    def read_again(self, name: str) -> bool:
+        """Make a table due now; return whether it is defined. An empty name means all."""
+        chosen = [w for n, w in list(self._tables.items()) if name in ("", n)]
+        for watched in chosen:
+            watched.due = float("-inf")
+        return bool(chosen)
+
+    def changed(self, name: str) -> None:
+        """Make a table due that was changed by us, and all others of its database.
+
+        Triggers and references may have changed those, too, and a server does not tell.
+        """
+        self.read_again(name)
+        watched = self._tables.get(name)
+        url = watched.definition.option("url") if watched is not None else None
+        for other in [w for w in list(self._tables.values()) if url is not None]:
+            if other.definition.option("url") == url:
+                other.due = float("-inf")
+
+    def poll(self, used: frozenset[str]) -> bool:
+        """Look at every table and read those that are due; return whether anything changed.
+
+        Args:
+            used: Tables that queries read.
+        """
+        before = self.problems()
+        changed = False
+        self._slow = False
+        for name, watched in list(self._tables.items()):
+            changed |= self._look(watched, used=name in used)
+        for name in self._store.names - self._tables.keys():
+            self._store.forget(name)
+        after = self.problems()
+        return changed or {n: str(p) for n, p in before.items()} != {
+            n: str(p) for n, p in after.items()
+        }
+
+    def _look(self, watched: _Watched, *, used: bool) -> bool:
+        watched.unsettled = False
+        try:
+            options = table_options(watched.definition)
+            seen = self._store.print_of(watched.definition)
+        except TableError as error:
+            watched.problem = error
+            watched.attempted = False  # as soon as it is back, it is read
+            return False
+        if used:
+            if not watched.in_use and seen is None:
+                watched.due = float("-inf")  # nobody looked at the server meanwhile
+            watched.in_use, watched.used = True, self._clock()
+            if seen is None and self._slow:
+                # One that does not answer is enough: others have their turn between two of them.
+                watched.unsettled = True
+                return False
+            return self._is_due(watched, seen) and self._read(watched, options, seen)
+        watched.in_use = False
+        if not watched.attempted:
+            watched.problem = None
+        if self._clock() - watched.used > _UNUSED_SECONDS:
+            self._store.forget(watched.definition.name)
+            watched.attempted = False
+        return False
+
+    def _is_due(self, watched: _Watched, seen: Fingerprint | None) -> bool:
+        if self._clock() >= watched.due:
+            return True
+        tried = watched.attempted and watched.tried == seen
+        stored = self._store.find(watched.definition.name)
+        if stored is None or stored.definition != watched.definition:
+            return not tried
+        if stored.fingerprint == seen:
+            if not tried:  # it was gone for a while and is back as it was
+                watched.problem, watched.attempted, watched.tried = None, True, seen
+            return False
+        if tried:
+            return False
+        self._pause(_SETTLE_SECONDS)  # a file that still grows is looked at next time
+        try:
+            watched.unsettled = self._store.print_of(watched.definition) != seen
+        except TableError:
+            watched.unsettled = True
+        return not watched.unsettled
+
+    def _read(self, watched: _Watched, options: TableOptions, seen: Fingerprint | None) -> bool:
+        watched.attempted, watched.tried = True, seen
+        # Who asks while it is read wants what it holds from then on: it is read once more.
+        due, watched.due = watched.due, float("inf")
+        began = self._clock()
+        try:
+            changed = self._store.load(watched.definition)
+        except TableChangedError:
+            watched.attempted, watched.unsettled = False, True
+            watched.due = min(watched.due, due)
+            return False
+        except Exception as error:  # noqa: BLE001 - one table must not stop the others
+            unknown = f"table {watched.definition.name}: {type(error).__name__}: {error}"
+            watched.problem = error if isinstance(error, TableError) else TableError(unknown)
+            # A server or a file may be repaired without a trace that we could see.
+            took = self._clock() - began
+            self._slow |= seen is None and took > _SLOW_SECONDS
+            pause = max(_RETRY_SECONDS, _RETRY_FACTOR * took)
+            watched.due = min(watched.due, self._clock() + pause)
+            return False
+        watched.problem = None
+        interval = options.refresh if options.refresh is not None else float("inf")
+        watched.due = min(watched.due, self._clock() + interval)
+        return changed

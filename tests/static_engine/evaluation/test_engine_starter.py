@@ -1,0 +1,105 @@
+"""However the start of the engine and the end of the service meet: the engine is ended, once."""
+
+import asyncio
+import threading
+
+from static_engine.evaluation.engine_starter import EngineStarter
+from static_engine.evaluation.static_executor import StaticExecutor
+from streamsql.algebra.operators import Plan
+from streamsql.data.delta import Delta
+from tests.loop_turns import loop_turns
+
+
+class Engine:
+    """Counts how often it is ended."""
+
+    description = "a test"
+
+    def __init__(self) -> None:
+        self.ended = 0
+
+    def evaluate(self, plan: Plan) -> Delta:  # noqa: ARG002  (nobody may ask it)
+        raise AssertionError("nothing is evaluated here")
+
+    def stop(self) -> None:
+        self.ended += 1
+
+
+def starting() -> set[threading.Thread]:
+    return {t for t in threading.enumerate() if t.name == "static-engine-start"}
+
+
+class World:
+    """A starter whose engine is there when a test lets it."""
+
+    def __init__(self) -> None:
+        self._of_others = starting()
+        self.engine = Engine()
+        self.may_be_made = threading.Event()
+        self.starter = EngineStarter(self._make, lambda: None)
+
+    def _make(self, _progress: object) -> StaticExecutor:
+        assert self.may_be_made.wait(60)
+        return self.engine
+
+    def begin(self) -> None:
+        self.starter.start()
+
+    @property
+    def threads(self) -> set[threading.Thread]:
+        return starting() - self._of_others
+
+    def make(self) -> None:
+        """Let it be there; the loop has not heard of it when this returns."""
+        self.may_be_made.set()
+        for thread in self.threads:
+            thread.join(60)
+
+
+def test_an_engine_that_nobody_has_heard_of_yet_is_ended() -> None:
+    async def run() -> None:
+        world = World()
+        world.begin()
+        world.make()
+        assert world.starter.executor is None
+        world.starter.stop()
+        assert world.engine.ended == 1
+        await loop_turns()
+        assert world.engine.ended == 1
+
+    asyncio.run(run())
+
+
+def test_an_engine_that_comes_after_the_end_is_ended() -> None:
+    async def run() -> None:
+        world = World()
+        world.begin()
+        world.starter.stop()
+        world.make()
+        assert world.engine.ended == 1
+
+    asyncio.run(run())
+
+
+def test_after_the_end_nothing_starts_any_more() -> None:
+    async def run() -> None:
+        world = World()
+        world.starter.stop()
+        world.begin()
+        assert not world.threads
+
+    asyncio.run(run())
+
+
+def test_a_running_engine_is_ended_once() -> None:
+    async def run() -> None:
+        world = World()
+        world.begin()
+        world.make()
+        await loop_turns()
+        assert world.starter.executor is world.engine
+        world.starter.stop()
+        world.starter.stop()
+        assert world.engine.ended == 1
+
+    asyncio.run(run())

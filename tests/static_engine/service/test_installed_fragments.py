@@ -1,0 +1,147 @@
+"""Channels of a query: first a snapshot, then differences, split over the readers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from static_engine.service.installed_fragments import RESULT, InstalledQuery, route
+from streamsql.algebra.operators import Scan, SourceKind
+from streamsql.data.delta import Delta
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.errors import WireError
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
+from streamsql.wire.channel_protocol import ReceivingChannel, Reception
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+
+SCHEMA = Schema.of(("k", DataType.INTEGER), ("v", DataType.TEXT))
+ONE: Delta = {(1, "x"): 1}
+SITES = ("gw-1", "gw-2", "base")
+
+
+def fragment(name: str, destinations: tuple[str, ...], partition: tuple[int, ...] = ()) -> Fragment:
+    plan = Scan(f"t_{name}", SourceKind.TABLE, SCHEMA)
+    consumer = "top" if destinations else ""
+    return Fragment(name, Engine.STATIC, plan, ("static",), consumer, destinations, partition)
+
+
+def installed(*fragments: Fragment, first: int = 0) -> InstalledQuery:
+    return InstalledQuery(FragmentBundle("q", 3, fragments, SCHEMA), "static", 1, first)
+
+
+class Readers:
+    """The receiving ends of all channels."""
+
+    def __init__(self) -> None:
+        self.channels: dict[str, ReceivingChannel] = {}
+
+    def drain(self, query: InstalledQuery) -> list[Delta]:
+        deltas = []
+        for destination, batch in query.batches(0):
+            channel = self.channels.setdefault(destination, ReceivingChannel(version=3))
+            reception, delta = channel.accept(batch)
+            assert reception == Reception.ACCEPTED
+            deltas.append(delta)
+        return deltas
+
+    def contents(self, destination: str, port: str) -> Delta:
+        return self.channels[destination].contents.get(port, {})
+
+
+def test_half_an_answer_is_not_sent() -> None:
+    query, readers = installed(fragment("a", ("base",)), fragment("b", ("base",))), Readers()
+    query.update("a", {(1, "x"): 1})
+    assert not readers.drain(query)
+    assert not query.is_complete
+    assert query.flow(busy=False).busy
+    query.update("b", {})
+    assert query.has_work
+    readers.drain(query)
+    assert readers.contents("base", "a") == {(1, "x"): 1}
+    assert not query.has_work
+    assert not query.flow(busy=False).busy
+    assert query.flow(busy=False).sent == {"base": 2}
+
+
+def test_the_same_result_is_not_work() -> None:
+    query, readers, result = installed(fragment("a", ("base",))), Readers(), dict(ONE)
+    query.update("a", result)
+    readers.drain(query)
+    query.update("a", result)
+    assert not query.has_work
+
+
+def test_a_query_without_reader_here_ends_at_the_console() -> None:
+    query, readers = installed(fragment("a", ())), Readers()
+    query.update("a", {(1, "x"): 2})
+    readers.drain(query)
+    assert readers.contents(RESULT, "a") == {(1, "x"): 2}
+
+
+def test_a_reader_without_destination_is_refused() -> None:
+    broken = Fragment("a", Engine.STATIC, Scan("t", SourceKind.TABLE, SCHEMA), ("static",), "top")
+    with pytest.raises(WireError, match="no destination"):
+        installed(broken)
+
+
+def test_sequence_numbers_continue_after_a_reinstallation() -> None:
+    query = installed(fragment("a", ("base",)), first=41)
+    query.update("a", {})
+    assert [batch.seq for _, batch in query.batches(0)] == [41]
+    assert query.last_sequence() == 42
+
+
+def test_wide_rows_fit_messages() -> None:
+    query = installed(fragment("a", ("base",)))
+    query.update("a", {(n, "é" * 10_000): 1 for n in range(2_000)})
+    sizes = [len(encode_packed(batch)) for _, batch in query.batches(0)]
+    assert sum(sizes) > MAX_PAYLOAD_BYTES
+    assert max(sizes) <= MAX_PAYLOAD_BYTES
+
+
+RESULTS = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.sampled_from(["x", "y"])), st.integers(1, 2), max_size=6
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("result"), st.sampled_from("abc"), RESULTS),
+        st.tuples(st.just("snapshot"), st.sampled_from(SITES), st.none()),
+        st.tuples(st.just("stop early"), st.integers(0, 3), st.none()),
+        st.tuples(st.just("send"), st.none(), st.none()),
+    ),
+    max_size=12,
+)
+
+
+@given(steps=STEPS)
+def test_readers_have_what_was_last_computed(
+    steps: list[tuple[str, str | int | None, Delta | None]],
+) -> None:
+    fragments = {
+        "a": fragment("a", SITES, (0,)),
+        "b": fragment("b", SITES),
+        "c": fragment("c", ("base",)),
+    }
+    query, readers = installed(*fragments.values()), Readers()
+    last: dict[str, Delta] = {}
+    for name in fragments:
+        last[name] = {(9, "x"): 1}
+        query.update(name, last[name])
+    for kind, what, result in steps:
+        if kind == "result" and isinstance(what, str) and result is not None:
+            last[what] = result
+            query.update(what, result)
+        elif kind == "snapshot" and isinstance(what, str):
+            assert query.request_snapshot(what)
+        elif kind == "stop early" and isinstance(what, int):
+            for _, _ in zip(range(what), query.batches(0), strict=False):
+                pass  # taken, but never sent
+            query.request_all()
+        else:
+            readers.drain(query)
+    readers.drain(query)
+    for name, rows in last.items():
+        parts = route(fragments[name], rows)
+        for site in fragments[name].destinations:
+            assert readers.contents(site, name) == parts.get(site, {})

@@ -1,0 +1,307 @@
+"""Table versions: replaced only by successful readings; read when something changed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from static_engine.evaluation.local_executor import LocalExecutor
+from static_engine.evaluation.static_executor import EvaluationError
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations
+from static_engine.tables.table_store import TableChangedError, TableStore
+from static_engine.tables.table_watch import TableWatch
+from streamsql.algebra.operators import Distinct, Scan, SourceKind
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.errors import UnsupportedError
+
+SCHEMA = Schema.of(("a", DataType.INTEGER))
+USED = frozenset({"t"})
+
+
+def definition(name: str = "t", **options: str) -> SourceDefinition:
+    chosen = {"source": "csv", "path": "t.csv", **options}
+    return SourceDefinition(name, SourceKind.TABLE, SCHEMA, options=tuple(chosen.items()))
+
+
+def write(folder: Path, *values: object) -> None:
+    (folder / "t.csv").write_text("a\n" + "".join(f"{value}\n" for value in values))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> TableStore:
+    return TableStore(Locations(tmp_path), tmp_path / "snapshots", memory_rows=100)
+
+
+def version(store: TableStore) -> int:
+    table = store.find("t")
+    assert table is not None
+    return table.version
+
+
+def test_a_version_grows_only_when_rows_change(tmp_path: Path, store: TableStore) -> None:
+    write(tmp_path, 1, 2)
+    assert store.load(definition())
+    first = version(store)
+    write(tmp_path, 1, 2)
+    assert not store.load(definition())
+    assert version(store) == first
+    write(tmp_path, 1, 3)
+    assert store.load(definition())
+    assert version(store) > first
+
+
+def test_a_failed_reading_keeps_the_version(tmp_path: Path, store: TableStore) -> None:
+    write(tmp_path, 1)
+    store.load(definition())
+    before = store.find("t")
+    write(tmp_path, "x")
+    with pytest.raises(TableError):
+        store.load(definition())
+    assert store.find("t") is before
+
+
+def test_large_tables_become_snapshots_that_go_with_their_version(
+    tmp_path: Path, store: TableStore
+) -> None:
+    write(tmp_path, *range(101))
+    store.load(definition())
+    table = store.find("t")
+    assert table is not None
+    assert table.snapshot is not None
+    assert (table.row_count, table.data, table.snapshot.exists()) == (101, None, True)
+    write(tmp_path, *range(150))
+    store.load(definition())
+    assert [file.name for file in (tmp_path / "snapshots").iterdir()] == ["t-2.parquet"]
+    write(tmp_path, *range(150), "x")
+    with pytest.raises(TableError):
+        store.load(definition())
+    assert [file.name for file in (tmp_path / "snapshots").iterdir()] == ["t-2.parquet"]
+    store.forget("t")
+    assert not list((tmp_path / "snapshots").iterdir())
+
+
+def test_without_snapshots_large_tables_are_refused(tmp_path: Path) -> None:
+    store = TableStore(Locations(tmp_path), tmp_path / "s", max_rows=100, snapshots=False)
+    write(tmp_path, *range(101))
+    with pytest.raises(TableError, match="more than 100 rows"):
+        store.load(definition())
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_taken(
+    tmp_path: Path, store: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 1)
+    read = store._read
+
+    def slow(what: SourceDefinition) -> object:
+        found = read(what)
+        write(tmp_path, 1, 2)
+        return found
+
+    monkeypatch.setattr(store, "_read", slow)
+    with pytest.raises(TableChangedError):
+        store.load(definition())
+    assert store.find("t") is None
+
+
+class Clock:
+    """A monotonic clock that tests move."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def watch(store: TableStore, clock: Clock) -> TableWatch:
+    return TableWatch(store, clock, lambda _seconds: None)
+
+
+def test_only_tables_in_use_are_read(tmp_path: Path, store: TableStore, watch: TableWatch) -> None:
+    write(tmp_path, 1)
+    watch.define((definition(), definition("u", path="missing.csv")))
+    assert watch.poll(frozenset())
+    assert store.find("t") is None
+    assert list(watch.problems()) == ["u"]
+    assert watch.poll(USED)
+    assert store.find("t") is not None
+    assert not watch.poll(USED)
+
+
+def test_unused_tables_are_forgotten_after_a_while_and_read_again(
+    tmp_path: Path, store: TableStore, watch: TableWatch, clock: Clock
+) -> None:
+    write(tmp_path, 1)
+    watch.define((definition(),))
+    watch.poll(USED)
+    clock.now = 599
+    watch.poll(frozenset())
+    assert store.find("t") is not None
+    clock.now = 601
+    watch.poll(frozenset())
+    assert store.find("t") is None
+    watch.poll(USED)
+    assert store.find("t") is not None
+
+
+def test_a_broken_file_is_tried_again_when_it_changes_or_after_a_while(
+    tmp_path: Path,
+    store: TableStore,
+    watch: TableWatch,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries: list[float] = []
+    load = store.load
+
+    def counted(what: SourceDefinition) -> bool:
+        tries.append(clock.now)
+        return load(what)
+
+    monkeypatch.setattr(store, "load", counted)
+    write(tmp_path, "x")
+    watch.define((definition(),))
+    for moment in (0, 1, 29, 31, 32, 62):
+        clock.now = moment
+        watch.poll(USED)
+    assert tries == [0, 31, 62]
+    write(tmp_path, 1)
+    watch.poll(USED)
+    assert watch.problem("t") is None
+    assert tries == [0, 31, 62, 62]
+
+
+def test_a_table_is_read_again_after_its_interval(
+    tmp_path: Path, watch: TableWatch, clock: Clock
+) -> None:
+    write(tmp_path, 1)
+    watch.define((definition(refresh="10 s"),))
+    watch.poll(USED)
+    before = (tmp_path / "t.csv").stat()
+    write(tmp_path, 2)
+    os.utime(tmp_path / "t.csv", ns=(before.st_atime_ns, before.st_mtime_ns))
+    clock.now = 9
+    assert not watch.poll(USED)
+    clock.now = 10
+    assert watch.poll(USED)
+    clock.now = 19
+    assert not watch.poll(USED)
+
+
+@pytest.mark.parametrize("outcome", ["read", "changed", "broken"])
+def test_who_asks_while_a_table_is_read_has_it_read_once_more(
+    tmp_path: Path,
+    store: TableStore,
+    watch: TableWatch,
+    monkeypatch: pytest.MonkeyPatch,
+    outcome: str,
+) -> None:
+    """As for a table on a server, whose changes nothing tells."""
+    write(tmp_path, 1)
+    watch.define((definition(),))
+    reads = []
+
+    def load(what: SourceDefinition) -> bool:
+        reads.append(what.name)
+        if len(reads) == 1:
+            assert watch.read_again("t")
+        if len(reads) == 1 and outcome != "read":
+            raise TableChangedError("t") if outcome == "changed" else TableError("t")
+        return True
+
+    monkeypatch.setattr(store, "load", load)
+    monkeypatch.setattr(store, "print_of", lambda _: None)
+    for _ in range(4):
+        watch.poll(USED)
+    assert watch.problem("t") is None
+    assert len(reads) >= 2
+
+
+def test_a_table_declared_anew_is_read_anew(
+    tmp_path: Path, store: TableStore, watch: TableWatch
+) -> None:
+    write(tmp_path, 1)
+    (tmp_path / "u.csv").write_text("a\n5\n")
+    watch.define((definition(),))
+    watch.poll(USED)
+    watch.define((definition(path="u.csv"),))
+    assert watch.poll(USED)
+    table = store.find("t")
+    assert table is not None
+    assert table.data is not None
+    assert table.data.to_pylist() == [{"c0": 5}]
+    watch.define(())
+    watch.poll(frozenset())
+    assert store.find("t") is None
+    missing = watch.problem("t")
+    assert missing is not None
+    assert "no table t" in missing.message
+
+
+def test_the_local_executor(tmp_path: Path, store: TableStore) -> None:
+    write(tmp_path, 1, 2, 2)
+    executor = LocalExecutor(store, max_result_rows=3)
+    scan = definition().scan()
+    with pytest.raises(TableError, match="has not been read"):
+        executor.evaluate(scan)
+    store.load(definition())
+    assert executor.evaluate(scan) == {(1,): 1, (2,): 2}
+    assert executor.evaluate(Distinct(scan)) == {(1,): 1, (2,): 1}
+    with pytest.raises(TableError, match="but the table is now"):
+        executor.evaluate(Scan("t", SourceKind.TABLE, Schema.of(("a", DataType.TEXT))))
+    with pytest.raises(UnsupportedError, match="no streams"):
+        executor.evaluate(Scan("t", SourceKind.STREAM, SCHEMA))
+    write(tmp_path, 1, 2, 3, 4)
+    store.load(definition())
+    with pytest.raises(EvaluationError, match="more than 3 rows"):
+        executor.evaluate(scan)
+
+
+def test_a_server_that_does_not_answer_leaves_others_their_turn(
+    store: TableStore, clock: Clock, watch: TableWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every reading of it waits a minute, during which nothing else is done."""
+    options = (("source", "sql"), ("url", "postgresql://h/d"), ("table", "t"))
+    watch.define(
+        tuple(
+            SourceDefinition(name, SourceKind.TABLE, SCHEMA, options=options)
+            for name in ("t", "u", "v")
+        )
+    )
+    tried: list[str] = []
+
+    def load(wanted: SourceDefinition) -> bool:
+        tried.append(wanted.name)
+        if wanted.name != "v":
+            clock.now += 60
+            raise TableError("has not answered for 60 s")
+        return True
+
+    monkeypatch.setattr(store, "load", load)
+    used = frozenset({"t", "u", "v"})
+    watch.poll(used)
+    assert tried == ["t"]
+    assert watch.is_unsettled("u")  # a view of it is not computed from what it held before
+    watch.poll(used)
+    assert tried == ["t", "u"]
+    watch.poll(used)
+    assert tried == ["t", "u", "v"]
+    clock.now += 200
+    watch.poll(used)
+    assert tried == ["t", "u", "v"]
+    clock.now += 50
+    watch.poll(used)
+    assert tried == ["t", "u", "v", "t"]
+    watch.read_again("u")
+    watch.poll(used)
+    assert tried[-1] == "u"
