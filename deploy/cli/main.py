@@ -137,7 +137,7 @@ def gateway_restart(
     ] = None,
     console: Address = None,
 ) -> None:
-    """Ask the running `pando up` to start a service again, whether it died or still runs.
+    """Restart a service of the running `pando up`, whether it died or still runs.
 
     With several federations on this machine, --console, PANDO_CONSOLE or --data says which.
 
@@ -167,8 +167,8 @@ def run(  # noqa: PLR0913, PLR0917  (the command line contract)
     """Run a StreamSQL script.
 
     A SELECT prints the settled answer at that point. With --local sources take INSERT INTO and
-    DELETE FROM. Without it the script runs on the federation that is up, where a SUBSCRIBE starts a
-    query that goes on.
+    DELETE FROM. Without it the script runs on the running federation, where a SUBSCRIBE starts a
+    query that continues.
 
     Examples:
       pando run first.sql --local
@@ -220,7 +220,7 @@ def doctor(
 ) -> None:
     """Check Java, port, broker, disk and memory, and say what to do.
 
-    Ends with status 2 when something keeps `pando up` from working.
+    Exit status 2 if something prevents `pando up` from working.
 
     Examples:
       pando doctor

@@ -27,7 +27,7 @@ POLL_SECONDS = 0.15
 def run_script(text: str, form: str, address: str | None = None) -> None:
     """Run a script on the federation.
 
-    A SELECT prints its settled answer and ends; a SUBSCRIBE starts a query that goes on.
+    A SELECT prints its settled answer and ends; a SUBSCRIBE starts a continuous query.
 
     Args:
         text: The script.

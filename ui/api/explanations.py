@@ -66,7 +66,7 @@ class WhatIfQuestion(BaseModel):
 
 @router.post("/queries/{query_id}/why")
 async def why(query_id: str, body: WhyQuestion, coordinator: Coordinator) -> dict[str, Any]:
-    """Say what a row of a running query rests on: minimal sets of base rows."""
+    """Return the minimal sets of base rows from which a row of a running query is derived."""
     found = find_query(coordinator, query_id)
     values = row_values(found, body.row)
     result = await coordinator.rows.why_row(
@@ -79,7 +79,7 @@ async def why(query_id: str, body: WhyQuestion, coordinator: Coordinator) -> dic
 async def confidence(
     query_id: str, body: ConfidenceQuestion, coordinator: Coordinator
 ) -> dict[str, Any]:
-    """Say how probable the rows of a running query are."""
+    """Return the probability of the rows of a running query."""
     found = find_query(coordinator, query_id)
     result = await coordinator.rows.confidence_of_rows(found.id, body.column, limit=body.limit)
     return result_object(result)
@@ -87,7 +87,7 @@ async def confidence(
 
 @router.post("/what-if")
 async def what_if(body: WhatIfQuestion, coordinator: Coordinator) -> dict[str, Any]:
-    """Say which rows would go and come if base rows were deleted; nothing is changed."""
+    """Return the rows that would disappear and appear if base rows were deleted."""
     query = find_query(coordinator, body.query).id if body.query is not None else None
     deletions = [(rows.source, rows.values) for rows in body.delete]
     if not (deletions or body.gateways or body.nodes):

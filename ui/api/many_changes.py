@@ -38,7 +38,7 @@ Names = Annotated[
 
 @router.get("/changes")
 async def changes(request: Request, coordinator: Coordinator, names: Names) -> StreamingResponse:
-    """Stream the changes of several queries, each from its whole relation on.
+    """Stream the changes of several queries, each starting with its whole relation.
 
     The events are those of one query's changes, and say in `query`, or `id` of a status, whose they
     are. A query that is stopped, or that there is none of, says so and the others go on.

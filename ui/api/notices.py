@@ -23,7 +23,7 @@ async def alarms(coordinator: Coordinator) -> list[dict[str, Any]]:
 
 @router.get("/alarms/count")
 async def alarm_count(coordinator: Coordinator) -> dict[str, Any]:
-    """Count the rows that need attention, and give the worst severity of their alarms.
+    """Return the number of rows that need attention, and the worst severity of their alarms.
 
     `attention` counts the rows that are raised, unknown, or cleared without acknowledgement;
     `new` those that nobody has acknowledged.
@@ -44,7 +44,7 @@ async def alarm_count(coordinator: Coordinator) -> dict[str, Any]:
 
 @router.get("/alarms/events")
 async def alarm_events(request: Request, coordinator: Coordinator) -> StreamingResponse:
-    """Stream the alarms: an event `alarms` with all of them, whenever one has changed."""
+    """Stream the alarms: an event `alarms` with all of them after each change."""
     return _stream(NoticeEvents(coordinator, displays=False), request)
 
 
@@ -72,7 +72,7 @@ async def notice_events(request: Request, coordinator: Coordinator) -> Streaming
 
 @router.post("/alarms/rows/{number}/acknowledge")
 async def acknowledge(number: int, coordinator: Coordinator) -> dict[str, Any]:
-    """Note that somebody has seen a row that raised an alarm, cleared or not."""
+    """Acknowledge a row that raised an alarm, cleared or not."""
     try:
         row = coordinator.acknowledge(number)
     except KeyError:
@@ -83,7 +83,7 @@ async def acknowledge(number: int, coordinator: Coordinator) -> dict[str, Any]:
 
 @router.post("/alarms/{name}/acknowledge")
 async def acknowledge_all(name: str, coordinator: Coordinator) -> dict[str, Any]:
-    """Note that somebody has seen all rows of an alarm; `acknowledged` counts the new ones."""
+    """Acknowledge all rows of an alarm; `acknowledged` counts the new ones."""
     try:
         return {"alarm": name, "acknowledged": coordinator.acknowledge_all(name)}
     except KeyError:
@@ -92,13 +92,13 @@ async def acknowledge_all(name: str, coordinator: Coordinator) -> dict[str, Any]
 
 @router.get("/displays")
 async def displays(coordinator: Coordinator) -> list[dict[str, Any]]:
-    """List the displays with the queries whose answers they show, oldest first."""
+    """List the displays and their queries, oldest first."""
     return display_objects(coordinator)
 
 
 @router.get("/displays/{name}")
 async def display(name: str, coordinator: Coordinator) -> dict[str, Any]:
-    """Show a display and its queries, with as many rows of each answer as it takes."""
+    """Return a display and its queries, each with up to as many rows as the display shows."""
     for shown in display_objects(coordinator):
         if shown["name"] == name:
             return with_rows(coordinator, shown)

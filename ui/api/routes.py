@@ -94,7 +94,7 @@ def find_query(coordinator: CoordinatorApi, query_id: str) -> QueryInfo:
 
 @router.get("/health")
 async def health() -> dict[str, str]:
-    """Say that the console answers."""
+    """Answer while the console works."""
     return {"status": "ok"}
 
 
@@ -136,7 +136,7 @@ async def query(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
 
 @router.delete("/queries/{query_id}")
 async def stop(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
-    """Stop and forget a query."""
+    """Stop and remove a query."""
     return query_object(await coordinator.stop(find_query(coordinator, query_id).id))
 
 
@@ -213,7 +213,7 @@ async def links(coordinator: Coordinator) -> list[dict[str, Any]]:
 
 @router.post("/complete")
 async def completions(body: Place, coordinator: Coordinator) -> list[dict[str, str]]:
-    """Return what may stand at a place of a text."""
+    """Return completions at a position of a text."""
     functions, displays = [], []
     read: list[Definition] = []
     for found in coordinator.definitions():

@@ -18,7 +18,7 @@ Changes = dict[str, bool | int | float | str | None]
 
 @router.get("/sites/{site}/settings")
 async def site_settings(site: str, coordinator: Coordinator) -> dict[str, Any]:
-    """Return what is set at a gateway or base site."""
+    """Return the settings of a gateway or base site."""
     try:
         return settings_object(coordinator.site_settings(site))
     except KeyError:
@@ -29,7 +29,7 @@ async def site_settings(site: str, coordinator: Coordinator) -> dict[str, Any]:
 async def change_site(
     site: str, changes: Changes, coordinator: Coordinator
 ) -> dict[str, Any] | JSONResponse:
-    """Change some settings of a gateway or base site; the others stay."""
+    """Change settings of a gateway or base site; the others keep their values."""
     try:
         return settings_object(await coordinator.change_site(site, changes))
     except KeyError:
@@ -40,7 +40,7 @@ async def change_site(
 
 @router.delete("/sites/{site}", response_model=None)
 async def remove_gateway(site: str, coordinator: Coordinator) -> dict[str, Any] | JSONResponse:
-    """Remove a gateway that will not come back; one that is online is refused."""
+    """Remove a gateway permanently; a gateway that is online is refused."""
     try:
         await coordinator.remove_gateway(site)
     except KeyError:

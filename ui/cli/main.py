@@ -42,6 +42,8 @@ app.add_typer(site_app, name="site")
 Address = Annotated[str | None, typer.Option("--console", help="Address of the console")]
 Format = Annotated[str, typer.Option("--format", help="table, json or csv")]
 ListFormat = Annotated[str, typer.Option("--format", help="table or json")]
+QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="Id or name of a running query")]
+SiteName = Annotated[str, typer.Argument(metavar="SITE", help="Id from `pando gateway list`")]
 _LISTS = ("table", "json")
 
 
@@ -110,7 +112,7 @@ def query_list(form: ListFormat = "table", console: Address = None) -> None:
 
 
 @query_app.command("show")
-def query_show(query: str, form: ListFormat = "table", console: Address = None) -> None:
+def query_show(query: QueryName, form: ListFormat = "table", console: Address = None) -> None:
     """Show a query and its current rows."""
     with connected(console) as client:
         check_format(form, _LISTS)
@@ -125,7 +127,7 @@ def query_show(query: str, form: ListFormat = "table", console: Address = None) 
 
 @query_app.command("tail")
 def query_tail(
-    query: str,
+    query: QueryName,
     seconds: Annotated[str | None, typer.Option("--for", help="Stop after, e.g. 5s")] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Stop after this number of changes")
@@ -133,14 +135,14 @@ def query_tail(
     form: Format = "table",
     console: Address = None,
 ) -> None:
-    """Follow a running query's changes; the query goes on afterwards."""
+    """Follow a running query's changes; the query continues afterwards."""
     with connected(console) as client:
         duration = seconds_of(seconds) if seconds is not None else None
         follow(client, client.get(f"/api/queries/{query}"), Until(duration, limit), form)
 
 
 @query_app.command("stop")
-def query_stop(query: str, form: ListFormat = "table", console: Address = None) -> None:
+def query_stop(query: QueryName, form: ListFormat = "table", console: Address = None) -> None:
     """Stop a query."""
     with connected(console) as client:
         stopped = client.delete(f"/api/queries/{query}")
@@ -151,7 +153,7 @@ def query_stop(query: str, form: ListFormat = "table", console: Address = None) 
 
 
 @query_app.command("explain")
-def query_explain(query: str, form: ListFormat = "table", console: Address = None) -> None:
+def query_explain(query: QueryName, form: ListFormat = "table", console: Address = None) -> None:
     """Show the fragments of a running query."""
     with connected(console) as client:
         shown = client.get(f"/api/queries/{query}/explain")
@@ -169,7 +171,7 @@ def query_why(  # noqa: PLR0913, PLR0917  (the command line contract)
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
-    """Show which base rows a row of a running query rests on.
+    """Show the base rows from which a row of a running query is derived.
 
     Examples:
       pando query why q3 a d
@@ -192,7 +194,7 @@ def query_confidence(
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
-    """Show how probable the rows of a running query are.
+    """Show the probability of the rows of a running query.
 
     Example:
       pando query confidence q3 link.pdr --limit 20
@@ -222,7 +224,7 @@ def query_what_if(  # noqa: PLR0913, PLR0917  (the command line contract)
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
-    """Show which rows would go and come if base rows were deleted; nothing changes.
+    """Show which rows would disappear and appear if base rows were deleted; nothing changes.
 
     Examples:
       pando query what-if link a b
@@ -286,7 +288,7 @@ def gateway_list(form: ListFormat = "table", console: Address = None) -> None:
 
 
 @gateway_app.command("show")
-def gateway_show(gateway: str, form: ListFormat = "table", console: Address = None) -> None:
+def gateway_show(gateway: SiteName, form: ListFormat = "table", console: Address = None) -> None:
     """Show one site: state, buffer, wrappers."""
     with connected(console) as client:
         found = next((s for s in client.get("/api/sites") if s["site"] == gateway), None)
@@ -301,8 +303,8 @@ def gateway_show(gateway: str, form: ListFormat = "table", console: Address = No
 
 
 @gateway_app.command("remove")
-def gateway_remove(gateway: str, form: ListFormat = "table", console: Address = None) -> None:
-    """Remove a gateway that will not come back; nobody plans with it or waits for it any more.
+def gateway_remove(gateway: SiteName, form: ListFormat = "table", console: Address = None) -> None:
+    """Remove a gateway permanently: queries are planned without it.
 
     If it starts again, it is a new gateway.
     """
@@ -316,7 +318,7 @@ def gateway_remove(gateway: str, form: ListFormat = "table", console: Address = 
 
 @site_app.command("settings")
 def site_settings(  # noqa: PLR0913, PLR0917  (one option a setting)
-    site: str,
+    site: SiteName,
     scheduler: Scheduler = None,
     slice_ms: Slice = None,
     queue_rows: QueueRows = None,
@@ -353,8 +355,12 @@ def _definitions(kind: str) -> typer.Typer:
             print_list(shown, ("name", "columns"), form)
 
     @commands.command("describe")
-    def describe(name: str, form: ListFormat = "table", console: Address = None) -> None:
-        """Show the columns and the statement that made it."""
+    def describe(
+        name: Annotated[str, typer.Argument(help="Its name, as listed by `list`")],
+        form: ListFormat = "table",
+        console: Address = None,
+    ) -> None:
+        """Show its columns and the statement that created it."""
         with connected(console) as client:
             found = client.get(f"/api/definitions/{name}")
             if check_format(form, _LISTS) == "json":
@@ -377,7 +383,7 @@ def simulate(
     celsius: Annotated[float, typer.Option(help="Degrees to add (heat only)")] = 10.0,
     console: Address = None,
 ) -> None:
-    """Tell the simulated people and rooms what to do.
+    """Control the simulated people and rooms.
 
     Examples:
       pando simulate sit lab101-03

@@ -59,7 +59,7 @@ def alarm_rows(
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
-    """List the rows that have raised alarms, open ones first.
+    """List the rows that raised alarms, open ones first.
 
     Examples:
       pando alarm rows
@@ -90,7 +90,7 @@ def alarm_acknowledge(
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
-    """Say that a row that raised an alarm has been seen, cleared or not.
+    """Acknowledge a row that raised an alarm, cleared or not.
 
     Examples:
       pando alarm acknowledge 12
@@ -124,7 +124,7 @@ def _all_of(alarm: str) -> str:
 
 @display_app.command("list")
 def display_list(form: ListFormat = "table", console: Address = None) -> None:
-    """List the displays; each has a page /displays/NAME for a screen of its own."""
+    """List the displays; each has a page /displays/NAME for its own screen."""
     with connected(console) as client:
         displays = client.get("/api/displays")
         check_format(form, _LISTS)

@@ -78,7 +78,7 @@ async def events(request: Request, coordinator: Coordinator) -> StreamingRespons
 
 @router.post("/api/route")
 async def route(body: Walk, request: Request) -> dict[str, Any]:
-    """Start, or find, the query of the walk to the nearest free machine with a package."""
+    """Start (or reuse) the query for the walk to the nearest free machine with a package."""
     service = service_of(request)
     text = route_query(Wish(body.start, body.software, body.wheelchair), service.site)
     return query_object(await service.sessions.start(text))
@@ -86,7 +86,7 @@ async def route(body: Walk, request: Request) -> dict[str, Any]:
 
 @router.post("/api/path")
 async def path(body: RadioPath, request: Request) -> dict[str, Any]:
-    """Start, or find, the query of the cheapest radio path between two nodes."""
+    """Start (or reuse) the query for the cheapest radio path between two nodes."""
     service = service_of(request)
     text = path_query(Wish(body.start, body.to), service.site)
     return query_object(await service.sessions.start(text))
@@ -94,7 +94,7 @@ async def path(body: RadioPath, request: Request) -> dict[str, Any]:
 
 @router.post("/api/simulate")
 async def simulate(body: Simulation, request: Request, coordinator: Coordinator) -> dict[str, str]:
-    """Tell the simulated people and rooms what to do; the answer is seen in the streams."""
+    """Control the simulated people and rooms; the effect appears in the streams."""
     command = order(service_of(request).site, body.action, body.target, body.celsius)
     coordinator.command(command.gateway, "simulate", command.arguments)
     return {"message": command.message}
