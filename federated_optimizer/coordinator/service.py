@@ -465,6 +465,7 @@ class Coordinator:
         if self._client.connected:
             for site in self._membership.give_up(monotonic_clock(), self._clock()):
                 log.warning("site %s has not reported since the broker was offline", site)
+                self._queries.site_left(site)
                 self._sites_changed()
             self._announcer.go_on()
             self._reports.look(self._queries.all(), monotonic_clock())

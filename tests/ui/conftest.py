@@ -71,6 +71,7 @@ from ui.settings import ConsoleSettings
 anyio.open_file  # noqa: B018  # loaded on first use: in a server's thread pytest cannot rewrite it
 SCHEMA = Path(__file__).parents[2] / "deploy" / "schema"
 SECONDS = 60.0
+UNSETTLED_SINCE = 1_767_258_000_000_000  # 2026-01-01T09:00:00Z
 
 
 def now() -> int:
@@ -101,6 +102,8 @@ class FakeCoordinator:
         status: Of queries that start.
         base: Rows of sources, for questions about rows.
         rows: Answers such questions.
+        away: Because of whom rows of alarms are unknown; if nobody, a query has not settled since
+            `UNSETTLED_SINCE`.
     """
 
     def __init__(self, script: str) -> None:
@@ -115,6 +118,7 @@ class FakeCoordinator:
         self.started = 0
         self.set_at: dict[str, SiteSettings] = {}
         self.books: dict[str, AlarmBook] = {}
+        self.away: tuple[str, ...] = ("gw-2",)
         self.site_infos = tuple(self._site(f"gw-{n}") for n in (1, 2, 3))
         self.base: dict[str, list[Row]] = {}
         self.rows = questions(self.base, self.catalog, self.queries)
@@ -237,12 +241,14 @@ class FakeCoordinator:
     def alarms(self) -> tuple[AlarmInfo, ...]:
         """List alarms; their rows are what `raise_alarm` said."""
         return tuple(
-            alarm_info(
-                book,
-                bind_query(parse_query(book.definition.query), self.catalog).schema,
-                "q0",
-                "running",
-                ("gw-2",) if book.has_unknown else (),
+            replace(
+                alarm_info(
+                    book, bind_query(parse_query(book.definition.query), self.catalog).schema
+                ),
+                query="q0",
+                status="running",
+                away=self.away if book.has_unknown else (),
+                unsettled_since=UNSETTLED_SINCE if book.has_unknown and not self.away else None,
             )
             for book in self.books.values()
         )

@@ -1,5 +1,6 @@
 """Alarms and displays in a real browser: the badge, the page, the map, a screen of its own."""
 
+import re
 from typing import Any
 
 import pytest
@@ -64,7 +65,7 @@ def test_the_map_shows_displays_and_alarms_at_their_places(
     expect(display.locator("tbody")).to_be_hidden()
     page.reload()
     console.do(lambda: console.coordinator.raise_alarm("hot", ("O024", 41.5)))
-    alarm = page.locator(".alarm-place.critical")
+    alarm = page.locator("#map_plan .alarm-place.critical")
     expect(alarm).to_be_visible()
     expect(alarm).to_have_attribute("aria-label", "critical: hot, rid O024, celsius 41.5")
     alarm.click()
@@ -72,8 +73,33 @@ def test_the_map_shows_displays_and_alarms_at_their_places(
     page.locator("input[data-layer='alarms']").uncheck()
     expect(alarm).to_have_count(0)
     page.locator("input[data-layer='alarms']").check()
-    console.do(lambda: console.coordinator.raise_alarm("hot"))
+    console.do(lambda: console.coordinator.raise_alarm("hot", in_doubt=True))
+    unknown = "critical: hot, rid O024, celsius 41.5 (unknown: gw-2 is away)"
+    expect(alarm).to_have_attribute("aria-label", unknown)
+    console.coordinator.away = ()
+    expect(alarm).to_have_attribute("aria-label", re.compile("its query has not settled since"))
+    console.do(lambda: console.coordinator.decide_alarm("hot"))
     expect(alarm).to_have_count(0)
+
+
+def test_the_legend_of_the_map_explains_the_signs_of_alarms(
+    query: str, console: Any, page: Any, expect: Any
+) -> None:
+    del query
+    page.goto(console.address)
+    console.do(lambda: console.coordinator.raise_alarm("hot", ("O024", 41.5)))
+    legend = page.locator("#legend li")
+    raised = legend.filter(has_text="critical").locator(".key")
+    unknown = legend.filter(has_text="unknown: its gateway is away").locator(".key")
+    expect(legend.filter(has_text="acknowledged")).to_have_count(1)
+    # A key looks as the sign itself.
+    sign = page.locator("#map_plan .alarm-place")
+    look = "(sign) => [sign.textContent, getComputedStyle(sign).backgroundColor]"
+    expect(sign).to_be_visible()
+    assert sign.evaluate(look) == raised.evaluate(look)
+    console.do(lambda: console.coordinator.raise_alarm("hot", in_doubt=True))
+    expect(sign).to_have_text("?")
+    assert sign.evaluate(look) == unknown.evaluate(look)
 
 
 @pytest.mark.usefixtures("query")
@@ -96,6 +122,9 @@ def test_alarms_are_counted_acknowledged_and_remembered(
     # Nobody knows about the row of a gateway that is away; then it is back without it.
     console.do(lambda: console.coordinator.raise_alarm("hot", in_doubt=True))
     expect(raised.filter(has_text="L102")).to_contain_text("unknown: gw-2 is away")
+    console.coordinator.away = ()
+    reason = "unknown: its query has not settled since"
+    expect(raised.filter(has_text="L102")).to_contain_text(reason)
     console.do(lambda: console.coordinator.decide_alarm("hot"))
     expect(raised.filter(has_text="L102")).to_contain_text("cleared")
     expect(badge).to_have_text("1")

@@ -104,6 +104,7 @@ def alarm_object(info: AlarmInfo) -> Object:
         "unlisted": info.unlisted,
         "dropped": info.dropped,
         "away": list(info.away),
+        "unsettled_since": _time(info.unsettled_since),
         "since": _time(info.since),
         "rows": [alarm_row_object(info.schema, row) for row in info.rows],
     }

@@ -1,6 +1,6 @@
 """`pando alarm` and `pando display`: what is raised, what is shown where."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -47,10 +47,8 @@ def alarm_list(form: ListFormat = "table", console: Address = None) -> None:
         ]
         print_list(shown, ("alarm", "severity", "state", "rows", "since", "for", "query"), form)
         for found in alarms:
-            if found["away"]:
-                away = ", ".join(found["away"])
-                away += " is away" if len(found["away"]) == 1 else " are away"
-                typer.echo(f"{found['alarm']}: {_rows(found['unknown'])} unknown, because {away}")
+            if found["unknown"]:
+                typer.echo(f"{found['alarm']}: {_rows(found['unknown'])} unknown{_because(found)}")
 
 
 @alarm_app.command("rows")
@@ -107,6 +105,20 @@ def alarm_acknowledge(
             typer.echo(f"{_rows(answer['acknowledged'])} of alarm {alarm} acknowledged")
         else:
             typer.echo(f"row {answer['id']} of alarm {answer['alarm']} acknowledged")
+
+
+def _because(alarm: Mapping[str, Any]) -> str:
+    """Return why rows of an alarm are unknown, as a clause behind a comma."""
+    if alarm["away"]:
+        return f", because {', '.join(alarm['away'])} {_is(alarm['away'])} away"
+    if alarm["unsettled_since"]:
+        since = short_time(alarm["unsettled_since"])
+        return f", because its query has not settled since {since} (UTC)"
+    return ""
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _rows(count: int) -> str:

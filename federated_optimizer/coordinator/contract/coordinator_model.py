@@ -132,6 +132,8 @@ class AlarmInfo:
         dropped: Cleared rows that were dropped before anybody acknowledged them.
         since: When the oldest of the raised and unknown ones was raised, or None.
         away: Sites that are away, because of which rows are unknown.
+        unsettled_since: Where no site is away: since when rows are unknown because the query has
+            not settled, or None.
     """
 
     definition: AlarmDefinition
@@ -147,6 +149,7 @@ class AlarmInfo:
     dropped: int
     since: int | None
     away: tuple[str, ...] = ()
+    unsettled_since: int | None = None
 
     @property
     def state(self) -> str:
@@ -158,14 +161,12 @@ class AlarmInfo:
         return "waiting" if self.waiting else "clear"
 
 
-def alarm_info(
-    book: AlarmBook, schema: Schema, query: str = "", status: str = "", away: tuple[str, ...] = ()
-) -> AlarmInfo:
-    """Return an alarm as lists show it, from its book."""
+def alarm_info(book: AlarmBook, schema: Schema) -> AlarmInfo:
+    """Return an alarm as lists show it, from its book alone: without its running query."""
     return AlarmInfo(
         definition=book.definition,
-        query=query,
-        status=status,
+        query="",
+        status="",
         schema=schema,
         rows=book.rows,
         raised=book.raised,
@@ -175,7 +176,6 @@ def alarm_info(
         unlisted=book.unlisted,
         dropped=book.dropped,
         since=book.since,
-        away=away,
     )
 
 

@@ -4,10 +4,11 @@ An alarm is a running query of origin "alarm". Its rows are followed change by c
 that comes and goes at once is not missed; until the query has heard of all its sites after a
 restart of the coordinator, what was raised before stays raised.
 
-A row that goes while a site that may feed it is away is unknown, not cleared: from the moment the
-site is away until the query has settled, with the site or without it, that is, until every receiver
-has retracted what the site had sent, or has it again. What goes later is cleared. Unknown rows are
-decided when all sites of the query are back and it has settled.
+A row that goes while the answer is in doubt is unknown, not cleared. The doubt begins when a site
+that may feed the alarm leaves. It ends when the query has settled, with the site or without it:
+every receiver has retracted what the site had sent, or has it again. A query that never settles is
+doubted for `DOUBT_MICROSECONDS` after the last site has left or returned. Unknown rows are decided
+when all sites of the query are back and the doubt has ended.
 
 While a site that is back fills the answer again, rows pass that never held, as every count up to
 the true one: new rows wait until the query has settled, for `REFILL_MICROSECONDS` at most.
@@ -16,6 +17,7 @@ the true one: new rows wait until the query has settled, for `REFILL_MICROSECOND
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo, alarm_info
@@ -33,6 +35,11 @@ log = logging.getLogger(__name__)
 ORIGIN = "alarm"
 REFILL_MICROSECONDS = 15_000_000
 """A query that many readings keep from settling raises alarms all the same after this time."""
+# A receiver gives up a sender that left no will after TRUST_SECONDS (25 s), and retracts its rows
+# after its grace time (5 s); it asks for a snapshot again after 10 s at most. Sites repeat their
+# counts every 10 s. That is 50 s, and some for the way.
+DOUBT_MICROSECONDS = 60_000_000
+"""The time after a site has left or returned in which rows may go because of it."""
 
 
 class _Followed:
@@ -48,16 +55,27 @@ class _Followed:
         self.query = query
         self.book = book
         self.is_met = False
+        self.unsettled_since: int | None = None  # by the wall clock
         self._membership = membership
         self._clock = clock
         # Sites that are away and whose rows the answer has been without since before.
         self._missing: frozenset[str] = frozenset()
         self._last_away: frozenset[str] = frozenset()
+        self._last_moved = monotonic_clock()  # when a site last left or returned
         # A site was away, and the query has not settled since: when the site is back its rows may
         # still be retracted (a base that gave it up says so only when it is back itself).
         self._is_unsettled = False
         self._refilled_since: int | None = None
         query.result.on_change = self._changed
+        query.on_site_left = self.site_left
+
+    def site_left(self, site: str) -> None:
+        """Doubt rows that go from now on, even if the site is back before the next look."""
+        self._last_away |= {site}
+        self._missing -= {site}
+        self._last_moved = monotonic_clock()
+        self._is_unsettled = True
+        self._note_unsettled()
 
     def look(self) -> None:
         """Meet the answer once it is there, raise what is due, and decide what was unknown."""
@@ -71,10 +89,11 @@ class _Followed:
         elif self.book.has_room_again:
             self.book.meet(result.view, self.now, in_doubt=self._is_in_doubt)
         self.book.look(self.now)
-        if not self.query.is_settled(self._membership):
+        if not self.query.is_settled(self._membership) and not self._is_doubt_over(away):
             self._missing &= away
+            self._note_unsettled()
             return
-        self._missing, self._is_unsettled = away, False
+        self._missing, self._is_unsettled, self.unsettled_since = away, False, None
         self._refilled_since, self.book.holds_back = None, False
         self.book.look(self.now)
         if not away and self.query.started and self.book.has_unknown:
@@ -96,22 +115,40 @@ class _Followed:
         away, moment = self.away, monotonic_clock()
         if self._last_away - away:
             self._refilled_since = moment
+        if self._last_away != away:
+            self._last_moved = moment
         self._last_away = away
         self._is_unsettled = self._is_unsettled or not away <= self._missing
         since = self._refilled_since
         self.book.holds_back = since is not None and moment - since < REFILL_MICROSECONDS
         return away
 
+    def _note_unsettled(self) -> None:
+        if self.unsettled_since is None:
+            self.unsettled_since = self._clock()
+
+    def _is_doubt_over(self, away: frozenset[str]) -> bool:
+        """Whether an unsettled answer has its rows back, or is without them, for long enough."""
+        query = self.query
+        has_reports = query.flows.outdated <= away  # from all that are there, since they returned
+        is_whole = query.started and not query.result.held
+        return is_whole and has_reports and _is_long_ago(self._last_moved, query.result.held_since)
+
     @property
     def _is_in_doubt(self) -> bool:
-        is_whole = self.query.started and not self.query.result.is_partial
-        return not is_whole or self._is_unsettled
+        result = self.query.result
+        is_partial = result.is_partial and not _is_long_ago(result.held_since)
+        return not self.query.started or is_partial or self._is_unsettled
 
     def _changed(self, delta: Delta) -> None:
         self._look_at_sites()
         if self.is_met:
             result = self.query.result
             self.book.follow(delta, result.view, self.now, in_doubt=self._is_in_doubt)
+
+
+def _is_long_ago(*moments: int) -> bool:
+    return monotonic_clock() - max(moments) >= DOUBT_MICROSECONDS
 
 
 class Alarms:
@@ -226,6 +263,13 @@ class Alarms:
         return number
 
     def _info(self, followed: _Followed) -> AlarmInfo:
-        query = followed.query
-        away = tuple(sorted(followed.away)) if followed.book.has_unknown else ()
-        return alarm_info(followed.book, query.bundle.schema, query.id, str(query.status), away)
+        query, has_unknown = followed.query, followed.book.has_unknown
+        away = tuple(sorted(followed.away)) if has_unknown else ()
+        since = followed.unsettled_since if has_unknown and not away else None
+        return replace(
+            alarm_info(followed.book, query.bundle.schema),
+            query=query.id,
+            status=str(query.status),
+            away=away,
+            unsettled_since=since,
+        )

@@ -203,7 +203,7 @@ class Queries:
     def lost_touch(self) -> None:
         """Take in that the broker is away: no answer is known to be settled any more."""
         for query in self.all():
-            query.flows.lost_touch()
+            query.lost_touch()
 
     def publish_all(self) -> None:
         """Owe the sites every bundle, and ask for every result, after the broker was away."""
@@ -276,10 +276,9 @@ class Queries:
         self.refresh(query)
 
     def site_left(self, site: str) -> None:
-        """Take in that an engine site is away; the last counts of tables remain true."""
+        """Note that an engine site is away, or that its former incarnation is gone."""
         for query in self.all():
-            if site in query.engine_sites:
-                query.flows.left(site)
+            query.site_left(site)
 
     def site_restarted(self, site: str, started: int = 0) -> None:
         """Forget what a site's former life has complained about; the new one tries again.

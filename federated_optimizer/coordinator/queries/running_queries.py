@@ -1,6 +1,6 @@
 """A running query: its text, bundle, result, and where it stands."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
@@ -50,6 +50,7 @@ class RunningQuery:
         gathered: Whether its result comes from one place, not from every gateway.
         differing: Gateways whose definition of a source it reads differs from the catalog's, and
             how: their rows are left out.
+        on_site_left: Called with each of its engine sites that leaves, at once.
     """
 
     id: str
@@ -72,6 +73,7 @@ class RunningQuery:
     presentation: Presentation = field(default_factory=Presentation)
     gathered: bool = True
     differing: dict[str, str] = field(default_factory=dict)
+    on_site_left: Callable[[str], None] | None = None
     _direct: tuple[FragmentBundle, frozenset[str]] | None = None
 
     @property
@@ -84,6 +86,20 @@ class RunningQuery:
             if fragment.engine != Engine.STATIC
             for site in fragment.sites
         )
+
+    def site_left(self, site: str) -> None:
+        """Note that an engine site is away, or was; the last counts of tables remain true."""
+        if site not in self.engine_sites:
+            return
+        self.flows.left(site)
+        if self.on_site_left is not None:
+            self.on_site_left(site)
+
+    def lost_touch(self) -> None:
+        """Note that the broker is away, and with it every site."""
+        self.flows.lost_touch()
+        for site in self.engine_sites:
+            self.site_left(site)
 
     def is_settled(self, membership: Membership) -> bool:
         """Whether nothing is on its way, neither here nor into view."""

@@ -138,9 +138,10 @@ class Receiver:
         before = self._membership.epoch(site)
         at = monotonic_clock() if retained else None
         if self._membership.hear_state(site, state, self._clock(), retained_at=at):
-            if -1 < before < state.epoch:
+            has_restarted = -1 < before < state.epoch
+            if has_restarted:
                 self._queries.site_restarted(site, state.started)
-            if not state.online:
+            if has_restarted or not state.online:
                 self._queries.site_left(site)
             self._on_sites()
 

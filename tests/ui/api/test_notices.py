@@ -44,8 +44,13 @@ def test_unknown_and_unacknowledged_rows_need_attention(client: httpx.Client, co
     assert (alarm["raised"], alarm["unknown"], alarm["away"]) == (1, 1, ["gw-2"])
     lost = next(row for row in alarm["rows"] if row["state"] == "unknown")
     assert (lost["row"]["rid"], lost["unknown"] is not None) == ("L102", True)
+    assert alarm["unsettled_since"] is None
+    console.coordinator.away = ()
+    (alarm,) = client.get("/api/alarms").json()
+    assert (alarm["away"], alarm["unsettled_since"]) == ([], "2026-01-01T09:00:00Z")
     console.do(lambda: raise_alarm("hot", ("L102", 42.0)))
     (alarm,) = client.get("/api/alarms").json()
+    assert alarm["unsettled_since"] is None
     assert [(row["row"]["rid"], row["state"]) for row in alarm["rows"]] == [
         ("L102", "raised"),
         ("L101", "cleared"),

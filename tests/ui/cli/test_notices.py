@@ -48,6 +48,11 @@ def test_alarms_and_displays(pando: Any, console: Any, client: httpx.Client) -> 
     for word in ("severity", "rows", "since", "for", "query", "acknowledge", "Temperature"):
         assert word in listed, "in 80 columns"
     assert "unknown" in pando("alarm", "rows").output
+    console.coordinator.away = ("gw-1", "gw-2")
+    assert "because gw-1, gw-2 are away" in pando("alarm", "list").output
+    console.coordinator.away = ()
+    listed = " ".join(pando("alarm", "list").output.split())
+    assert "1 row unknown, because its query has not settled since 2026-01-01 09:00:00" in listed
     answer = pando("alarm", "acknowledge", "--alarm", "hot")
     assert answer.output == "1 row of alarm hot acknowledged\n"
     assert pando("alarm", "acknowledge").exit_code == 2

@@ -2,8 +2,9 @@
 import { fill, make, moment, post, problemOf } from "./api.js";
 import { eventsWhileSeen } from "./events_while_seen.js";
 import { byId } from "./elements.js";
+import { whyUnknown } from "./why_unknown.js";
 
-/** @typedef {AlarmRow & { severity: Severity, away: string[] }} ListedRow */
+/** @typedef {AlarmRow & { severity: Severity, reason: string }} ListedRow */
 /** @import { Alarm, AlarmRow, Problem, Row, Severity } from "./payloads.d.ts" */
 
 const ORDER = { critical: 0, warning: 1, info: 2 };
@@ -52,12 +53,7 @@ function actionForAll(alarm) {
 /** @param {ListedRow} row */
 function standing(row) {
   if (row.state !== "unknown") return row.state === "cleared" ? "cleared" : "raised";
-  const away = row.away.join(", ");
-  return make(
-    "span",
-    { class: "unknown", title: `Since ${moment(row.unknown ?? "")}` },
-    away ? `unknown: ${away} is away` : "unknown",
-  );
+  return make("span", { class: "unknown", title: `Since ${moment(row.unknown ?? "")}` }, row.reason);
 }
 
 /** @param {AlarmRow} row */
@@ -66,7 +62,7 @@ const isOpen = (row) => ["raised", "acknowledged", "unknown"].includes(row.state
 /** @param {Alarm[]} alarms */
 function show(alarms) {
   const all = alarms.flatMap((alarm) =>
-    alarm.rows.map((row) => ({ ...row, severity: alarm.severity, away: alarm.away })),
+    alarm.rows.map((row) => ({ ...row, severity: alarm.severity, reason: whyUnknown(alarm) })),
   );
   showRaised(all, alarms);
   showCleared(all);

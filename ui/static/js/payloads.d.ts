@@ -275,6 +275,7 @@ export interface Alarm {
   unlisted: number;
   dropped: number;
   away: string[];
+  unsettled_since: string | null;
   since: string | null;
   rows: AlarmRow[];
 }

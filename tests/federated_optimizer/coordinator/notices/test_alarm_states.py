@@ -8,9 +8,13 @@ import pytest
 
 from federated_optimizer.alarm_book import AlarmRow, AlarmState
 from federated_optimizer.coordinator.contract.coordinator_model import ChangeBatch
+from federated_optimizer.coordinator.notices import alarm_states
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from host.clocks import monotonic_clock
+from host.mqtt import Message
 from streamsql.errors import BindingError
+from streamsql.wire.codec import encode_json
+from streamsql.wire.site_messages import SiteState
 
 ALARM = "CREATE ALARM open AS SELECT rid FROM RoomSensor WHERE status = 'open' SEVERITY 'warning'"
 
@@ -202,6 +206,158 @@ def test_rows_that_go_before_a_query_has_settled_again_are_unknown(
             await harness.until(lambda: states(coordinator) != [("r2", AlarmState.RAISED)])
             assert states(coordinator) == [("r2", AlarmState.UNKNOWN)]
         await harness.until(lambda: states(coordinator) == [("r2", AlarmState.CLEARED)])
+
+    harness.run(scenario)
+
+
+def never_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No query settles from now on, as under a constant stream of readings."""
+    monkeypatch.setattr(RunningQuery, "is_settled", lambda _self, _membership: False)
+
+
+def leave_and_return(federation: Any, coordinator: Any, site: str) -> None:
+    """Deliver a will and the state after it in one burst: no look of the alarms comes between."""
+    epoch = federation.sites[site].epoch
+    burst = []
+    for online in (False, True):
+        state = SiteState(online=online, epoch=epoch, ts=coordinator._clock(), role="gateway")
+        burst.append(Message(federation.topics.state(site), encode_json(state)))
+    coordinator._receiver.on_messages(burst)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_query_that_never_settles_decides_its_rows_after_a_bound(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(ALARM)
+        rooms = ("r2", "open"), ("r3", "open"), ("r4", "open")
+        federation.sites["gw-2"].put("roomsensor", *rooms)
+        await harness.until(lambda: coordinator.alarms()[0].raised == 3)
+        await harness.until(lambda: coordinator.query("alarm open").settled)
+        ids = {row.row[0]: row.id for row in coordinator.alarms()[0].rows}
+        coordinator.acknowledge(ids["r3"])
+        coordinator.acknowledge(ids["r4"])
+        never_settled(monkeypatch)
+        before = coordinator._clock()
+        leave_and_return(federation, coordinator, "gw-2")
+        federation.sites["gw-2"].put("roomsensor", ("r2", "dark"), ("r3", "dark"), ("r4", "dark"))
+        await harness.until(lambda: coordinator.alarms()[0].unknown == 3)
+        (info,) = coordinator.alarms()
+        assert (info.state, info.away) == ("unknown", ())
+        assert before <= info.unsettled_since <= coordinator._clock()
+        federation.sites["gw-2"].put("roomsensor", ("r4", "open"))
+        await harness.until(lambda: ("r4", AlarmState.ACKNOWLEDGED) in states(coordinator))
+        # All sites are there, and have reported: no retraction of that absence can come any more.
+        monkeypatch.setattr(alarm_states, "DOUBT_MICROSECONDS", 0)
+        cleared = {("r2", AlarmState.CLEARED), ("r3", AlarmState.CLEARED)}
+        await harness.until(lambda: cleared < set(states(coordinator)))
+        (info,) = coordinator.alarms()
+        assert (info.unknown, info.unsettled_since, info.unacknowledged) == (0, None, 1)
+        federation.sites["gw-2"].put("roomsensor", ("r4", "dark"))
+        await harness.until(lambda: ("r4", AlarmState.ACKNOWLEDGED) not in states(coordinator))
+        assert ("r4", AlarmState.CLEARED) in states(coordinator)
+        assert {row.row[0]: row.id for row in coordinator.alarms()[0].rows} == ids
+
+    harness.run(scenario)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_bound_waits_for_a_report_of_every_site_that_is_there(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(ALARM)
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        followed = coordinator._alarms._followed["open"]
+        await harness.until(lambda: followed.query.is_settled(coordinator._membership))
+        never_settled(monkeypatch)
+        monkeypatch.setattr(alarm_states, "DOUBT_MICROSECONDS", 0)
+        leave_and_return(federation, coordinator, "gw-2")
+        followed.look()
+        followed.query.result._show({("r2",): -1}, None)
+        assert states(coordinator) == [("r2", AlarmState.UNKNOWN)]
+        await harness.until(lambda: states(coordinator) == [("r2", AlarmState.CLEARED)])
+        assert not followed.query.flows.outdated
+
+    harness.run(scenario)
+
+
+def test_a_site_that_is_back_before_the_next_look_was_away(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(ALARM)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 2)
+        followed = coordinator._alarms._followed["open"]
+        await harness.until(lambda: not followed._is_unsettled)
+        result = followed.query.result
+        never_settled(monkeypatch)
+        leave_and_return(federation, coordinator, "gw-2")
+        result._show({("r2",): -1}, None)
+        assert states(coordinator) == [("r2", AlarmState.UNKNOWN), ("r1", AlarmState.RAISED)]
+        result._show({("r3",): 1}, None)  # new rows wait: the answer is filled again
+        assert ("r3", AlarmState.WAITING) in states(coordinator)
+        # So it is when the broker was away between two looks.
+        followed._is_unsettled = False
+        coordinator._on_connection(False)
+        coordinator._on_connection(True)
+        for site in followed.away:
+            coordinator._membership.hear_live(site, 1)
+        assert not followed.away
+        result._show({("r1",): -1}, None)
+        assert ("r1", AlarmState.UNKNOWN) in states(coordinator)
+
+    harness.run(scenario)
+
+
+def test_a_site_that_restarts_without_a_will_was_away(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(ALARM)
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        followed = coordinator._alarms._followed["open"]
+        await harness.until(lambda: not followed._is_unsettled)
+        never_settled(monkeypatch)
+        state = SiteState(online=True, epoch=2, ts=coordinator._clock(), role="gateway")
+        message = Message(federation.topics.state("gw-2"), encode_json(state))
+        coordinator._receiver.on_messages([message])
+        followed.query.result._show({("r2",): -1}, None)
+        assert states(coordinator) == [("r2", AlarmState.UNKNOWN)]
+
+    harness.run(scenario)
+
+
+def test_an_answer_shown_in_part_is_doubted_for_a_bounded_time(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(ALARM)
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"), ("r3", "open"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 2)
+        followed = coordinator._alarms._followed["open"]
+        await harness.until(lambda: followed.query.started and not followed._is_unsettled)
+        never_settled(monkeypatch)
+        monkeypatch.setattr(RunningQuery, "has_arrived", lambda _self, _membership: False)
+        result = followed.query.result
+        result._hold()
+        result.release(is_partial=True)
+        result._show({("r2",): -1}, None)
+        assert states(coordinator) == [("r3", AlarmState.RAISED), ("r2", AlarmState.UNKNOWN)]
+        monkeypatch.setattr(alarm_states, "DOUBT_MICROSECONDS", 0)
+        result._show({("r3",): -1}, None)
+        assert ("r3", AlarmState.CLEARED) in states(coordinator)
+        await harness.until(lambda: ("r2", AlarmState.CLEARED) in states(coordinator))
 
     harness.run(scenario)
 

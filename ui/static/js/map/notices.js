@@ -1,6 +1,7 @@
 // Displays and alarms at their places on the map.
 import { Displays } from "./displays.js";
 import { eventsWhileSeen } from "../events_while_seen.js";
+import { whyUnknown } from "../why_unknown.js";
 
 /** @import { Alarm, AlarmRow, Display, Row, Severity, Value } from "../payloads.d.ts" */
 /** @import { Choice, Plan } from "./plan.js" */
@@ -13,8 +14,8 @@ export class Notices {
     this.plan = plan;
     this.choose = choose;
     this.displays = new Displays(plan);
-    /** @type {Map<number, { marker: L.Marker, group: L.LayerGroup, state: string }>} */
-    this.alarms = new Map(); // id of a row -> {marker, group}
+    /** @type {Map<number, { marker: L.Marker, group: L.LayerGroup, state: string, label: string }>} */
+    this.alarms = new Map(); // by the id of a row
     const handlers = {
       /** @param {Display} display */
       display: (display) => this.displays.show(display),
@@ -30,31 +31,28 @@ export class Notices {
 
   /** @param {Alarm[]} alarms */
   raise(alarms) {
-    /** @type {Map<number, AlarmRow & { severity: Severity }>} */
+    /** @type {Map<number, AlarmRow & { severity: Severity, label: string }>} */
     const raised = new Map();
     for (const alarm of alarms) {
       for (const row of alarm.rows) {
         if (["raised", "acknowledged", "unknown"].includes(row.state)) {
-          raised.set(row.id, { ...row, severity: alarm.severity });
+          raised.set(row.id, { ...row, severity: alarm.severity, label: labelOf(row, alarm) });
         }
       }
     }
     for (const [id, known] of this.alarms) {
-      if (raised.get(id)?.state === known.state) continue;
+      const row = raised.get(id);
+      if (row?.state === known.state && row.label === known.label) continue;
       known.group.removeLayer(known.marker);
       this.alarms.delete(id);
     }
     for (const [id, row] of raised) {
       const place = this.alarms.has(id) ? null : placeOf(row.row, this.plan);
       if (!place) continue;
-      const said = Object.entries(row.row)
-        .map(([name, value]) => `${name} ${value}`)
-        .join(", ");
-      const isUnknown = row.state === "unknown";
-      const label = `${row.severity}: ${row.alarm}, ${said}${isUnknown ? " (unknown: its gateway is offline)" : ""}`;
+      const { label, state } = row;
       const icon = L.divIcon({
-        className: `alarm-place ${row.severity} ${row.state}`,
-        html: isUnknown ? "?" : "!",
+        className: `alarm-place ${row.severity} ${state}`,
+        html: state === "unknown" ? "?" : "!",
         iconSize: [20, 20],
         iconAnchor: [-4, 24],
       });
@@ -63,9 +61,17 @@ export class Notices {
       marker.on("click", () => place.choice && this.choose(place.choice));
       const group = this.plan.group(place.level, "alarms");
       group.addLayer(marker);
-      this.alarms.set(id, { marker, group, state: row.state });
+      this.alarms.set(id, { marker, group, state, label });
     }
   }
+}
+
+/** @param {AlarmRow} row
+ *  @param {Alarm} alarm */
+function labelOf(row, alarm) {
+  const values = Object.entries(row.row).map(([name, value]) => `${name} ${value}`);
+  const label = `${alarm.severity}: ${row.alarm}, ${values.join(", ")}`;
+  return row.state === "unknown" ? `${label} (${whyUnknown(alarm)})` : label;
 }
 
 /** @param {Value | undefined} value
