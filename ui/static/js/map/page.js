@@ -35,6 +35,15 @@ const TOGGLES = isTrace
       ["alarms", "Alarms", true],
     ];
 
+/** The signs at places: their classes, what they mean, and what stands in them. */
+const SIGNS = [
+  ["alarm-place", "alarm: info", "!"],
+  ["alarm-place warning", "warning", "!"],
+  ["alarm-place critical", "critical", "!"],
+  ["alarm-place acknowledged", "acknowledged", "!"],
+  ["alarm-place unknown", "unknown: its gateway is away, or its query has not settled", "?"],
+];
+
 const LEGEND = isTrace
   ? [
       ["line good", "reliable link"],
@@ -143,7 +152,9 @@ function sayWhatIsSimulated(site) {
 function legend(site) {
   const useful = LEGEND.filter(([key]) => site.machines.size || !key.startsWith("desk"));
   byId("legend").replaceChildren(
-    ...useful.map(([key, text]) => make("li", {}, make("span", { class: `key ${key}` }), text)),
+    ...[...useful, ...SIGNS].map(([key, text, sign]) =>
+      make("li", {}, make("span", { class: `key ${key}`, "aria-hidden": "true" }, sign ?? ""), text),
+    ),
   );
 }
 
