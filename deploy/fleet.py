@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 import psutil
 
-from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.service import Coordinator
 from gateway.settings import GatewaySettings, WrapperSettings
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_client

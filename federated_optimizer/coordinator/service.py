@@ -58,7 +58,6 @@ from host.mqtt import MessageClient, MessagingError, Will
 from streamsql.algebra.row_order import in_order
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
-from streamsql.library import library_views
 from streamsql.syntax.statements import Describe, Explain, Show, Statement
 from streamsql.wire.messages import Command
 from streamsql.wire.site_messages import SiteState
@@ -165,7 +164,6 @@ class Coordinator:
             self._queries,
             self._planner,
             self._clock,
-            library={view.name: view for view in library_views()},
             publish_tables=self._announcer.tables,
             sites=self.sites,
             alarms=self._alarms,

@@ -14,6 +14,7 @@ class Catalog:
 
     def __init__(self, definitions: tuple[Definition, ...] = ()) -> None:
         self._by_name: dict[str, Definition] = {}
+        self._library: dict[str, Definition] = {}
         for definition in definitions:
             self.define(definition)
 
@@ -34,13 +35,15 @@ class Catalog:
                 code="already_exists",
             )
         self._by_name[definition.name.lower()] = definition
+        if is_library(definition):
+            self._library[definition.name.lower()] = definition
 
     def find(self, name: str) -> Definition | None:
         """Return the definition of that name, or None."""
         return self._by_name.get(name.lower()) or system_source(name)
 
     def drop(self, name: str) -> Definition:
-        """Remove and return a definition.
+        """Remove and return a definition; the library view whose name it had is back then.
 
         Raises:
             BindingError: There is none of that name, or it is a system source's.
@@ -52,7 +55,11 @@ class Catalog:
                 hint="SHOW SOURCES",
                 code="unknown_relation",
             )
-        return self._by_name.pop(name.lower())
+        dropped = self._by_name.pop(name.lower())
+        library = self._library.get(name.lower(), dropped)
+        if library is not dropped:
+            self._by_name[name.lower()] = library
+        return dropped
 
     def __iter__(self) -> Iterator[Definition]:
         """Yield definitions in the order they were made, those of the system last."""

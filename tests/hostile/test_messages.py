@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.service import Coordinator
 from gateway.runtime import Gateway
 from gateway.testing import SEATS, TEMPERATURES, settings_for
 from host.files.site_directory import SiteDirectory

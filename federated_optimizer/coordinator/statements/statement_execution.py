@@ -12,7 +12,6 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
 )
 from federated_optimizer.coordinator.contract.presentation import check_room_on, presentation_of
-from federated_optimizer.coordinator.contract.references import names_used, user_views
 from federated_optimizer.coordinator.contract.refresh_text import refreshes_of
 from federated_optimizer.coordinator.explaining.explaining import explained
 from federated_optimizer.coordinator.notices.alarm_states import ORIGIN as ALARM
@@ -21,6 +20,12 @@ from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.planning_processes import Beside
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.statements.definition_drops import (
+    Reader,
+    dropped_definition,
+    refuse_used,
+    users_of,
+)
 from federated_optimizer.coordinator.statements.listings import describe_definition, show
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, StoredQuery
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook, alter_site
@@ -28,8 +33,8 @@ from federated_optimizer.coordinator.tables.table_places import check_place
 from host.clocks import Clock
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import Creating, define, refreshed_view
-from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
-from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.catalog.catalog import Catalog, kind_of
+from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.open_folders import OpenFolders
@@ -105,7 +110,6 @@ class StatementRunner:
         planner: Planner,
         clock: Clock,
         *,
-        library: dict[str, ViewDefinition],
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
         alarms: Alarms,
@@ -120,7 +124,6 @@ class StatementRunner:
         self._queries = queries
         self._planner = planner
         self._clock = clock
-        self._library = library
         self._publish_tables = publish_tables
         self._sites = sites
         self._alarms = alarms
@@ -401,24 +404,9 @@ class StatementRunner:
         name = statement.name.text
         if statement.kind == "query":
             return await self._drop_query(statement)
-        definition = self._catalog.find(name)
-        if definition is None or kind_of(definition) != statement.kind:
-            if statement.if_exists:
-                return StatementResult(ResultKind.DONE, f"there was no {statement.kind} {name}")
-            raise BindingError(
-                f"there is no {statement.kind} {name!r}",
-                span=statement.name.span,
-                hint=f"SHOW {statement.kind.upper()}S lists them",
-                code="unknown_relation",
-            )
-        check_not_system(name, statement.name.span, code="in_use")
-        if is_library(definition):
-            raise BindingError(
-                f"{name!r} is a library view",
-                span=statement.name.span,
-                hint="CREATE VIEW with the same name replaces it",
-                code="in_use",
-            )
+        definition = dropped_definition(statement, self._catalog)
+        if definition is None:
+            return StatementResult(ResultKind.DONE, f"there was no {statement.kind} {name}")
         await self._beside.run(
             lambda: self._refuse_if_used(statement, definition), "looking for who reads it"
         )
@@ -429,8 +417,6 @@ class StatementRunner:
             if query is not None:
                 await self._stop(query)
             await self._alarms.forget(definition)
-        if definition.name in self._library:
-            self._catalog.define(self._library[definition.name])
         if _is_table(definition) or self._catalog.refreshed:
             self._publish_tables()
         return StatementResult(ResultKind.DONE, f"{statement.kind} {definition.name} dropped")
@@ -450,38 +436,16 @@ class StatementRunner:
         )
 
     def _refuse_if_used(self, statement: Drop, definition: Definition) -> None:
-        """Refuse to drop what something else reads, naming that.
+        """Refuse to drop what a query, an alarm or a view uses.
 
         Raises:
-            BindingError: A query or a view uses it.
+            BindingError: One does.
         """
-        name = definition.name.lower()
-        reading = [q for q in self._queries.all() if name in names_used(q.text, self._catalog)]
         if isinstance(definition, DisplayDefinition):
-            reading = self._shown_on(definition.name)
-        views = [
-            view
-            for view, query in user_views(self._catalog)
-            if view != definition.name and name in names_used(query, self._catalog)
-        ]
-        alarms = [q.name.partition(" ")[2] for q in reading if q.origin == ALARM]
-        queries = [q.name for q in reading if q.origin != ALARM]
-        users = [
-            *(f"query {q}" for q in queries),
-            *(f"alarm {a}" for a in alarms),
-            *(f"view {v}" for v in views),
-        ]
-        if not users:
-            return
-        # Quoted, because names may hold dashes and capitals.
-        kind, _, user = users[0].partition(" ")
-        first = f'DROP {kind.upper()} "{user}"'
-        raise BindingError(
-            f"{kind_of(definition)} {definition.name!r} is used by {', '.join(users)}",
-            span=statement.name.span,
-            hint=f"{first} first",
-            code="in_use",
-        )
+            users = [f"query {q.name}" for q in self._shown_on(definition.name)]
+        else:
+            users = users_of(definition, self._catalog, map(_reader, self._queries.all()))
+        refuse_used(statement, definition, users)
 
     def _describe(self, statement: Describe) -> StatementResult:
         definition = self._catalog.find(statement.name.text)
@@ -500,6 +464,12 @@ class StatementRunner:
             )
         refreshes = refreshes_of(self._sites(), self._zone)
         return describe_definition(definition, self._catalog, refreshes)
+
+
+def _reader(query: RunningQuery) -> Reader:
+    if query.origin == ALARM:
+        return Reader("alarm", query.name.partition(" ")[2], query.text)
+    return Reader("query", query.name, query.text)
 
 
 def _is_table(definition: Definition) -> bool:

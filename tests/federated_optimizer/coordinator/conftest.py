@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator import Coordinator, CoordinatorSettings
 from federated_optimizer.coordinator.contract.coordinator_model import (
     ChangeBatch,
     QueryStatus,
     ResultKind,
 )
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.queries import repairs
+from federated_optimizer.coordinator.service import Coordinator
 from gateway.site import flow_reports, host
 from gateway.site.host import SiteHost
 from host.mqtt import Will

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator import CoordinatorSettings
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.service.static_engine import StaticEngine
 from static_engine.settings import StaticSettings

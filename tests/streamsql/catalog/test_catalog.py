@@ -61,3 +61,13 @@ def test_the_text_of_a_system_source_defines_it(system: SourceDefinition) -> Non
     assert isinstance(made, SourceDefinition)
     assert made.schema == system.schema
     assert (made.key, made.ttl) == (system.key, system.ttl)
+
+
+def test_a_library_view_returns_when_the_one_in_its_place_goes() -> None:
+    library = ViewDefinition("free", "SELECT 1", library=True)
+    catalog = Catalog((library,))
+    catalog.define(VIEW)
+    assert catalog.drop("free") is VIEW
+    assert catalog.find("free") is library
+    assert catalog.drop("free") is library
+    assert catalog.find("free") is None

@@ -1,0 +1,70 @@
+"""Which definition DROP means, and what keeps one from being dropped."""
+
+import pytest
+
+from federated_optimizer.coordinator.statements.definition_drops import (
+    Reader,
+    dropped_definition,
+    refuse_used,
+    users_of,
+)
+from streamsql.binder import define
+from streamsql.catalog.catalog import Catalog
+from streamsql.errors import BindingError
+from streamsql.library import library_views
+from streamsql.syntax import CreateSource, CreateView, Drop, parse_script, parse_statement
+
+DEFINITIONS = """
+CREATE SOURCE r (k TEXT, v INTEGER);
+CREATE VIEW w AS SELECT k FROM r;
+CREATE VIEW x AS SELECT k FROM w;
+"""
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    made = Catalog(library_views())
+    for statement in parse_script(DEFINITIONS):
+        assert isinstance(statement, CreateSource | CreateView)
+        made.define(define(statement, made))
+    return made
+
+
+def drop(text: str) -> Drop:
+    statement = parse_statement(text)
+    assert isinstance(statement, Drop)
+    return statement
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("DROP SOURCE nothing", "there is no source 'nothing'", "SHOW SOURCES lists them"),
+        ("DROP AGGREGATE nothing", "there is no aggregate 'nothing'", "SHOW FUNCTIONS lists"),
+        ("DROP TABLE r", "there is no table 'r'", "it is a source"),
+        ("DROP VIEW reachable", "'reachable' is a library view", "the same name replaces it"),
+        ("DROP SOURCE sys_stream", "is a system source", ""),
+    ],
+)
+def test_what_cannot_be_dropped(catalog: Catalog, text: str, message: str, hint: str) -> None:
+    with pytest.raises(BindingError, match=message) as refused:
+        dropped_definition(drop(text), catalog)
+    assert hint in refused.value.hint
+    assert refused.value.span is not None
+
+
+def test_if_exists_accepts_what_is_not_there(catalog: Catalog) -> None:
+    assert dropped_definition(drop("DROP SOURCE IF EXISTS nothing"), catalog) is None
+
+
+def test_users_read_directly_and_through_views(catalog: Catalog) -> None:
+    statement = drop("DROP SOURCE r")
+    definition = dropped_definition(statement, catalog)
+    assert definition is not None
+    readers = [Reader("alarm", "a", "SELECT k FROM x"), Reader("query", "q1", "SELECT 1 AS one")]
+    users = users_of(definition, catalog, readers)
+    assert users == ["alarm a", "view w", "view x"]
+    with pytest.raises(BindingError, match="source 'r' is used by alarm a, view w") as refused:
+        refuse_used(statement, definition, users)
+    assert refused.value.hint == 'DROP ALARM "a" first'
+    refuse_used(statement, definition, [])
