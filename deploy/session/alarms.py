@@ -34,7 +34,7 @@ class LocalAlarms:
 
     def uses(self, name: str, catalog: Catalog) -> list[str]:
         """Return the names of the alarms that read a definition, directly or through views."""
-        from federated_optimizer.coordinator.contract.references import names_used  # noqa: PLC0415
+        from federated_optimizer.coordinator.statements.definition_drops import names_used  # noqa: PLC0415
 
         return [
             a for a, b in self._books.items() if name in names_used(b.definition.query, catalog)

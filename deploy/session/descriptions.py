@@ -133,7 +133,7 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
 
 def views_reading(definition: Definition, catalog: Catalog) -> list[str]:
     """Return the names of the user's views that read a definition, directly or through others."""
-    from federated_optimizer.coordinator.contract.references import names_used, user_views  # noqa: PLC0415
+    from federated_optimizer.coordinator.statements.definition_drops import names_used, user_views  # noqa: PLC0415
 
     return [
         name
