@@ -32,14 +32,6 @@ class LocalAlarms:
         """Begin with an alarm."""
         self._books[definition.name] = AlarmBook(definition, self._number)
 
-    def uses(self, name: str, catalog: Catalog) -> list[str]:
-        """Return the names of the alarms that read a definition, directly or through views."""
-        from federated_optimizer.coordinator.statements.definition_drops import names_used  # noqa: PLC0415
-
-        return [
-            a for a, b in self._books.items() if name in names_used(b.definition.query, catalog)
-        ]
-
     def forget(self, name: str) -> None:
         """Forget an alarm and all its rows."""
         self._books.pop(name, None)

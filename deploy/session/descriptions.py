@@ -19,7 +19,6 @@ from streamsql.binder import Creating, bind_query, define
 from streamsql.binder.statements.nullable import left_out
 from streamsql.binder.statements.validate import validation_report
 from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.definitions import Definition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.errors import BindingError, UnsupportedError
@@ -129,17 +128,6 @@ def explained(statement: Explain, catalog: Catalog, sites: int) -> Result:
     bundle = place_plan(bound, topology, query=QUERY, foresee=foreseen)
     placed = explain_bundle(bundle, statement.format)
     return _text(statement, str(placed), placed, warnings)
-
-
-def views_reading(definition: Definition, catalog: Catalog) -> list[str]:
-    """Return the names of the user's views that read a definition, directly or through others."""
-    from federated_optimizer.coordinator.statements.definition_drops import names_used, user_views  # noqa: PLC0415
-
-    return [
-        name
-        for name, query in user_views(catalog)
-        if name != definition.name and definition.name in names_used(query, catalog)
-    ]
 
 
 def _text(statement: Explain, text: str, data: object, warnings: tuple[str, ...] = ()) -> Result:

@@ -5,13 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from deploy.session.alarms import LocalAlarms
-from deploy.session.descriptions import described, explained, listed, views_reading
+from deploy.session.descriptions import described, explained, listed
 from deploy.session.engines import Executor, executor_for
 from deploy.session.explaining import answered
 from deploy.session.history import History
 from deploy.session.refreshes import LocalRefreshes
 from deploy.session.refusals import refuse_system_sources
 from deploy.session.result import Result
+from federated_optimizer.coordinator.statements.definition_drops import (
+    Reader,
+    dropped_definition,
+    refuse_used,
+    users_of,
+)
 from streamsql.algebra.row_order import in_order
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.algebra.user_functions import INSTALLED
@@ -25,7 +31,7 @@ from streamsql.binder import (
     key_positions,
     refreshed_view,
 )
-from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
+from streamsql.catalog.catalog import Catalog, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition
@@ -35,7 +41,7 @@ from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value, timestamp_text
-from streamsql.errors import BindingError, UnsupportedError
+from streamsql.errors import UnsupportedError
 from streamsql.library import library_views
 from streamsql.reference.database import contents
 from streamsql.reference.evaluate import relation_rows
@@ -212,44 +218,16 @@ class LocalSession:
                 hint="pando shell, or pando run FILE, uses the running federation",
                 code="needs_federation",
             )
-        name = statement.name.text
-        found = self.catalog.find(name)
-        if found is None and statement.if_exists:
-            return Result(message=f"there was no {statement.kind} {name}")
-        if found is None or kind_of(found) != statement.kind:
-            raise BindingError(
-                f"there is no {statement.kind} {name}",
-                span=statement.name.span,
-                hint=f"it is {_with_article(kind_of(found))}"
-                if found
-                else "SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, ALARMS or DISPLAYS",
-                code="unknown_relation",
-            )
-        check_not_system(name, statement.name.span, code="in_use")
-        if is_library(found):
-            raise BindingError(
-                f"view {found.name} belongs to the library and cannot be dropped",
-                span=statement.name.span,
-                code="in_use",
-            )
-        readers = [f"view {view}" for view in views_reading(found, self.catalog)]
-        readers += [f"alarm {alarm}" for alarm in self.alarms.uses(found.name, self.catalog)]
-        if readers:
-            kind, _, reader = readers[0].partition(" ")
-            raise BindingError(
-                f"{kind_of(found)} {found.name} is used by {', '.join(readers)}",
-                span=statement.name.span,
-                hint=f"DROP {kind.upper()} {reader} first",
-                code="in_use",
-            )
-        self.catalog.drop(name)
+        found = dropped_definition(statement, self.catalog)
+        if found is None:
+            return Result(message=f"there was no {statement.kind} {statement.name.text}")
+        alarms = (Reader("alarm", a.name, a.query) for a in self.catalog.alarms)
+        refuse_used(statement, found, users_of(found, self.catalog, alarms))
+        self.catalog.drop(found.name)
         self.alarms.forget(found.name)
         self.refreshes.forget(found.name)
         self._samplers.pop(found.name, None)
         self.history.forget(found.name)
-        for view in library_views():
-            if view.name == found.name:
-                self.catalog.define(view)
         return Result(message=f"{kind_of(found)} {found.name} dropped")
 
     def _insert(self, statement: Insert) -> Result:
@@ -294,10 +272,6 @@ def _check_unique(result: Result, schema: Schema, key: tuple[int, ...]) -> None:
     envelope = UpsertEnvelope(schema, key)
     envelope.take([Change(0, 1, row) for row in result.rows], snapshot=True)
     envelope.check()
-
-
-def _with_article(kind: str) -> str:
-    return f"an {kind}" if kind.startswith("a") else f"a {kind}"
 
 
 def _stored_rows(definition: Definition) -> list[Row]:

@@ -201,12 +201,12 @@ def test_drop_forgets_the_rows_too(session: LocalSession) -> None:
 
 def test_drop_refuses(session: LocalSession) -> None:
     session.run(READINGS + "CREATE VIEW w AS SELECT k FROM r; CREATE VIEW x AS SELECT k FROM w;")
-    assert "there is no source nothing" in refusal(session, "DROP SOURCE nothing")
+    assert "there is no source 'nothing'" in refusal(session, "DROP SOURCE nothing")
     assert "it is a source" in refusal(session, "DROP TABLE r")
     used = refusal(session, "DROP SOURCE r")
     assert "used by view w, view x" in used
-    assert "DROP VIEW w first" in used
-    assert "belongs to the library" in refusal(session, "DROP VIEW reachable")
+    assert 'DROP VIEW "w" first' in used
+    assert "is a library view" in refusal(session, "DROP VIEW reachable")
     assert "continuous queries" in refusal(session, "DROP QUERY q1")
     assert last(session, "DROP SOURCE IF EXISTS nothing").message == "there was no source nothing"
     assert last(session, "DROP VIEW x").message == "view x dropped"
