@@ -58,7 +58,7 @@ def users_of(definition: Definition, catalog: Catalog, readers: Iterable[Reader]
     name = definition.name.lower()
     views = (
         Reader("view", view, query)
-        for view, query in user_views(catalog)
+        for view, query in _user_views(catalog)
         if view != definition.name
     )
     return [
@@ -106,7 +106,7 @@ def names_used(text: str, catalog: Catalog) -> frozenset[str]:
     return frozenset(used)
 
 
-def user_views(catalog: Catalog) -> Iterator[tuple[str, str]]:
+def _user_views(catalog: Catalog) -> Iterator[tuple[str, str]]:
     """Yield name and query of every view but those of the library."""
     for view in catalog.views:
         if not is_library(view):
