@@ -101,6 +101,7 @@ class Circuit:
         step = StepInput(sources, remotes, now)
         if not self._started or stopwatch is not None:
             return self._measured_step(step, stopwatch)
+        # This loop saves 11 to 14 % of a step of one event, 3 to 8 % of one of ten (decision 24).
         output = self._output
         result: Delta = {}
         for node, wiring, waits in self._runs:

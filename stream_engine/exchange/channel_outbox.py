@@ -1,12 +1,15 @@
 """The sending ends of a query's channels at one site."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from stream_engine.exchange.channel_inbox import Arrivals
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint, PeerMessage, address
+from stream_engine.state.columns import picker
 from streamsql.data.delta import Delta
 from streamsql.wire.channel_protocol import SendingChannel
+from streamsql.wire.fragments import Fragment
 from streamsql.wire.messages import DeltaBatch
+from streamsql.wire.partitioning import site_of
 
 RESULT = ""
 """The destination of the query's result."""
@@ -15,10 +18,19 @@ RESULT = ""
 class Outbox:
     """One sending channel per destination; per step at most one change a channel and port.
 
-    State: what has been sent, integrated, as large as what the receivers hold.
+    Each channel begins with a snapshot. State: what has been sent, integrated, as large as what the
+    receivers hold.
+
+    Args:
+        version: Of the fragment bundle.
+        epoch: Of this site.
+        first: The first sequence number; above those of any channel closed in this epoch, or
+            receivers would take the new batches for duplicates.
+        ports: Fragments and recursions that send, by destination.
+        recursions: By port; asked for replays.
+        streams: The ports that emit streams.
 
     Attributes:
-        channels: By destination.
         repeated: Destinations to which the last `flush` has sent a snapshot.
     """
 
@@ -32,17 +44,6 @@ class Outbox:
         recursions: Mapping[str, PeeredFixpoint],
         streams: Collection[str] = (),
     ) -> None:
-        """Open the channels; each begins with a snapshot.
-
-        Args:
-            version: Of the fragment bundle.
-            epoch: Of this site.
-            first: The first sequence number; above those of any channel closed in this epoch, or
-                receivers would take the new batches for duplicates.
-            ports: Fragments and recursions that send, by destination.
-            recursions: By port; asked for replays.
-            streams: The ports that give streams.
-        """
         self._recursions = recursions
         self._messages: dict[str, list[tuple[str, PeerMessage]]] = {}
         self.channels: dict[str, SendingChannel] = {}
@@ -62,6 +63,17 @@ class Outbox:
             changes[port] = Arrivals(delta, ts)
         else:
             change.add(delta, ts)
+
+    def dispatch(self, fragment: Fragment, delta: Delta, ts: int | None, *, here: str) -> Delta:
+        """Collect a fragment's change for its destinations; return the part that stays here."""
+        if not fragment.consumer:
+            self.collect(RESULT, fragment.id, delta, ts)
+            return {}
+        parts = route(delta, fragment.destinations, fragment.partition)
+        stays = parts.pop(here, {})
+        for destination, part in parts.items():
+            self.collect(destination, fragment.id, part, ts)
+        return stays
 
     def collect_recursive(self, port: str, message: PeerMessage) -> None:
         """Add a message of a recursion."""
@@ -133,3 +145,28 @@ def _recursive(channel: SendingChannel, port: str, message: PeerMessage, now: in
     )
     channel.sequence += 1
     return batch
+
+
+def route(
+    delta: Delta, destinations: Sequence[str], partition: tuple[int, ...]
+) -> dict[str, Delta]:
+    """Split a change over the sites that take it; sites that get nothing are left out.
+
+    With partition columns each row goes to the one site that owns their values; without, every row
+    goes to all (the parts are then the same object, which nobody may change).
+
+    Examples:
+        >>> route({("a",): 1}, ["base"], (0,))
+        {'base': {('a',): 1}}
+        >>> route({("a",): 1}, ["one", "two"], ())
+        {'one': {('a',): 1}, 'two': {('a',): 1}}
+    """
+    if not delta:
+        return {}
+    if len(destinations) == 1 or not partition:
+        return dict.fromkeys(destinations, delta)
+    key_of = picker(partition)
+    parts: dict[str, Delta] = {}
+    for row, weight in delta.items():
+        parts.setdefault(site_of(key_of(row), destinations), {})[row] = weight
+    return parts

@@ -1,4 +1,4 @@
-"""A query whose operators run one at a time, with what waits between them."""
+"""A query whose operators run one at a time, with the queues between them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,16 +7,17 @@ from typing import Any
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode, StepInput
 from stream_engine.exchange.channel_inbox import Arrivals
-from stream_engine.exchange.channel_outbox import RESULT, Outbox
-from stream_engine.exchange.routing import route
+from stream_engine.exchange.channel_outbox import Outbox
+from stream_engine.scheduling.queue_meter import QueueMeasures
 from stream_engine.scheduling.tasks import Element, PortMeasures, Task
-from stream_engine.state.source_relation import TimedDelta
-from streamsql.algebra.operators import Scan
+from stream_engine.state.source_relation import SourceChanges
 from streamsql.data.delta import Delta
 from streamsql.errors import InternalError
 from streamsql.wire.fragments import Fragment
 
 Enqueue = Callable[[Task, Element], None]
+QueryPlan = Sequence[tuple[Fragment, Circuit]]
+"""The fragments of a query at a site, producers first."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -31,7 +32,7 @@ class OperatorTask(Task):
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """A fragment here: which queues take the output of each of its nodes."""
+    """A fragment here; `targets` are the (queue, port) pairs that take each node's output."""
 
     fragment: Fragment
     circuit: Circuit
@@ -42,35 +43,32 @@ class _Place:
 class QueryWork:
     """The queues of one query at one site, and how a change goes on from one to the next.
 
-    Sources, windows over sources and what other sites send are where changes come in: they run in
-    every step. All other operators have a queue.
+    Changes come in at sources, windows over sources and remote fragments, which run in every step.
+    All other operators have a queue.
+
+    Args:
+        name: Of the query.
+        plan: All its nodes are sources or plain operators.
+        site: This site's id.
+        outbox: Takes what goes to other sites.
+        enqueue: Puts an element into a queue of the site.
+        orders: Growing numbers for the operators.
 
     Attributes:
-        name: Of the query.
         tasks: Its operators, inputs before their consumers.
-        batches: Changes that wait now.
+        batches: Pending changes.
     """
 
-    def __init__(  # noqa: PLR0913  (what runs, where, and where to what it gives)
+    def __init__(  # noqa: PLR0913  (what runs, where, and where to what it emits)
         self,
         name: str,
-        plan: Sequence[tuple[Fragment, Circuit]],
+        plan: QueryPlan,
         *,
         site: str,
         outbox: Outbox,
         enqueue: Enqueue,
         orders: Iterator[int],
     ) -> None:
-        """Make the queues.
-
-        Args:
-            name: Of the query.
-            plan: Fragments here, producers first; all nodes are sources or plain operators.
-            site: This site's id.
-            outbox: Takes what goes to other sites.
-            enqueue: Puts an element into a queue of the site.
-            orders: Growing numbers for the operators.
-        """
         self.name = name
         self.tasks: list[OperatorTask] = []
         self.batches = 0
@@ -114,47 +112,41 @@ class QueryWork:
         for reader, remote in self._readers.get(fragment.id, ()):
             yield from self._queues_after(reader, remote)
 
-    # --- changes that come in -------------------------------------------------------------------
-
-    def admit(  # noqa: PLR0913  (what comes from where, and when)
+    def admit(
         self,
-        sources: Mapping[Scan, TimedDelta],
-        oldest: Mapping[Scan, int],
+        sources: SourceChanges,
         arrived: Mapping[str, Arrivals],
         *,
         now: int,
         batch: int,
         stopwatch: Callable[[], int] | None,
     ) -> None:
-        """Put what has changed into the queues of the operators that read it.
+        """Put the changes of a step into the queues of the operators that read them.
 
         Args:
-            sources: By scan.
-            oldest: Time of the oldest reading behind each change.
+            sources: Of the site.
             arrived: From other sites, by fragment.
             now: Microseconds since 1970 UTC.
             batch: Number of the step.
-            stopwatch: To measure sources and windows with, or None.
+            stopwatch: Measures sources and windows, if given.
         """
         for place in self._places:
             circuit = place.circuit
             remotes = {port: arrived[port].delta for port in circuit.remotes if port in arrived}
-            changed = remotes or any(scan in sources for scan in circuit.scans)
+            changed = remotes or any(scan in sources.deltas for scan in circuit.scans)
             if circuit.depends_on_inputs_only and not changed:
                 continue
-            step = StepInput(sources, remotes, now)
+            step = StepInput(sources.deltas, remotes, now)
             for number, delta in circuit.take_in(step, stopwatch):
                 node, ts = circuit.nodes[number], None
                 if isinstance(node, SourceNode):
-                    ts = oldest.get(node.scan)
+                    ts = sources.oldest.get(node.scan)
                 elif isinstance(node, RemoteNode):
                     ts = arrived[node.fragment].ts
                 self._hand_on(place, number, delta, batch, ts)
 
-    # --- runs -----------------------------------------------------------------------------------
-
     def run(self, task: OperatorTask) -> Delta:
-        """Let an operator take its oldest element; return what it has made of it."""
+        """Let an operator take its oldest element; return the operator's output."""
         element = task.take()
         self.batches -= 1
         node = task.node
@@ -167,30 +159,21 @@ class QueryWork:
     def _hand_on(
         self, place: _Place, number: int, delta: Delta, batch: int, ts: int | None
     ) -> None:
-        """Put a node's output where it goes: into queues here, or to other sites."""
+        """Put a node's output into queues here, and collect it for other sites."""
         place.circuit.nodes[number].wiring.rows_out += len(delta)
         for task, port in place.targets[number]:
             self.batches += 1
             self._enqueue(task, Element(port, delta, batch, ts))
-        if number == place.circuit.output:
-            self._dispatch(place.fragment, delta, batch, ts)
-
-    def _dispatch(self, fragment: Fragment, delta: Delta, batch: int, ts: int | None) -> None:
-        if not fragment.consumer:
-            self._outbox.collect(RESULT, fragment.id, delta, ts)
+        if number != place.circuit.output:
             return
-        for destination, part in route(delta, fragment.destinations, fragment.partition).items():
-            if destination != self._site:
-                self._outbox.collect(destination, fragment.id, part, ts)
-                continue
-            for place, number in self._readers.get(fragment.id, ()):
-                place.circuit.nodes[number].wiring.rows_in += len(part)
-                self._hand_on(place, number, part, batch, ts)
-
-    # --- what is saved --------------------------------------------------------------------------
+        fragment = place.fragment
+        part = self._outbox.dispatch(fragment, delta, ts, here=self._site)
+        for reader, remote in self._readers.get(fragment.id, ()) if part else ():
+            reader.circuit.nodes[remote].wiring.rows_in += len(part)
+            self._hand_on(reader, remote, part, batch, ts)
 
     def save(self, batch: int) -> list[tuple[str, int, int, Delta, int, int | None]]:
-        """Return what waits, oldest first in each queue.
+        """Return the pending changes, oldest first in each queue.
 
         Args:
             batch: Number of the last step.
@@ -206,7 +189,7 @@ class QueryWork:
         ]
 
     def restore(self, saved: Sequence[Any]) -> None:
-        """Let wait what another life's `save` has returned.
+        """Queue what `save` has returned in another incarnation.
 
         Raises:
             InternalError: It is of another plan.
@@ -219,11 +202,16 @@ class QueryWork:
             self.batches += 1
             self._enqueue(task, Element(port, delta, batch, ts))
 
-    # --- what is measured -----------------------------------------------------------------------
 
-    def queue_of(self, fragment: str, number: int) -> Task | None:
-        """Return the operator with this number and its queue, or None where nothing can wait."""
-        for place in self._places:
-            if place.fragment.id == fragment:
-                return place.tasks.get(number)
-        return None
+def measures_of_queues(
+    query: str, plan: QueryPlan, work: QueryWork | None
+) -> Iterator[QueueMeasures]:
+    """Yield the measures between any two operators; zeros without `work`."""
+    tasks = {} if work is None else {(t.place.fragment.id, t.number): t for t in work.tasks}
+    for fragment, circuit in plan:
+        for number in range(len(circuit.nodes)):
+            task = tasks.get((fragment.id, number))
+            for port, producer in enumerate(circuit.producers(number)):
+                at = PortMeasures() if task is None else task.ports[port]
+                entity = f"{fragment.id}/{producer}-{number}.{port}"
+                yield QueueMeasures(query, entity, at.rows, at.batches, at.peak_rows)

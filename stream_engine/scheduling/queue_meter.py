@@ -1,4 +1,4 @@
-"""How much memory the queues between the operators of a site take, now and over time."""
+"""Measures of the queues between the operators of a site, now and over time."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,13 @@ from dataclasses import dataclass
 class QueueMeter:
     """Changed rows in the queues of a site, each queue counted.
 
-    A step that runs to its end without scheduler leaves nothing waiting and is not counted.
+    A whole step leaves nothing pending and is not counted.
 
     Attributes:
-        rows: Rows that wait now.
-        batches: Changes that wait now.
-        peak_rows: The most rows that ever waited, within a step too.
-        begun_rows: Rows that waited in the last step when all that had come in was in the queues
-            and no operator had run yet.
+        rows: Pending rows.
+        batches: Pending changes.
+        peak_rows: Max of pending rows, within steps too.
+        begun_rows: Pending rows of the last step, before the first run.
         row_ns: Integral of the rows over the time counted: the difference of two readings by that
             of `ns` is the average in between.
         ns: Time counted: within steps that of the operators, between steps that of the site.
@@ -35,11 +34,7 @@ class QueueMeter:
         return self.row_ns / self.ns if self.ns else 0.0
 
     def begin(self, now: int) -> None:
-        """Count the time since the last step began, as far as no operator ran in it.
-
-        Args:
-            now: Microseconds since 1970 UTC, not before that of the last step.
-        """
+        """Count the time (microseconds) since the last step began in which no operator ran."""
         if self._since is not None:
             rested = max((now - self._since) * 1000 - self._worked, 0)
             self.row_ns += rested * self.rows
@@ -47,18 +42,29 @@ class QueueMeter:
         self._since, self._worked = now, 0
 
     def ran(self, rows: int, time: int) -> None:
-        """Count the time of one run, before which so many rows waited."""
+        """Count the nanoseconds of one run, before which `rows` were pending."""
         self.row_ns += rows * time
         self.ns += time
         self._worked += time
 
     def put(self, rows: int) -> None:
-        """Count a change that begins to wait."""
+        """Count a change put into a queue."""
         self.rows += rows
         self.batches += 1
         self.peak_rows = max(self.peak_rows, self.rows)
 
     def took(self, rows: int, batches: int = 1) -> None:
-        """Count changes that wait no more."""
+        """Count changes taken from queues."""
         self.rows -= rows
         self.batches -= batches
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMeasures:
+    """One queue of a query; entity "f1/2-3.0" leads from node 2 to port 0 of node 3."""
+
+    query: str
+    entity: str
+    rows: int
+    batches: int
+    peak_rows: int

@@ -1,14 +1,20 @@
-"""All operators of a site that have something to do, and the slice of time they share."""
+"""All pending operators of a site, and the slice of time they share."""
 
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from itertools import count
 
+from stream_engine.scheduling.chain import ChainScheduler
 from stream_engine.scheduling.patience import Patience
-from stream_engine.scheduling.policies import scheduler_of
+from stream_engine.scheduling.policies import (
+    FifoScheduler,
+    GreedyScheduler,
+    Priority,
+    RoundRobinScheduler,
+    Scheduler,
+)
 from stream_engine.scheduling.query_work import OperatorTask, QueryWork
 from stream_engine.scheduling.queue_meter import QueueMeter
-from stream_engine.scheduling.scheduler import Priority, Scheduler
 from stream_engine.scheduling.tasks import Element, Task
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 
@@ -19,29 +25,33 @@ UNIT = 1_000_000
 """Nanoseconds that every run of an operator counts where no stopwatch is handed in."""
 
 MOST_STALE = 32
-"""Entries of operators that have run since, more than wait, before they are taken out."""
+"""Max stale entries in the heap, beyond twice the pending operators."""
+
+_SCHEDULERS: dict[SchedulerKind, Callable[[], Scheduler]] = {
+    SchedulerKind.FIFO: FifoScheduler,
+    SchedulerKind.GREEDY: GreedyScheduler,
+    SchedulerKind.CHAIN: ChainScheduler,
+    SchedulerKind.ROUND_ROBIN: RoundRobinScheduler,
+}
 
 _Entry = tuple[Priority, int, int, OperatorTask]
-"""An operator that waits: its priority, its order, its turn when it was asked, and itself."""
+"""A pending operator: its priority, its order, its turn when it was asked, and itself."""
 
 
 class SiteWork:
-    """The queues of all queries of a site that may be left waiting, under one scheduler.
+    """The queues of all queries of a site that may be left pending, under one scheduler.
 
-    A step begins with `begin`, goes on with what comes in, then runs one operator after the other
-    while `next` gives one. Policies and settings may change between two steps; what waits stays.
+    A step begins with `begin`, ingests changes, then runs one operator after the other while `next`
+    returns one. Policies and settings may change between two steps; pending changes stay.
+
+    Args:
+        stopwatch: Measures runs and slices; None: every run counts one `UNIT`.
 
     Attributes:
-        meter: How much waits, now and over time.
         batch: Number of the current step.
     """
 
     def __init__(self, stopwatch: Stopwatch | None = None) -> None:
-        """Create a site without work.
-
-        Args:
-            stopwatch: Measures runs and slices; None: every run counts one `UNIT`.
-        """
         self.meter = QueueMeter()
         self.batch = 0
         self.settings = SiteSettings()
@@ -49,7 +59,7 @@ class SiteWork:
         self.orders = count()
         self._measured = False
         self._in_order = True
-        self._scheduler: Scheduler = scheduler_of(self.settings.scheduler)
+        self._scheduler = _SCHEDULERS[self.settings.scheduler]()
         self._queries: dict[str, QueryWork] = {}
         self._tasks: list[OperatorTask] = []
         self._patience = Patience()
@@ -63,9 +73,9 @@ class SiteWork:
     def configure(self, settings: SiteSettings) -> None:
         """Use other settings from the next run on."""
         if settings.scheduler != self.settings.scheduler:
-            self._scheduler = scheduler_of(settings.scheduler)
+            self._scheduler = _SCHEDULERS[settings.scheduler]()
             self._scheduler.begin(self._tasks)
-            self._order(sorted(self._waiting(), key=_by_order))
+            self._order(sorted(self._waiting(), key=lambda task: task.order))
         self.settings = settings
         self._note_order()
 
@@ -81,7 +91,7 @@ class SiteWork:
 
     @property
     def is_straight(self) -> bool:
-        """Whether nothing asks for operators one by one: each step runs to its end, in order."""
+        """Whether each step runs whole, in the order of the plan."""
         return self._in_order and not self.meter.batches
 
     def _note_order(self) -> None:
@@ -90,12 +100,12 @@ class SiteWork:
         self._in_order = in_order and not self._measured
 
     def add(self, query: QueryWork) -> None:
-        """Take the operators of a query in."""
+        """Add the operators of a query."""
         self._queries[query.name] = query
         self._tasks.extend(query.tasks)
 
     def drop(self, name: str) -> None:
-        """Forget the operators of a query, and what waits there."""
+        """Discard the operators of a query, and what is pending there."""
         query = self._queries.pop(name, None)
         if query is None:
             return
@@ -125,11 +135,11 @@ class SiteWork:
             self.meter.ran(self.meter.rows, self.used)
 
     def admitted(self) -> None:
-        """Note that all that came in is in the queues."""
+        """Note that all input is in the queues."""
         self.meter.begun_rows = self.meter.rows
 
     def put(self, task: Task, element: Element) -> None:
-        """Let an element wait at an operator of a query that was added."""
+        """Queue an element at an operator of a query that was added."""
         task.put(element)
         self.meter.put(len(element.delta))
         if not task.waits:
@@ -139,14 +149,14 @@ class SiteWork:
             heappush(self._ready, self._entry(task))
 
     def next(self) -> OperatorTask | None:
-        """Return the operator to run now; None if nothing waits or the slice is used up.
+        """Return the operator to run now; None if nothing is pending or the slice is used up.
 
-        More rows than the settings allow to wait are worked on beyond the slice, and one operator
-        runs in every slice, even if what runs through has used it up.
+        A slice is exceeded while more rows are pending than the settings allow, and by the first
+        operator, which runs even if whole queries have used the slice up.
         """
         ready = self._ready
         while ready and ready[0][2] != ready[0][3].turn:
-            heappop(ready)  # it has run out of its turn
+            heappop(ready)  # stale: it has run since
         if not ready:
             return None
         settings = self.settings
@@ -166,11 +176,9 @@ class SiteWork:
         return self._counted if self.stopwatch is None else self.stopwatch() - self._began
 
     def run(self, task: OperatorTask) -> None:
-        """Let the operator that `next` has given take its oldest element.
+        """Let the operator that `next` has returned take its oldest element.
 
-        Raises:
-            FederationError: It failed, as do other errors of its expressions; its query is of no
-                more use and has to be dropped.
+        Whatever it raises, its query is of no more use and has to be dropped.
         """
         self._runs += 1
         if task is self._ready[0][3]:
@@ -209,7 +217,3 @@ class SiteWork:
     def _order(self, tasks: Iterable[OperatorTask]) -> None:
         self._ready = [self._entry(task) for task in tasks]
         heapify(self._ready)
-
-
-def _by_order(task: OperatorTask) -> int:
-    return task.order

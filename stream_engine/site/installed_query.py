@@ -1,27 +1,25 @@
-"""A query's fragments at one site: their circuits, and what goes in and out."""
+"""A query's fragments at one site: their circuits, and both ends of their channels."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.circuit import Circuit, OperatorStatistics
 from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.exchange.channel_inbox import Arrivals, Inbox, oldest, split_port
-from stream_engine.exchange.channel_outbox import RESULT, Outbox
+from stream_engine.exchange.channel_outbox import Outbox
 from stream_engine.exchange.forgetting import Forgetting
-from stream_engine.exchange.hearing import Hearing
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.plan_links import Links, longest_idle, producers_first
-from stream_engine.exchange.routing import route
+from stream_engine.exchange.sender_sync import SenderSync
 from stream_engine.exchange.slow_sites import SlowSites
-from stream_engine.scheduling.measures import QueueMeasures
-from stream_engine.scheduling.query_measures import measures_of_queues
-from stream_engine.scheduling.query_work import QueryWork
+from stream_engine.scheduling.query_work import QueryWork, measures_of_queues
+from stream_engine.scheduling.queue_meter import QueueMeasures
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.scheduling.waiting import may_wait
-from stream_engine.site.query_exchange import FragmentStatistics, SourceChanges
 from stream_engine.site.query_recursions import fixpoints_at, recursion_report
+from stream_engine.state.source_relation import SourceChanges
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta
 from streamsql.wire.channel_protocol import Reception
@@ -29,15 +27,35 @@ from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport, RecursionReport
 
 
+@dataclass(frozen=True, slots=True)
+class FragmentStatistics:
+    """Statistics of a fragment's operators at this site."""
+
+    query: str
+    version: int
+    fragment: str
+    operators: tuple[OperatorStatistics, ...]
+
+
 class InstalledQuery:
     """The fragments of one bundle that run at one site.
 
-    Attributes:
+    Args:
         bundle: The whole plan.
+        site: This site's id.
+        epoch: This site's epoch.
+        first: First sequence number of outgoing channels.
+        first_life: Incarnations that the recursions have had here, in this version and epoch.
+        interrupted: Whether to stop at once; recursions ask in the middle of a change.
+
+    Raises:
+        InternalError: The bundle contradicts itself.
+
+    Attributes:
         scans: Every source the fragments here read.
         senders: Remote sites that send to the fragments here.
-        forgetting: What the channels need not remember.
-        runs_through: Whether every step has to work until nothing waits between its operators.
+        forgetting: Discards what the channels need not remember.
+        runs_through: Whether no change may be pending between its operators after a step.
     """
 
     def __init__(  # noqa: PLR0913  (what runs, where, from which numbers on, and until when)
@@ -50,19 +68,6 @@ class InstalledQuery:
         first_life: int = 0,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Compile the fragments.
-
-        Args:
-            bundle: The whole plan.
-            site: This site's id.
-            epoch: This site's epoch.
-            first: First sequence number of outgoing channels.
-            first_life: Lives that the recursions have had here, in this version and epoch.
-            interrupted: Whether it is to stop at once; recursions ask in the middle of a change.
-
-        Raises:
-            InternalError: The bundle contradicts itself.
-        """
         self.bundle = bundle
         self.epoch = epoch
         self._site = site
@@ -108,10 +113,10 @@ class InstalledQuery:
         self.forgetting = Forgetting(bundle, operators, self._inbox, self._outbox)
         self._slow = SlowSites(bundle, self._inbox)
         holds = [node.closing.hold for node in nodes if isinstance(node, ClosingNode)]
-        self._hearing = Hearing(holds, self._inbox, longest_idle(bundle))
+        self._sync = SenderSync(holds, self._inbox, longest_idle(bundle))
 
     def receive(self, sender: str, batch: DeltaBatch) -> Reception:
-        """Take a batch in; it is worked on in the next step.
+        """Ingest a batch; the next step applies it.
 
         Raises:
             WireError: It does not fit the plan.
@@ -133,7 +138,7 @@ class InstalledQuery:
         self._inbox.lose(site, epoch)
 
     def request_snapshot(self, destination: str) -> bool:
-        """Send a channel's contents in the next step; False if there is no such channel."""
+        """Send a channel's contents in the next step; return whether there is such a channel."""
         return self._outbox.request_snapshot(destination)
 
     def request_all_snapshots(self) -> None:
@@ -142,7 +147,7 @@ class InstalledQuery:
             self._outbox.request_snapshot(destination)
 
     def unsynchronised(self) -> list[str]:
-        """Return the senders whose channel waits for a snapshot."""
+        """Return the senders whose channel lacks a snapshot."""
         return [by for by, channel in self._inbox.channels.items() if not channel.synchronised]
 
     def has_work(self, sources: SourceChanges, now: int) -> bool:
@@ -153,18 +158,13 @@ class InstalledQuery:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something waits for the next step."""
-        if self._fresh or self._recursive_news:
-            return True
-        work = self._work
-        if (work is not None and work.batches) or self._hearing.ends_now:
-            return True
-        return not (self._inbox.is_empty and self._outbox.is_empty)
+        """Whether work is pending for the next step."""
+        return not self.is_at_rest or (self._work is not None and self._work.batches > 0)
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether everything that came in has at least reached the queues between operators."""
-        if self._fresh or self._recursive_news or self._hearing.ends_now:
+        """Whether all input has at least reached the queues between operators."""
+        if self._fresh or self._recursive_news or self._sync.ends_now:
             return False
         return self._inbox.is_empty and self._outbox.is_empty
 
@@ -173,15 +173,10 @@ class InstalledQuery:
     ) -> list[tuple[str, DeltaBatch]]:
         """Run every affected fragment once, producers first; return (destination, batch) pairs.
 
-        Args:
-            sources: Of the site.
-            now: Microseconds since 1970 UTC.
-            stopwatch: To measure every operator with, or None.
-
         Raises:
             RecursionLimitError: A recursion grew past its limit.
         """
-        if self._fresh or self._hearing.is_on:
+        if self._fresh or self._sync.is_on:
             sources = self._begin(sources)
         self._recursive_news = False
         arrived = self._inbox.take()
@@ -195,19 +190,16 @@ class InstalledQuery:
         self.forgetting.stepped()
         return self._outbox.flush(now)
 
-    # --- operators one by one -------------------------------------------------------------------
-
     def admit(self, sources: SourceChanges, now: int, site_work: SiteWork) -> None:
-        """Put what has come in into the queues between operators, which the site works on.
+        """Put all input into the queues between operators, which the site works on.
 
         For queries that need not run through (`runs_through`). `flush` has to follow.
         """
         self._starting = self._starting or self._fresh
-        if self._fresh or self._hearing.is_on:
+        if self._fresh or self._sync.is_on:
             sources = self._begin(sources)
         self.queues(site_work).admit(
-            sources.deltas,
-            sources.oldest,
+            sources,
             self._inbox.take(),
             now=now,
             batch=site_work.batch,
@@ -217,7 +209,7 @@ class InstalledQuery:
             self._note_wakeup()
 
     def queues(self, site_work: SiteWork) -> QueryWork:
-        """Return the queues between the operators; the site has them from the first call on."""
+        """Return the queues between the operators, made on the first call."""
         if self._work is None:
             self._work = QueryWork(
                 self.bundle.query,
@@ -231,10 +223,10 @@ class InstalledQuery:
         return self._work
 
     def flush(self, now: int) -> list[tuple[str, DeltaBatch]]:
-        """Return (destination, batch) pairs with what has been given since the last flush.
+        """Return (destination, batch) pairs with all output since the last flush.
 
-        A query that has just started gives nothing until all it began with has gone through: its
-        receivers would take a part of the answer for the whole.
+        A starting query emits nothing until its initial rows are processed: its receivers would
+        take a part of the answer for the whole.
         """
         if self._starting:
             if self._work is not None and self._work.batches:
@@ -248,8 +240,8 @@ class InstalledQuery:
         return self._work
 
     def _begin(self, sources: SourceChanges) -> SourceChanges:
-        """Return the changes of the sources, or all there is if this is the first step."""
-        self._hearing.look()
+        """Return the changes of the sources, or all their rows in the first step."""
+        self._sync.poll()
         if not self._fresh:
             return sources
         self._fresh = False
@@ -268,7 +260,7 @@ class InstalledQuery:
         now: int,
         stopwatch: Stopwatch | None,
     ) -> None:
-        """Let a fragment take what has changed, if it depends on anything that has."""
+        """Step a fragment, if anything that it depends on has changed."""
         ts: int | None = None
         remotes: dict[str, Delta] = {}
         for port in circuit.remotes:
@@ -285,29 +277,31 @@ class InstalledQuery:
             return
         delta = circuit.step(sources.deltas, remotes, now, stopwatch)
         if delta:
-            self._dispatch(fragment, delta, ts, arrived)
+            stays = self._outbox.dispatch(fragment, delta, ts, here=self._site)
+            if stays:
+                arrived.setdefault(fragment.id, Arrivals()).add(stays, ts)
 
     @property
     def parts(self) -> tuple[dict[str, Circuit], Inbox, Outbox]:
-        """What there is to save and restore: circuits by fragment, and both ends of channels."""
+        """The parts to save and restore: circuits by fragment, and both ends of channels."""
         return (self._circuits, self._inbox, self._outbox)
 
     def resume(self) -> None:
-        """Go on where another life was whose state is in the parts now."""
+        """Go on with the state that was restored into the parts."""
         for circuit in self._circuits.values():
             circuit.resume()
         self._fresh = False
         self._note_wakeup()
 
     def begin_again(self) -> None:
-        """Hear everybody again: what senders have sent since the last snapshot is not known."""
+        """Wait for all senders again: what they have sent since the last snapshot is not known."""
         self._inbox.believe_in_all()
-        self._hearing.begin()
+        self._sync.begin()
 
     def check_rounds(self) -> None:
-        """Check that no recursion needs more rounds than it may have, as it stands here.
+        """Check that no recursion needs more rounds than its query allows.
 
-        Only a settled answer is judged: some base rows may need more rounds than all of them.
+        For settled answers: some base rows may need more rounds than all of them.
 
         Raises:
             RecursionRoundsError: One does.
@@ -317,11 +311,11 @@ class InstalledQuery:
 
     @property
     def repeated(self) -> frozenset[str]:
-        """The destinations to which the last step has sent a snapshot."""
+        """Destinations to which the last step has sent a snapshot."""
         return self._outbox.repeated
 
     def take_replays_wanted(self) -> list[str]:
-        """Return and forget the peers whose snapshot a recursion needs.
+        """Remove and return the peers whose snapshot a recursion needs.
 
         Their channels count as not synchronised until it arrives, so a lost request is noticed.
         """
@@ -334,14 +328,14 @@ class InstalledQuery:
         return list(wanted)
 
     def next_wakeup(self) -> int | None:
-        """Return when time alone changes something, or None; as of the last step."""
+        """Return when time alone changes something (microseconds), or None; as of the last step."""
         return self._wakeup
 
     def flow(self, now: int = 0) -> FlowReport:
         """Return the next sequence number of every channel, out and in.
 
-        A channel that waits for a snapshot is left out of `received`. The query is settled when
-        no living site is busy and both ends of every channel between living sites agree.
+        A channel that lacks a snapshot is left out of `received`. The query is settled when no
+        living site is busy and both ends of every channel between living sites agree.
         """
         heard = {by: end for by, end in self._inbox.channels.items() if end.synchronised}
         return FlowReport(
@@ -363,7 +357,7 @@ class InstalledQuery:
                 yield recursion_report(done, 1 if peered is None else peered.lives)
 
     def statistics(self) -> list[FragmentStatistics]:
-        """Return what every operator has done."""
+        """Return the statistics of every operator."""
         bundle = self.bundle
         return [
             FragmentStatistics(bundle.query, bundle.version, name, tuple(circuit.statistics()))
@@ -371,26 +365,13 @@ class InstalledQuery:
         ]
 
     def queue_measures(self) -> list[QueueMeasures]:
-        """Return what waits between any two operators here."""
+        """Return the measures of the queues here."""
         return list(measures_of_queues(self.bundle.query, self._plan, self._work))
 
     def next_life(self) -> int:
-        """Return how many lives the recursions that have peers have had; 0 without any."""
+        """Return how many incarnations the recursions with peers have had; 0 without any."""
         return max((recursion.lives for recursion in self._recursions.values()), default=0)
 
     def last_sequence(self) -> int:
         """Return a sequence number that no outgoing channel has used."""
         return self._outbox.last_sequence()
-
-    def _dispatch(
-        self, fragment: Fragment, delta: Delta, ts: int | None, arrived: dict[str, Arrivals]
-    ) -> None:
-        """Hand a fragment's change to its consumer here and to the channels of the others."""
-        if not fragment.consumer:
-            self._outbox.collect(RESULT, fragment.id, delta, ts)
-            return
-        for destination, part in route(delta, fragment.destinations, fragment.partition).items():
-            if destination == self._site:
-                arrived.setdefault(fragment.id, Arrivals()).add(part, ts)
-            else:
-                self._outbox.collect(destination, fragment.id, part, ts)

@@ -1,13 +1,11 @@
-"""Numbers of entities, and what they have become since the last report.
+"""Measured values of entities, and the properties that a report makes of them.
 
-A *counter* only grows: it is told as it is, and as its growth per second. A *gauge* is told as it
-is.
+A *counter* only grows: its value and its growth per second are reported. A *gauge* is reported as
+it is.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-
-from stream_engine.site.measured_properties import Property
 
 SECOND = 1_000_000
 
@@ -16,21 +14,37 @@ Key = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What one entity has counted.
+class Property:
+    """A row of `sys_stream` without its time and site: one value of a property of an entity.
 
     Attributes:
-        query: "" for what belongs to no query.
-        kind: As in `Property`.
-        entity: As in `Property`.
-        life: Another one counts from 0: the version of a query's plan, say.
-        counters: Totals; each is told with its rate, under the name with `_per_s`.
-        totals: Totals that are told without a rate; not at all if the name begins with "_".
-        gauges: What holds now.
+        query: "" for entities of no query.
+        entity: Unique among the entities of its kind at the site: "f1/3", the operator with the
+            number 3 in the circuit of fragment f1.
+        kind: "site", "operator", "queue", "synopsis", "store", "channel", "source", …
+        property: "rows_in", "selectivity", …
+    """
+
+    query: str
+    entity: str
+    kind: str
+    property: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The measured values of one entity; query, kind and entity as in `Property`.
+
+    Attributes:
+        life: Another incarnation counts from 0: the version of a query's plan, say.
+        counters: Totals; each is reported with its rate, under the name with `_per_s`.
+        totals: Totals reported without a rate; not at all if the name begins with "_".
+        gauges: Current values.
         ratios: name to (numerator, denominator): the quotient of what both, which are counters or
             totals, have grown by since the last report, where the denominator has grown.
-        later_ratios: Likewise, but not in the first report on the entity: what is counted only
-            while reports are made has nothing to do with what there was before.
+        later_ratios: Likewise, but not in the first report on the entity: they count only while
+            reports are made.
     """
 
     query: str
@@ -45,29 +59,22 @@ class Measured:
 
     @property
     def key(self) -> Key:
-        """What tells it from other entities, and from former lives of this one."""
+        """Identifies the entity and its incarnation."""
         return (self.query, self.kind, self.entity, self.life)
 
 
 class Report:
-    """Turns numbers into properties; remembers those of the last report.
-
-    State: the totals of the entities of the last report.
-    """
+    """Turns measured values into properties. State: the totals of the last report."""
 
     def __init__(self) -> None:
         self._at: int | None = None
         self._before: dict[Key, dict[str, float]] = {}
 
     def properties(self, measured: Iterable[Measured], now: int) -> list[Property]:
-        """Return the properties of entities; those that are left out are forgotten.
+        """Return the properties of entities at a time (microseconds); others are discarded.
 
-        What is new since the last report has begun with 0. In the first report there are no rates,
-        and quotients are those of everything so far.
-
-        Args:
-            measured: The entities.
-            now: Microseconds since 1970 UTC.
+        Entities that are new since the last report began with 0. In the first report there are no
+        rates, and quotients are those of everything so far.
         """
         seconds = 0.0 if self._at is None else (now - self._at) / SECOND
         self._at = now

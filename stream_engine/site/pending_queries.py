@@ -1,10 +1,10 @@
-"""Which queries of a site have something to do, found without asking all of them."""
+"""The queries of a site that have pending work, found without asking all of them."""
 
 from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING
 
-from stream_engine.site.query_exchange import SourceChanges
+from stream_engine.state.source_relation import SourceChanges
 from stream_engine.state.wakeups import Wakeups
 from streamsql.algebra.operators import Scan
 from streamsql.catalog.system import is_site_source
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from stream_engine.site.installed_query import InstalledQuery
 
 
-class QueryNews:
-    """What has to be known of queries so that a step costs what the queries with news cost.
+class PendingQueries:
+    """Index of the queries that have pending work: a step costs O(those), not O(all queries).
 
-    A query has something to do when it was touched from outside (started, a batch for it, a lost
-    sender, a snapshot to send), when a source that it reads has changed, when its time has come, or
-    when the last step has left something. Whoever touches a query says so here.
+    Work is pending when a query was touched from outside (started, a batch for it, a lost sender, a
+    snapshot to send), when a source that it reads has changed, when its time has come, or when the
+    last step has left some. Every caller that touches a query reports it here.
 
-    Work: O(queries with news, log queries) a step.
+    Work: O(queries with pending work, log queries) a step.
 
     Attributes:
         readers: The queries that read a scan, by scan.
-        told: The sources that tell of sites and that a query here reads, in lower case.
+        told: The sources about sites that a query here reads, in lower case.
     """
 
     def __init__(self) -> None:
@@ -37,10 +37,8 @@ class QueryNews:
         self._changes: dict[str, int] = {}  # the one that has changed last comes last
         self._change = 0
 
-    # --- queries that come and go ---------------------------------------------------------------
-
     def add(self, name: str, query: "InstalledQuery") -> None:
-        """Take in a query that is about to make its first step."""
+        """Add a query that is about to make its first step."""
         self._places[name] = next(self._numbers)
         for scan in query.scans:
             self.readers.setdefault(scan, {})[name] = None
@@ -48,7 +46,7 @@ class QueryNews:
         self._tell(query.scans)
 
     def drop(self, name: str, query: "InstalledQuery") -> None:
-        """Forget a query."""
+        """Remove a query."""
         del self._places[name]
         for scan in query.scans:
             readers = self.readers[scan]
@@ -65,25 +63,20 @@ class QueryNews:
             read = {scan.source for scan in self.readers}
             self.told = frozenset(name.lower() for name in read if is_site_source(name))
 
-    # --- news -----------------------------------------------------------------------------------
-
     def touch(self, name: str) -> None:
-        """Let the next step look at a query: something was done to it."""
+        """Let the next step check a query that was changed from outside."""
         self._touched.add(name)
         self._changed(name)
 
     def touch_all(self) -> None:
-        """Let the next step look at all queries."""
+        """Let the next step check all queries."""
         for name in self._places:
             self.touch(name)
 
     def take(
         self, queries: "Mapping[str, InstalledQuery]", sources: SourceChanges, now: int
     ) -> list[str]:
-        """Return the queries with something to do in this step, oldest first.
-
-        Each of them has to be handed to `stepped` afterwards, unless it is dropped.
-        """
+        """Return the queries with pending work, oldest first; hand each to `stepped` or `drop`."""
         found, self._touched = self._touched, set()
         found.update(self._wakeups.take_due(now))
         for scan in sources.deltas:
@@ -96,17 +89,15 @@ class QueryNews:
         return names
 
     def stepped(self, name: str, query: "InstalledQuery") -> None:
-        """Take in what a query has left, and when its time comes."""
+        """Note whether a query has work left, and when its time comes."""
         self._wakeups.set(name, query.next_wakeup())
         if query.is_busy:
             self._touched.add(name)
 
     @property
     def earliest(self) -> int | None:
-        """When time alone gives a query something to do, or None."""
+        """When time alone gives a query work, or None."""
         return self._wakeups.earliest
-
-    # --- who has changed ------------------------------------------------------------------------
 
     @property
     def change(self) -> int:
@@ -114,10 +105,7 @@ class QueryNews:
         return self._change
 
     def changed_since(self, change: int) -> list[str]:
-        """Return the queries here to which anything has happened after a change.
-
-        Work: O(those).
-        """
+        """Return the queries that have changed after a change; O(those)."""
         found = []
         for name in reversed(self._changes):
             if self._changes[name] <= change:

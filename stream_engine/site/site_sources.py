@@ -2,10 +2,14 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from stream_engine.site.query_exchange import SourceChanges
 from stream_engine.state.clock_sources import ClockSources
 from stream_engine.state.event_log import as_events, source_relation
-from stream_engine.state.source_relation import SourceRelation, TimedDelta, without_times
+from stream_engine.state.source_relation import (
+    SourceChanges,
+    SourceRelation,
+    TimedDelta,
+    without_times,
+)
 from stream_engine.state.wakeups import Wakeups
 from stream_engine.state.watermark import Judged, Run, Watermark, site_of
 from streamsql.algebra.operators import Scan, ScanPart

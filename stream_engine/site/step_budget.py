@@ -11,7 +11,7 @@ Refusal = Callable[[FragmentBundle], FederationError | None]
 
 
 class StepBudgetExceeded(BaseException):
-    """A query has spent what it may in one step; the text says what.
+    """A query has spent its budget in one step; the text names what.
 
     Raised by the host while an operator works. No `Exception`, so that no function of a user takes
     it for a failure of its own.
@@ -28,7 +28,7 @@ class StepBudget(Protocol):
         """Count no more; may be called twice."""
 
     def exceeded(self, bundle: FragmentBundle, error: FederationError) -> None:
-        """Take note that a query was stopped for what it has spent."""
+        """Note that a query was stopped for what it has spent."""
 
 
 class Unlimited:

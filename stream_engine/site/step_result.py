@@ -1,4 +1,4 @@
-"""What a step of a site produced, for its host to send."""
+"""The output of a step of a site, for its host to send."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """What a sender of a query need not remember for this site; see `SiteEngine.forget`."""
+    """Rows that a sender of a query need not remember for this site; see `SiteEngine.forget`."""
 
     query: str
     sender: str
@@ -33,12 +33,12 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What a step produced.
+    """The output of a step.
 
     Attributes:
         outgoing: Batches in the order in which each channel must carry them.
         resyncs: (query, sender) pairs: ask that sender for a snapshot of its channel to here.
-        forgets: What senders need not remember any more; such a message may get lost.
+        forgets: Messages to senders; they may get lost.
         failures: Queries that were stopped at this site, with the reason.
     """
 

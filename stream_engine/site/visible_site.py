@@ -1,35 +1,25 @@
-"""What can be seen of a site from outside, between two steps and without changing anything."""
+"""The read-only view of a site between two steps."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from stream_engine.scheduling.measures import QueueMeasures
-from stream_engine.scheduling.queue_meter import QueueMeter
+from stream_engine.scheduling.queue_meter import QueueMeasures, QueueMeter
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.sharing.synopses import Synopses
-from stream_engine.site.measured_properties import Property
-from stream_engine.site.measured_values import Measured, Report
-from stream_engine.site.operator_rows import RunningOperator
-from stream_engine.site.pending_queries import QueryNews
-from stream_engine.site.query_exchange import FragmentStatistics
-from stream_engine.site.site_report import SiteParts, measured_site, operators_of
+from stream_engine.site.measured_values import Measured, Property, Report
+from stream_engine.site.pending_queries import PendingQueries
+from stream_engine.site.site_report import RunningOperator, SiteParts, measured_site, operators_of
 from stream_engine.site.site_sources import SiteSources
 from streamsql.data.types import Row
 from streamsql.wire.messages import FlowReport
 from streamsql.wire.site_settings import SiteSettings
 
 if TYPE_CHECKING:
-    from stream_engine.site.installed_query import InstalledQuery
+    from stream_engine.site.installed_query import FragmentStatistics, InstalledQuery
 
 
 class VisibleSite:
-    """The parts of a site, and what they tell.
-
-    Attributes:
-        site: Its id.
-        epoch: Of this life.
-        synopses: Windows and join sides, and which of them are kept together.
-    """
+    """The parts of a site, and the reports on them."""
 
     def __init__(self, site: str, epoch: int, stopwatch: Stopwatch | None) -> None:
         self.site = site
@@ -38,14 +28,12 @@ class VisibleSite:
         self._work = SiteWork(stopwatch)
         self._sources = SiteSources(site)
         self._queries: dict[str, InstalledQuery] = {}
-        self._news = QueryNews()
+        self._pending = PendingQueries()
         self._out_of_step: dict[str, list[str]] = {}
         self._looked_at = 0
         self._now = 0
         self._steps = 0
         self._report = Report()
-
-    # --- queries and channels -------------------------------------------------------------------
 
     @property
     def queries(self) -> dict[str, int]:
@@ -53,7 +41,7 @@ class VisibleSite:
         return {name: query.bundle.version for name, query in self._queries.items()}
 
     def runs(self, query: str) -> bool:
-        """Whether a query runs here; O(1), as opposed to a look into `queries`."""
+        """Whether a query runs here; O(1), unlike `queries`."""
         return query in self._queries
 
     def senders(self) -> set[tuple[str, str]]:
@@ -61,22 +49,21 @@ class VisibleSite:
         return {(name, site) for name, q in self._queries.items() for site in q.senders}
 
     def unsynchronised(self) -> set[tuple[str, str]]:
-        """Return (query, sending site) of the incoming channels that wait for a snapshot."""
+        """Return (query, sending site) of the incoming channels that lack a snapshot."""
         waiting = self._out_of_step
-        for name in self._news.changed_since(self._looked_at):
+        for name in self._pending.changed_since(self._looked_at):
             waiting[name] = self._queries[name].unsynchronised()
             if not waiting[name]:
                 del waiting[name]
-        self._looked_at = self._news.change
+        self._looked_at = self._pending.change
         return {(name, site) for name, sites in waiting.items() for site in sites}
 
     def changed_since(self, change: int) -> tuple[list[str], int]:
-        """Return the queries here whose `flow` may be another one, and what to ask with next time.
+        """Return the queries here whose `flow` may have changed, and the `change` of the next call.
 
-        Args:
-            change: What the last call has returned; 0 names all queries.
+        A `change` of 0 names all queries.
         """
-        return (self._news.changed_since(change), self._news.change)
+        return (self._pending.changed_since(change), self._pending.change)
 
     def flow(self, query: str) -> FlowReport | None:
         """Return the counts of a query's channels, or None if it does not run here."""
@@ -87,18 +74,16 @@ class VisibleSite:
         """Return the other sites whose readings have been read here and that are not removed."""
         return self._sources.origins()
 
-    # --- time and sources -----------------------------------------------------------------------
-
     def next_wakeup(self) -> int | None:
-        """Return when a step is needed although nothing comes in, or None.
+        """Return when a step is needed without input, or None.
 
-        That is at once if changes wait between operators, else as `next_change`.
+        That is at once if changes are pending between operators, else `next_change`.
         """
         return self._now if self._work.meter.batches else self.next_change()
 
     def next_change(self) -> int | None:
         """Return when time alone changes something: the earliest expiry or window boundary."""
-        query, source = self._news.earliest, self._sources.next_expiry()
+        query, source = self._pending.earliest, self._sources.next_expiry()
         if query is None or source is None:
             return source if query is None else query
         return min(query, source)
@@ -110,8 +95,6 @@ class VisibleSite:
         """
         return self._sources.rows(source)
 
-    # --- settings and measures ------------------------------------------------------------------
-
     @property
     def settings(self) -> SiteSettings:
         """The settings in use."""
@@ -121,7 +104,7 @@ class VisibleSite:
     def measured(self) -> bool:
         """Whether runs, times and retractions of all operators and all queues are measured.
 
-        Off to begin with: then only what runs by a scheduler or in slices is, without retractions.
+        Initially only what runs by a scheduler or in slices is, without retractions.
         """
         return self._work.is_measured
 
@@ -131,38 +114,35 @@ class VisibleSite:
 
     @property
     def queues(self) -> QueueMeter:
-        """How much waits between the operators of all queries."""
+        """The pending changes between the operators of all queries."""
         return self._work.meter
 
     def queue_measures(self) -> list[QueueMeasures]:
-        """Return what waits between any two operators."""
+        """Return the measures of all queues."""
         return [entry for query in self._queries.values() for entry in query.queue_measures()]
 
-    def statistics(self) -> list[FragmentStatistics]:
-        """Return what the operators of every query have done."""
+    def statistics(self) -> "list[FragmentStatistics]":
+        """Return the statistics of the operators of every query."""
         return [entry for query in self._queries.values() for entry in query.statistics()]
 
     @property
     def told(self) -> frozenset[str]:
-        """The sources that tell of sites and that a query here reads, in lower case.
-
-        Only while there are some it makes sense to measure, and to give them rows.
-        """
-        return self._news.told
+        """The sources about sites that a query here reads, in lower case; usually none."""
+        return self._pending.told
 
     def readers_of(self, source: str) -> frozenset[str]:
         """Return the queries that read a source."""
-        readers = self._news.readers
+        readers = self._pending.readers
         return frozenset(q for scan in readers if scan.source == source for q in readers[scan])
 
     def properties(self, now: int, more: Iterable[Measured] = ()) -> list[Property]:
-        """Return what the parts of the site measure; rates are those since the last call.
+        """Return the measures of the site's parts; rates are those since the last call.
 
         Where nothing is `told` between two calls, the second is a first one again.
 
         Args:
             now: Microseconds since 1970 UTC.
-            more: What the host has counted.
+            more: Counted by the host.
         """
         return self._report.properties([*measured_site(self._parts(), now), *more], now)
 
@@ -172,15 +152,5 @@ class VisibleSite:
 
     def _parts(self) -> SiteParts:
         return SiteParts(
-            site=self.site,
-            queries=self._queries,
-            relations=self._sources.relations,
-            watermarks=self._sources.watermarks,
-            events=self._sources.taken,
-            waiting=self._sources.pending,
-            steps=self._steps,
-            settings=self.settings,
-            meter=self.queues,
-            queues=self.queue_measures(),
-            synopses=self.synopses,
+            self.site, self._queries, self._sources, self._steps, self._work, self.synopses
         )

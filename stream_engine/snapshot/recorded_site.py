@@ -392,5 +392,5 @@ class RecordedSite(SiteEngine):
             self.install(saved.bundle)
             self._begun(name, saved.since)
             return error.message if isinstance(error, FederationError) else f"{error!r:.200}"
-        self._news.stepped(name, self._queries[name])
+        self._pending.stepped(name, self._queries[name])
         return ""

@@ -1,7 +1,8 @@
 """The current contents of a source at one site: keys, event time and lifetimes."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from stream_engine.state.columns import picker
 from stream_engine.state.expiry_queue import ExpiryQueue
@@ -17,6 +18,21 @@ TimedRow = tuple[int, Row]
 
 TimedDelta = dict[TimedRow, int]
 """The change of a source: a Z-set over rows with their event times, which windows need."""
+
+
+@dataclass(slots=True)
+class SourceChanges:
+    """Changes of the site's sources in one step, which queries only read.
+
+    Attributes:
+        deltas: By scan; empty ones are left out.
+        oldest: Time of the oldest reading behind each change; none for expiry.
+        current: Returns the rows of a scan with which a starting query begins.
+    """
+
+    deltas: Mapping[Scan, TimedDelta]
+    oldest: Mapping[Scan, int]
+    current: Callable[[Scan], TimedDelta]
 
 
 def without_times(delta: TimedDelta) -> Delta:

@@ -3,8 +3,7 @@
 import pytest
 
 from stream_engine.exchange.channel_inbox import Inbox, oldest, split_port
-from stream_engine.exchange.channel_outbox import RESULT, Outbox
-from stream_engine.exchange.routing import route
+from stream_engine.exchange.channel_outbox import RESULT, Outbox, route
 from streamsql.data.delta import Delta
 from streamsql.errors import WireError
 from streamsql.wire.channel_protocol import Reception

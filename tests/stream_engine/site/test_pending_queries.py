@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.site.installed_query import InstalledQuery
-from stream_engine.site.query_exchange import SourceChanges
 from stream_engine.site.site_engine import SiteEngine
+from stream_engine.state.source_relation import SourceChanges
 from stream_engine.testing import SECOND, SOURCES, Moment, bundles, histories, plans
 from streamsql.algebra.operators import Plan, Scan, SourceKind, Window, WindowKind
 from streamsql.data.events import SourceEvent
@@ -117,7 +117,7 @@ def test_a_query_that_is_gone_wakes_nobody() -> None:
 def everything(site: SiteEngine, queries: Iterable[str]) -> None:
     """Let a site look at all its queries, as if it could not know."""
     for name in queries:
-        site._news.touch(name)
+        site._pending.touch(name)
 
 
 @settings(max_examples=settings().max_examples // 4)
@@ -206,4 +206,4 @@ def test_who_is_waited_for_is_known_without_asking_everybody(
             queries = engine._queries.items()
             waited_for = {(name, by) for name, query in queries for by in query.unsynchronised()}
             assert engine.unsynchronised() == waited_for
-            assert {name for name, query in queries if query.is_busy} <= engine._news._touched
+            assert {name for name, query in queries if query.is_busy} <= engine._pending._touched

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.scheduling.chains import chains_of, rates_of
-from stream_engine.scheduling.profile import Profile
-from stream_engine.scheduling.tasks import Task
+from stream_engine.scheduling.chain import chains_of, rates_of
+from stream_engine.scheduling.tasks import Profile, Task
 
 
 def operator(order: int, selectivity: float, time: float, *consumers: Task) -> Task:

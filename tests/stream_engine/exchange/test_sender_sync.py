@@ -1,7 +1,7 @@
 """Final rows wait for all senders."""
 
 from stream_engine.exchange.channel_inbox import Inbox
-from stream_engine.exchange.hearing import Hearing
+from stream_engine.exchange.sender_sync import SenderSync
 from stream_engine.operators.windows.hold import Hold
 from streamsql.wire.messages import DeltaBatch
 
@@ -17,39 +17,39 @@ def hear(inbox: Inbox, sender: str) -> None:
 
 
 def test_nobody_waits_where_nothing_is_final_or_nobody_sends() -> None:
-    assert not Hearing([], inbox_from("a"), None).is_on
+    assert not SenderSync([], inbox_from("a"), None).is_on
     hold = Hold()
-    assert not Hearing([hold], inbox_from(), None).is_on
+    assert not SenderSync([hold], inbox_from(), None).is_on
     assert not hold.is_on
 
 
 def test_all_are_held_until_the_last_is_heard() -> None:
     inbox, holds = inbox_from("a", "b"), [Hold(), Hold()]
-    hearing = Hearing(holds, inbox, None)
-    assert hearing.is_on
+    sync = SenderSync(holds, inbox, None)
+    assert sync.is_on
     assert all(hold.is_on for hold in holds)
     hear(inbox, "a")
-    hearing.look()
-    assert not hearing.ends_now
+    sync.poll()
+    assert not sync.ends_now
     assert not any(hold.over_at(1) for hold in holds)
     hear(inbox, "b")
-    assert hearing.ends_now
-    hearing.look()
-    assert not hearing.is_on
+    assert sync.ends_now
+    sync.poll()
+    assert not sync.is_on
     assert all(hold.over_at(2) for hold in holds)
 
 
 def test_it_waits_no_longer_than_it_may_and_again_after_a_restart() -> None:
     inbox, hold = inbox_from("a"), Hold()
-    hearing = Hearing([hold], inbox, 10)
+    sync = SenderSync([hold], inbox, 10)
     assert [hold.over_at(now) for now in (5, 14, 15)] == [False, False, True]
     hear(inbox, "a")
-    hearing.look()
-    assert not hearing.is_on
-    hearing.begin()
-    assert not hearing.is_on  # nobody is left to be heard
+    sync.poll()
+    assert not sync.is_on
+    sync.begin()
+    assert not sync.is_on  # nobody is left to be heard
     inbox.lose("a", 1)
     inbox.believe_in_all()
-    hearing.begin()
-    assert hearing.is_on
+    sync.begin()
+    assert sync.is_on
     assert [hold.over_at(now) for now in (20, 29, 30)] == [False, False, True]
