@@ -132,7 +132,7 @@ async def faults(world: World, broker: BrokerProcess, links: list[Link]) -> None
     slow.signal(signal.SIGSTOP)
     others = [link for link in links[60:100] if fleet.hosts[link[0]] != "gw-07"]
     fleet.change(down=[link for link in others[::10] if link in fleet.links])
-    await asyncio.sleep(1.5)
+    await fleet.until(lambda: not world.claims_settled(), "it is waited for", PATIENCE)
     slow.signal(signal.SIGCONT)
     await world.right("a site that slept has caught up")
 

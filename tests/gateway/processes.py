@@ -21,12 +21,13 @@ from streamsql.errors import WireError
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, ObservationPack
+from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, FlowReport, ObservationPack
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.topics import Topics
 
 ROOT = Path(__file__).parents[2]
 TOPICS = Topics("demo")
+MARK = f"{TOPICS.root}/mark"
 SECONDS = 90.0
 """That anything may take on a machine which does much else."""
 
@@ -96,6 +97,8 @@ class Listener:
         self.packs: dict[tuple[int, int], list[float]] = {}
         self.lanes: set[str] = set()
         self.letters: list[str] = []
+        self.flows: dict[str, FlowReport] = {}
+        self.marks = 0
         self.out = ReceivingChannel(version=1)
         self.versions: list[list[Row]] = []
         self.client.on_messages(self._take)
@@ -136,6 +139,16 @@ class Listener:
                 self.ask()
             await asyncio.sleep(0.02)
 
+    async def listening(self) -> None:
+        """Wait until what is published arrives here, after the broker was away."""
+        before = self.marks
+        deadline = time.monotonic() + SECONDS
+        while self.marks == before:
+            assert time.monotonic() < deadline, "nothing arrives"
+            if self.client.connected:
+                self.client.publish(MARK, b"")
+            await asyncio.sleep(0.05)
+
     def rows(self) -> list[Row]:
         """The result."""
         return sorted(row for port in self.out.contents.values() for row in expand(port))
@@ -157,6 +170,10 @@ class Listener:
                     if self.out.accept(batch)[0] == Reception.GAP:
                         self.ask()
                     self.versions.append(self.rows())
+                case ["q", "q1", "flow", site]:
+                    self.flows[site] = decode_packed(message.payload, FlowReport)
+                case ["mark"]:
+                    self.marks += 1
                 case ["dead", _]:
                     self.letters.append(decode_json(message.payload, DeadLetter).topic)
                 case _:

@@ -87,6 +87,7 @@ class Street:
             base(folder, broker.url), snapshots=SnapshotSettings(seconds=snapshot_seconds)
         )
         self.base = GatewayProcess(folder, settings)
+        self.began = time.time()
         self.gateways = [
             GatewayProcess(folder, self._gateway(folder, broker, name)) for name in GATEWAYS
         ]
@@ -104,7 +105,7 @@ class Street:
             str(folder / name),
             sources=(CARS,),
             wrappers=(WrapperSettings("replay", options),),
-            clock=ClockSettings(1.0, origin_wall=time.time_ns() // 1000, origin=ORIGIN),
+            clock=ClockSettings(1.0, origin_wall=int(self.began * SECOND), origin=ORIGIN),
             keepalive=2,
         )
 
@@ -217,7 +218,8 @@ def test_a_base_that_comes_back_when_all_gateways_are_idle_gives_what_ended_mean
         given = set(street.seconds())
         street.base.kill()
         # Only time makes a gateway idle: the rest of the recording, and the idle time.
-        await asyncio.sleep(SHORT_RECORDED_SECONDS + SHORT_IDLE_SECONDS)
+        end = street.began + SHORT_RECORDED_SECONDS + SHORT_IDLE_SECONDS
+        await asyncio.sleep(end - time.time())  # time passes: a gateway gets idle
         street.base.start()
         last = ORIGIN // SECOND + SHORT_RECORDED_SECONDS - 1
         await street.reader.until(lambda: last in street.seconds(), "the last whole second")

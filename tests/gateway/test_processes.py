@@ -124,7 +124,8 @@ def test_a_gateway_that_is_back_in_time_never_left(
         gateway.kill()
         gateway.start()
         await world.listener.until(lambda: world.online("gw-1", epoch=2), "it is back")
-        await asyncio.sleep(2)
+        again = lambda: world.listener.flows["base"].lives.get("gw-1") == 2  # noqa: E731
+        await world.listener.until(again, "the base site has its rows once more")
         assert world.mids() == world.all()
         for version in world.listener.versions:
             assert [row[0] for row in version] == world.all()
@@ -152,7 +153,7 @@ def test_a_broker_that_is_away_for_a_while_changes_no_answer(
         _, gateway, other = await world.three()
         embedded_broker.stop(signal.SIGKILL)
         gateway.kill()  # it leaves no will
-        await asyncio.sleep(3)
+        await asyncio.sleep(2)  # time passes: more than the grace of the base site
         embedded_broker.start()
         world.listener.install("gw-1", "gw-2")  # as the coordinator does on every connect
         rest = ["gw-2-m1", "gw-2-m2"]
@@ -170,7 +171,8 @@ def test_a_frozen_broker_changes_no_answer(real_broker: BrokerProcess, tmp_path:
     async def scenario(world: World) -> None:
         processes = await world.three()
         real_broker.freeze()
-        await asyncio.sleep(5)
+        lost = lambda: all("broker lost" in process.log() for process in processes)  # noqa: E731
+        await world.listener.until(lost, "all miss it")
         real_broker.thaw()
         everything = {"gw-1", "gw-2", "base"}
         await world.listener.until(
@@ -203,7 +205,9 @@ def test_of_two_processes_with_one_id_exactly_one_stays_with_a_clear_message(
         there = lambda: world.online("gw-1", epoch=3)  # noqa: E731
         await world.listener.until(there, "it is online")
         instance = world.listener.states["gw-1"].instance
-        await asyncio.sleep(3)
+        for _ in range(3):
+            last = world.listener.states["gw-1"].ts
+            await world.until_state("gw-1", lambda state, ts=last: state.ts > ts)  # type: ignore[misc]
         assert not second.ended()
         assert world.listener.states["gw-1"].instance == instance, "no flapping"
         # On a busy machine the broker may take it for dead for a moment; it contradicts then.
@@ -256,16 +260,17 @@ def test_readings_of_an_outage_follow_once_also_after_a_kill(
             real_broker.stop(signal.SIGKILL)
         else:
             real_broker.freeze()
-        await asyncio.sleep(5)
+        await world.listener.until(lambda: "broker lost" in process.log(), "it misses the broker")
+        await asyncio.sleep(2)  # time passes: twenty readings of the outage
         process.kill()
         process.start()
-        await asyncio.sleep(2)
+        epoch = tmp_path / "gw-1" / "epoch"
+        await world.listener.until(lambda: epoch.read_text().strip() == "2", "it runs again")
         if how == "stopped":
             # Whoever is not there when the broker gets them hears neither live nor history lane.
             process.freeze()
             real_broker.start()
-            await world.listener.until(lambda: world.listener.client.connected, "it listens")
-            await asyncio.sleep(0.5)
+            await world.listener.listening()
             process.thaw()
         else:
             real_broker.thaw()
@@ -368,7 +373,7 @@ def test_it_waits_for_a_broker_that_is_not_there_yet_and_stops_when_told(tmp_pat
     deadline = time.monotonic() + SECONDS
     while not (tmp_path / "gw-1" / "epoch").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    time.sleep(1)  # it tries again and again
+    time.sleep(1)  # time passes: it tries again and again
     assert not process.ended()
     assert process.stop() == 0
     assert "Traceback" not in process.log()

@@ -169,7 +169,9 @@ def test_a_count_over_a_log_goes_on_after_each_of_several_kills(
         await reader.more()
         street.hurry()
         await reader.until(lambda: reader.count() >= street.cars, "all cars have passed")
-        await asyncio.sleep(0.5)
+        told = len(reader.versions)
+        reader.ask()
+        await reader.until(lambda: len(reader.versions) > told, "an answer after all of them")
         assert reader.count() == street.cars
         log = street.process.log()
         assert log.count("records after the snapshot") >= 4

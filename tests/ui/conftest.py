@@ -63,6 +63,7 @@ from streamsql.syntax.statements import (
 )
 from streamsql.wire.site_messages import BufferState, SiteState, WrapperState
 from streamsql.wire.site_settings import SiteSettings
+from tests.loop_turns import loop_turns
 from tests.ui.questions import questions
 from ui.app import create_app
 from ui.map.site_map import SiteMap, read_site, site_map
@@ -480,7 +481,7 @@ class Console:
         async def serve() -> None:
             self._loop = asyncio.get_running_loop()
             await self._server.serve(sockets=[self._listener])
-            await asyncio.sleep(0.05)  # transports close their sockets a turn later
+            await loop_turns()  # transports close their sockets a turn later
 
         asyncio.run(serve())
 

@@ -21,6 +21,7 @@ from deploy.local.options import UpOptions
 from deploy.local.service import ServiceSpec
 from deploy.local.supervisor import Federation, _VitalDeathError, up
 from streamsql.errors import InternalError
+from tests.loop_turns import calls
 
 SLEEP = "print('up', flush=True); import time; time.sleep(60)"
 
@@ -116,7 +117,7 @@ def test_a_requested_restart_is_done_once_and_told(tmp_path: Path) -> None:
             assert "'nobody'" in warned["message"]
             listed = json.loads(federation.layout.processes.read_text())
             assert listed["gw-1"]["pid"] == told["pid"]
-            await asyncio.sleep(0.7)
+            await calls(federation, "_answer_restart_requests")
             assert len(await heard(federation, "restarted")) == 1
             assert federation.services.death() is None
             serving.cancel()

@@ -15,6 +15,7 @@ from static_engine.settings import StaticSettings
 from static_engine.sources.table_locations import Locations
 from static_engine.tables.table_store import TableStore
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
+from tests.static_engine.polls import polls
 
 DAY = 86_400_000_000
 NOON = 20_000 * DAY + DAY // 2
@@ -40,7 +41,9 @@ def write(folder: Path, *rows: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def static_engine(federation: Any, clock: Clock, epoch: int = 1) -> AsyncIterator[None]:
+async def static_engine(
+    federation: Any, clock: Clock, epoch: int = 1
+) -> AsyncIterator[StaticEngine]:
     folder = federation.folder
     settings = StaticSettings(
         broker="mqtt://unused", data_dir=str(folder / "static"), base_dir=str(folder),
@@ -53,7 +56,7 @@ async def static_engine(federation: Any, clock: Clock, epoch: int = 1) -> AsyncI
     )  # fmt: skip
     job = asyncio.create_task(engine.run())
     try:
-        yield
+        yield engine
     finally:
         job.cancel()
         await asyncio.gather(job, return_exceptions=True)
@@ -75,7 +78,7 @@ def test_joins_with_streams_see_a_refresh_as_one_change(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         clock = Clock()
         coordinator = await begin(federation)
-        async with static_engine(federation, clock):
+        async with static_engine(federation, clock) as engine:
             await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
             await coordinator.execute(TABLE + VIEW)
             gateway = federation.sites["gw-1"]
@@ -86,7 +89,7 @@ def test_joins_with_streams_see_a_refresh_as_one_change(harness: Any) -> None:
             )
             await harness.until_rows(coordinator, query, [("r1", 2), ("r2", 1)])
             write(federation.folder, "d1,r1", "d4,r2", "d5,r2")
-            await asyncio.sleep(0.5)
+            await polls(engine, 5)
             assert sorted(coordinator.relation(query)) == [("r1", 2), ("r2", 1)]
             clock.now += DAY // 12
             await harness.until_rows(coordinator, query, [("r1", 1), ("r2", 2)])

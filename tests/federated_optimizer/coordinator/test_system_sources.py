@@ -13,6 +13,7 @@ from streamsql.syntax import parse_script
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import ReportRequest, SystemRows
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
+from tests.loop_turns import calls
 
 SELECTIVITY = """
 SELECT s.site, s.query, s.value FROM sys_stream s
@@ -74,7 +75,7 @@ def test_the_list_of_queries_is_a_table_that_follows(harness: Any) -> None:
         await harness.until_rows(coordinator, watch, both)
         await harness.until(lambda: coordinator.query(watch).settled, "it comes to rest")
         before = coordinator.query(watch).changes
-        await asyncio.sleep(1.0)
+        await calls(coordinator._system, "look")
         assert coordinator.query(watch).changes == before
         await coordinator.execute("DROP QUERY rooms")
         await harness.until_rows(coordinator, watch, [("watch", "running", 1)])
@@ -138,7 +139,7 @@ def test_nothing_is_sent_for_queries_that_read_no_system_source(harness: Any) ->
         ear.on_messages(lambda burst: heard.extend(message.topic for message in burst))
         await ear.connect()
         await ear.subscribe(f"{federation.topics.root}/#")
-        await asyncio.sleep(0.8)
+        await calls(coordinator._system, "look")
         assert not [t for t in heard if t.endswith("/x/base/coordinator") or "sys_" in t]
         assert [site.host.reports.count for site in federation.sites.values()] == [0] * 4
         watch = await harness.start_query(coordinator, "SELECT site FROM sys_gateways")

@@ -24,7 +24,7 @@ from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, FlowReport,
 from streamsql.wire.site_messages import SiteState
 from tests.gateway.site import federation as federation_module
 from tests.gateway.site.federation import TOPICS, Federation, collecting, run
-from tests.loop_turns import loop_turns
+from tests.loop_turns import calls, loop_turns
 
 
 async def two_gateways(federation: Federation, *filters: str) -> None:
@@ -200,7 +200,9 @@ def test_a_query_stopped_while_a_site_was_away_stops_there_too(
         await loop_turns()
         federation.broker.restore("gw-1")
         await until(lambda: set(gateway.queries) == {"q1"}, "q2 is stopped")
-        await asyncio.sleep(0.2)
+        stepping = federation.sites["gw-1"].host
+        stepping.wake()
+        await calls(stepping, "_step", 1)
         assert set(gateway.queries) == {"q1"}
 
     run(scenario)

@@ -1,6 +1,5 @@
 """Sites report on themselves while a query reads it, and only then."""
 
-import asyncio
 import time
 
 import pytest
@@ -14,6 +13,7 @@ from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import FlowReport
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 from tests.gateway.site.federation import TOPICS, Federation, collecting, run
+from tests.loop_turns import calls
 
 SITES = ("base", "gw-1", "gw-2")
 
@@ -113,19 +113,23 @@ def test_nothing_is_measured_or_sent_while_nobody_reads() -> None:
         federation.install(collecting())
         federation.sites["gw-1"].put("m1")
         await federation.until_rows(lambda: federation.expected("gw-1"))
-        await asyncio.sleep(0.4)
+        assert [site.host.reports.next_due() for site in federation.sites.values()] == [None] * 3
         assert [site.host.reports.count for site in federation.sites.values()] == [0, 0, 0]
         assert not [m for m in federation.heard if "sys_" in m.topic]
         federation.install(watching(query="q9"))
         await until(lambda: len(federation.told("/q/q9/out")) > 2, "reports come")
         federation.withdraw("q9", *SITES)
         await until(
-            lambda: all(not site.engine.told for site in federation.sites.values()), "withdrawn"
+            lambda: all(s.host.reports.next_due() is None for s in federation.sites.values()),
+            "withdrawn",
         )
-        await asyncio.sleep(0.1)
+        await federation.broker.settle()
         counts = [site.host.reports.count for site in federation.sites.values()]
         messages = len(federation.told("/q/q9/"))
-        await asyncio.sleep(0.4)
+        for name, site in federation.sites.items():
+            site.put(name)
+            await calls(site.host, "_step", 1)
+        await federation.broker.settle()
         assert [site.host.reports.count for site in federation.sites.values()] == counts
         assert len(federation.told("/q/q9/")) == messages
 

@@ -25,6 +25,7 @@ from gateway.wrappers.wrapper import Reading, WrapperContext
 from streamsql.data.types import timestamp_of
 from streamsql.errors import DeploymentError
 from tests.gateway.wrappers.building import building_sources
+from tests.loop_turns import calls
 
 DAY = timedelta(days=1)
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
@@ -364,7 +365,8 @@ def test_rows_come_change_and_go_with_time_and_file(tmp_path: Path) -> None:
         file.write_bytes(calendar(second + "\nSTATUS:CANCELLED"))
         await until(lambda: room.titles() == [])
         count = len(room.readings)
-        await asyncio.sleep(0.2)
+        await calls(room.wrapper, "_refresh")
+        await calls(room.wrapper, "_look")
         assert len(room.readings) == count, "nothing is said while nothing changes"
         assert room.problems == []
 

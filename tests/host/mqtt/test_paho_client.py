@@ -267,7 +267,7 @@ def test_two_clients_with_one_id_do_not_spin(broker: BrokerProcess) -> None:
             client.on_connection(lambda up: None if up else downs.append(up))
             await client.connect()
         await _until(lambda: bool(downs))
-        await asyncio.sleep(3)
+        await asyncio.sleep(3)  # time passes: attempts in so long
         # 0.2 s between attempts would make about thirty of them; the wait doubles each time.
         assert len(downs) <= 10
         for client in clients:

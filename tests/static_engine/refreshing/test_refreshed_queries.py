@@ -1,7 +1,6 @@
 """The service refreshes views: readers get one exact difference per refresh and nothing between."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from streamsql.wire.messages import Command, DeltaBatch, TableSet
 from streamsql.wire.refreshes import RefreshOrder
 from streamsql.wire.site_messages import RefreshState, SiteState
 from streamsql.wire.topics import Topics
+from tests.loop_turns import loop_turns
 from tests.static_engine.polls import polls
 
 TOPICS = Topics("demo")
@@ -272,10 +272,13 @@ def test_who_asks_while_a_view_is_computed_gets_what_the_tables_hold_then(tmp_pa
             loop = asyncio.get_running_loop()
             await w.show({("r1", 2): 1})
 
+            async def heard() -> None:
+                w.refresh()
+                await loop_turns()
+
             def asks() -> None:
                 w.write("r3,3\n")
-                loop.call_soon_threadsafe(w.refresh)
-                time.sleep(0.2)  # until the service has heard it
+                asyncio.run_coroutine_threadsafe(heard(), loop).result(60)
 
             w.on_evaluation.append(asks)
             w.write("r2,2\n")

@@ -489,7 +489,7 @@ def test_while_the_engine_warms_up_large_tables_wait(tmp_path: Path) -> None:
         w.tables(ROOMS)
         w.deploy(bundle())
         await w.until(lambda: "Spark is warming up: starting the JVM" in w.state().detail)
-        await asyncio.sleep(0.3)
+        await polls(w.engine, 5)
         assert not w.state().ready
         assert w.rows() is None
         release.set()
@@ -549,7 +549,7 @@ def test_a_lost_engine_has_ended_before_the_next_one_starts(
 
         def stop(self) -> None:
             if events.count("made") == 1:
-                time.sleep(0.5)
+                time.sleep(0.3)  # time passes: an engine that ends slowly
                 events.append("ended")
             super().stop()
 
@@ -689,7 +689,7 @@ def test_the_service_rests_while_the_broker_is_away(tmp_path: Path) -> None:
         w.engine._turn = counted  # type: ignore[method-assign]
         w.engine._reporter._state_at = float("-inf")
         began = time.monotonic()
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5)  # time passes: turns in so long
         assert len(turns) <= 3 + (time.monotonic() - began) / 1.0
         w.broker.start()
         w.write("room,seats\nr1,3\n")
@@ -724,7 +724,7 @@ def test_jobs_are_told_only_while_somebody_asks(tmp_path: Path) -> None:
             w.deploy(bundle())
             await w.until(w.rows)
             lane = TOPICS.observation("static", "sys_stream")
-            await asyncio.sleep(0.2)
+            await polls(w.engine, 3)
             assert not [m for m in w.seen if m.topic == lane]
             asked = TOPICS.reports("static")
             w.observer.publish(asked, encode_json(ReportRequest(0.1)), retain=True)
@@ -738,9 +738,9 @@ def test_jobs_are_told_only_while_somebody_asks(tmp_path: Path) -> None:
             assert told["q1", "f1", "job", "runs"] == 1
             assert told["q1", "f1", "job", "last_ms"] > 0
             w.observer.publish(asked, b"", retain=True)
-            await asyncio.sleep(0.3)
+            await w.broker.settle()
             count = len([m for m in w.seen if m.topic == lane])
-            await asyncio.sleep(0.3)
+            await polls(w.engine, 6)
             assert len([m for m in w.seen if m.topic == lane]) == count
 
     asyncio.run(scenario())

@@ -34,11 +34,12 @@ def test_a_reader_gets_a_snapshot_then_every_change(console: Any, events: Any) -
     assert changed["changes"][0]["reading_ts"].endswith("Z")
 
 
-def test_the_snapshot_can_be_left_out(console: Any, events: Any) -> None:
+def test_the_snapshot_can_be_left_out(console: Any, events: Any, wait_for: Any) -> None:
     query = start(console)
     console.push(query, (1, ("m1", 0.5)))
     stream = events(f"{console.address}/api/queries/{query}/changes?snapshot=false")
-    time.sleep(0.3)
+    running = console.coordinator.running[query]
+    wait_for(lambda: console.do(lambda: running.readers), "somebody reads")
     console.push(query, (1, ("m2", 1.0)))
     assert stream.wait("change")["changes"][0]["row"]["mid"] == "m2"
     assert all(kind != "snapshot" for kind, _ in stream.seen)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.loop_turns import calls
 from ui.map import layers as module
 from ui.map.layers import Layer, LayerQueries, layers_of
 
@@ -58,7 +59,7 @@ def test_layers_are_installed_once_and_again_when_somebody_stops_them(coordinato
 
     async def check(queries: LayerQueries) -> None:
         await until(lambda: queries.query_id(layers[0]) is not None)
-        await asyncio.sleep(0.1)
+        await calls(queries, "_install")
         assert coordinator.started == 1
         assert coordinator.query("map-seats").origin == "map"
         await coordinator.stop("map-seats")

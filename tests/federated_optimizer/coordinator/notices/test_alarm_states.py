@@ -15,6 +15,7 @@ from host.mqtt import Message
 from streamsql.errors import BindingError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.site_messages import SiteState
+from tests.loop_turns import loop_turns
 
 ALARM = "CREATE ALARM open AS SELECT rid FROM RoomSensor WHERE status = 'open' SEVERITY 'warning'"
 
@@ -368,24 +369,31 @@ def test_rows_that_are_being_written_do_not_outlive_their_alarm(
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=1)
         await coordinator.execute(ALARM)
-        store, put = coordinator._store, coordinator._store.put_alarm_rows
-        began, may_go, written = threading.Event(), threading.Event(), threading.Event()
+        store = coordinator._store
+        put, drop = store.put_alarm_rows, store.drop_alarm
+        began, may_go = threading.Event(), threading.Event()
+        done = []
 
         def slowly(changed: Any) -> None:
             began.set()
             assert may_go.wait(60)
             put(changed)
-            written.set()
+            done.append("rows written")
+
+        def noted(name: str) -> None:
+            drop(name)
+            done.append("alarm dropped")
 
         monkeypatch.setattr(store, "put_alarm_rows", slowly)
+        monkeypatch.setattr(store, "drop_alarm", noted)
         federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
         await harness.until(began.is_set)
         dropping = asyncio.create_task(coordinator.execute("DROP ALARM open"))
         await harness.until(lambda: coordinator.alarms() == ())
-        await asyncio.sleep(0.1)  # long enough to drop the rows that are not there yet
+        await loop_turns()  # it would begin to drop the rows that are not there yet
         may_go.set()
         await dropping
-        await harness.until(written.is_set)
+        assert done == ["rows written", "alarm dropped"]
         assert store.alarm_rows() == {}
 
     harness.run(scenario)

@@ -14,6 +14,7 @@ from stream_engine.site.step_result import StepResult
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.messages import FlowReport
 from streamsql.wire.site_messages import BufferState, SiteState
+from tests.loop_turns import calls
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
 
@@ -258,7 +259,7 @@ def test_a_query_stays_settled_without_the_static_engine(harness: Any) -> None:
         federation.broker.cut("static")
         await federation.sites["static"].stop()
         await harness.until_status(coordinator, query, QueryStatus.DEGRADED)
-        await asyncio.sleep(0.5)
+        await calls(coordinator._repairs, "look")
         assert coordinator.query(query).settled
         assert coordinator.relation(query) == (("m1", 1.0),)
 
@@ -292,7 +293,7 @@ def test_a_query_stopped_for_its_size_is_not_sent_again(harness: Any) -> None:
         await harness.until(lambda: not federation.fragments())
         federation.broker.cut("coordinator")
         federation.broker.restore("coordinator")
-        await asyncio.sleep(1.5)
+        await calls(coordinator._repairs, "look", 5)
         assert federation.fragments() == set()
         assert coordinator.query(query).status == QueryStatus.FAILED
 
@@ -315,7 +316,9 @@ def test_heartbeats_are_no_reason_to_plan_again(harness: Any) -> None:
         coordinator._planner.planned = counted
         for name in ("gw-1", "gw-2", "base"):
             federation.sites[name]._announce(connected=True)
-        await asyncio.sleep(0.5)
+        await federation.broker.settle()
+        await calls(coordinator._replanning, "look")
+        assert coordinator._replanning.due is None
         assert planned == []
         await coordinator.execute("CREATE VIEW Open AS SELECT rid FROM RoomSensor")
         await harness.until(lambda: ROOMS in planned, "a view may change a plan")
