@@ -29,8 +29,8 @@ class FederationError(Exception):
 
     Attributes:
         message: What is wrong, in plain words.
-        code: Stable identifier, also sent over the wire; one of `streamsql.error_codes`. The
-            class's own, which names a family, unless the place that raised it gave a finer one.
+        code: Stable identifier, also sent over the wire; one of `docs/errors.md`. The class's
+            own, which names a family, unless the place that raised it gave a finer one.
         hint: What to do about it, or an empty string.
         carried_out: What statements of the same script had changed before, and how to undo it.
     """

@@ -12,11 +12,11 @@ import pytest
 
 from streamsql.binder import Creating, bind_query, define, key_positions, refreshed_view
 from streamsql.catalog.catalog import Catalog
-from streamsql.error_codes import ERROR_CODES, SCHEMA, STATEMENT_CODES
 from streamsql.errors import QueryError
 from streamsql.library import library_views
 from streamsql.syntax import CreateSource, CreateView, Explain, Query, Subscribe, parse_script
 from streamsql.syntax.statements import Refresh
+from tests.docs.error_page import ERROR_CODES, SCHEMA, STATEMENT_CODES
 
 COUNT = 500
 NEW_GRAMMAR = [

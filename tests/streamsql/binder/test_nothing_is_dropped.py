@@ -14,10 +14,10 @@ from sqlglot import exp
 from streamsql.algebra.operators import Plan
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
-from streamsql.error_codes.entry import SCHEMA
 from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import Query, parse_script
 from streamsql.syntax.scanning import scan
+from tests.docs.error_page import SCHEMA
 
 QUERIES = (
     "SELECT desk AS d, weight + 1, 'x' || room FROM seat AS s WHERE weight > 5 AND NOT room = 'r'",
