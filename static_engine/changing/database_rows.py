@@ -20,8 +20,8 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, TableClause, column, quoted_name
 from sqlalchemy.types import TypeEngine
 
-from static_engine.changing.refusals import failed, not_writable
-from static_engine.sources.conversion import batch_of_values
+from static_engine.changing.change_checks import failed, not_writable
+from static_engine.sources.conversion import batch_of_values, rows_in
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Row
 
@@ -149,8 +149,7 @@ class FoundRows:
             for part in found.partitions():
                 values = [row[width:] for row in part]
                 batch = batch_of_values(self._definition, values, first, self._where)
-                rows = zip(*(one.to_pylist() for one in batch.columns), strict=True)
-                yield from zip((tuple(row[:width]) for row in part), rows, strict=True)
+                yield from zip((tuple(row[:width]) for row in part), rows_in(batch), strict=True)
                 first += len(part)
 
     def _identity(self) -> list[ColumnElement[Any]]:

@@ -1,31 +1,41 @@
 """INSERT and DELETE on a table in a database: one transaction each.
 
-What a condition means is the same as in queries: rows are read and judged here, and taken away by
-what the database itself knows them by.
+A condition means the same as in queries: rows are read and judged here, and deleted by what the
+database itself identifies them by.
 """
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnClause, column, insert, inspect, table
+from sqlalchemy import ColumnClause, column, insert, inspect, table, types
+from sqlalchemy.dialects.postgresql import INTERVAL
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.sql import quoted_name
+from sqlalchemy.types import TypeEngine
 
+from static_engine.changing.change_checks import (
+    Key,
+    check_keys,
+    duplicate,
+    failed,
+    keys_of,
+    missing,
+    not_writable,
+)
 from static_engine.changing.database_rows import FoundRows
 from static_engine.changing.database_session import in_transaction
-from static_engine.changing.database_values import stored_value
-from static_engine.changing.keys import Key, check_keys, duplicate, keys_of, missing
-from static_engine.changing.refusals import failed, not_writable
 from static_engine.sources.column_matching import match_columns
-from static_engine.sources.conversion import batch_of_values, plain
+from static_engine.sources.conversion import batch_of_values, plain, rows_in
 from static_engine.sources.database_reader import columns_of
 from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url, sqlite_file
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.types import Row, Value, coerce
+from streamsql.data.types import MICROSECONDS, DataType, Row, Value, coerce, text_of, timestamp_text
 from streamsql.wire.table_changes import TableChange
 
 DIALECTS = ("sqlite", "postgresql")
@@ -121,7 +131,7 @@ class _Target:
                 f"{error.message}: Pando could not read back the stored value; nothing has changed",
                 error.hint,
             ) from error
-        self._check_keys([*zip(*(one.to_pylist() for one in batch.columns), strict=True)])
+        self._check_keys([*rows_in(batch)])
         return len(written)
 
     def delete(self, change: TableChange) -> int:
@@ -175,3 +185,52 @@ def _shown(url: URL) -> str:
     if url.get_backend_name() == "sqlite":
         return sqlite_file(url).name
     return f"{url.host or 'the local server'}/{url.database or ''}"
+
+
+_DAY = 86_400 * MICROSECONDS
+_SPANS = (types.Interval, INTERVAL)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def stored_value(value: Value, dtype: DataType, kind: TypeEngine[Any], dialect: str) -> object:
+    """Return a value for a column; what is left as text the database turns into its type.
+
+    Args:
+        value: Of the declared type.
+        dtype: The declared type.
+        kind: The column's type there.
+        dialect: `sqlite` or `postgresql`.
+
+    Raises:
+        ValueError: The column cannot hold it.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if dtype == DataType.TIMESTAMP and isinstance(value, int):
+        return _time(value, kind)
+    if isinstance(kind, types.String):
+        return text_of(value)
+    if dtype == DataType.INTERVAL and isinstance(value, int):
+        return f"{value} microseconds" if isinstance(kind, _SPANS) else value
+    if dtype == DataType.BOOLEAN:
+        return value if isinstance(kind, types.Boolean) or dialect == "sqlite" else int(value)
+    if isinstance(value, float) and dialect == "postgresql":
+        if isinstance(kind, types.Integer):
+            if not value.is_integer():
+                raise ValueError(f"{value!r} is not a whole number")
+            return int(value)
+        if isinstance(kind, types.Numeric) and not isinstance(kind, types.Float):
+            return Decimal(repr(value))
+    return value
+
+
+def _time(micros: int, kind: TypeEngine[Any]) -> object:
+    if isinstance(kind, types.Float):  # a fraction is read as seconds
+        return micros / MICROSECONDS
+    if isinstance(kind, types.Integer | types.Numeric):
+        return micros
+    if isinstance(kind, types.Date) and not isinstance(kind, types.DateTime):
+        if micros % _DAY:
+            raise ValueError(f"{timestamp_text(micros)} is not midnight, but a day has no time")
+        return (_EPOCH + timedelta(microseconds=micros)).date().isoformat()
+    return timestamp_text(micros)

@@ -10,15 +10,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from static_engine.changing.files import check_unchanged, is_folder, one_file
-from static_engine.changing.keys import Key, check_keys, keys_of
-from static_engine.changing.parquet_layout import check_alike, write_like
-from static_engine.changing.parquet_values import new_rows
-from static_engine.changing.refusals import failed, not_writable
+from static_engine.changing.change_checks import (
+    Key,
+    check_keys,
+    check_unchanged,
+    failed,
+    is_folder,
+    keys_of,
+    not_writable,
+    one_file,
+)
+from static_engine.changing.parquet_writing import check_alike, new_rows, write_like
 from static_engine.changing.whole_file import add_file, read_whole, replace_whole
 from static_engine.sources import table_locations
 from static_engine.sources.column_matching import match_columns
-from static_engine.sources.conversion import arrow_schema, convert_batch
+from static_engine.sources.conversion import arrow_schema, convert_batch, rows_in
 from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.parquet_file import read_parquet
 from static_engine.sources.table_errors import TableError
@@ -188,10 +194,7 @@ class _File:
             if goes is None:
                 yield group, group.slice(0, 0)
                 continue
-            stays: list[bool] = []
-            for batch in self._converted(group):
-                rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-                stays += [not goes(row) for row in rows]
+            stays = [not goes(row) for row in rows_in(*self._converted(group))]
             yield group, group.filter(pa.array(stays, pa.bool_()))
 
     def _converted(self, group: pa.Table) -> Iterator[pa.RecordBatch]:

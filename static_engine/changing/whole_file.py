@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from host.files.atomic_file import PRIVATE, replace_file
-from static_engine.changing.refusals import failed
+from static_engine.changing.change_checks import failed
 
 MAX_BYTES = 16_000_000
 """A file that is changed is held in memory."""

@@ -16,16 +16,29 @@ Versions = tuple[tuple[str, int], ...]
 
 
 @dataclass(slots=True)
-class _Outcome:
-    """What became of the last evaluation of a plan."""
+class Outcome:
+    """What became of the last evaluation of a plan.
+
+    Attributes:
+        versions: Of the tables it read.
+        at: When it began, monotonic seconds.
+        result: Of the last evaluation that succeeded.
+        error: Why the last one failed.
+        losses: Evaluations in a row that have lost the engine.
+        runs: Evaluations since somebody reads the plan.
+        seconds: How long the last evaluation took; None if it failed.
+    """
 
     versions: Versions
     at: float
     result: Delta | None = None
     error: FederationError | None = None
     losses: int = 0
-    runs: int = 1
+    runs: int = 0
     seconds: float | None = None
+
+
+_NOTHING_YET = Outcome((), float("-inf"))
 
 
 class Evaluations:
@@ -37,7 +50,7 @@ class Evaluations:
 
     def __init__(self, store: TableStore) -> None:
         self._store = store
-        self._outcomes: dict[Plan, _Outcome] = {}
+        self._outcomes: dict[Plan, Outcome] = {}
         self.count = 0
 
     def versions(self, plan: Plan) -> Versions | None:
@@ -58,25 +71,9 @@ class Evaluations:
         failed = outcome.error is not None and outcome.losses < _MOST_LOSSES
         return failed and now - outcome.at >= _RETRY_SECONDS
 
-    def result(self, plan: Plan) -> Delta | None:
-        """Return the last result of a plan, or None before the first."""
-        outcome = self._outcomes.get(plan)
-        return outcome.result if outcome else None
-
-    def error(self, plan: Plan) -> FederationError | None:
-        """Return why the last evaluation of a plan failed, or None."""
-        outcome = self._outcomes.get(plan)
-        return outcome.error if outcome else None
-
-    def runs(self, plan: Plan) -> int:
-        """Return how often a plan was evaluated since somebody reads it."""
-        outcome = self._outcomes.get(plan)
-        return outcome.runs if outcome else 0
-
-    def seconds(self, plan: Plan) -> float | None:
-        """Return how long the last evaluation of a plan took; None if there is no such time."""
-        outcome = self._outcomes.get(plan)
-        return outcome.seconds if outcome else None
+    def outcome(self, plan: Plan) -> Outcome:
+        """Return what became of a plan's last evaluation; nothing yet before the first."""
+        return self._outcomes.get(plan, _NOTHING_YET)
 
     def evaluate(self, plan: Plan, executor: StaticExecutor, now: float) -> None:
         """Evaluate a plan over the present versions.
@@ -86,18 +83,15 @@ class Evaluations:
                 tables change, so that one query cannot keep the engine down.
         """
         versions = self.versions(plan) or ()
-        before = self._outcomes.get(plan)
-        outcome = _Outcome(versions, now, before.result if before else None)
-        outcome.runs += before.runs if before else 0
+        before = self.outcome(plan)
+        outcome = Outcome(versions, now, before.result, runs=before.runs + 1)
         began = time.perf_counter()
         self.count += 1
         try:
             outcome.result = executor.evaluate(plan)
             outcome.seconds = time.perf_counter() - began
         except EngineLostError as error:
-            outcome.losses = 1
-            if before is not None and before.error is not None:
-                outcome.losses += before.losses
+            outcome.losses = 1 + (before.losses if before.error is not None else 0)
             # Below the bound it is tried again at once, as soon as there is an engine.
             outcome.versions = versions if outcome.losses >= _MOST_LOSSES else ()
             outcome.error = error
@@ -110,6 +104,6 @@ class Evaluations:
         self._outcomes[plan] = outcome
 
     def keep(self, plans: set[Plan]) -> None:
-        """Forget every plan but these."""
+        """Discard every plan but these."""
         for plan in self._outcomes.keys() - plans:
             del self._outcomes[plan]

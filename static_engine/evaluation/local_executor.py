@@ -1,11 +1,11 @@
 """Evaluation in this process, without Spark: the reference evaluator over the same tables."""
 
 from static_engine.evaluation.static_executor import check_size, refuse_streams
-from static_engine.tables.table_store import StoredTable, TableStore
+from static_engine.sources.conversion import rows_in
+from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
-from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
 
 
@@ -25,7 +25,7 @@ class LocalExecutor:
         self._events: dict[str, tuple[int, list[SourceEvent]]] = {}
 
     def evaluate(self, plan: Plan) -> Delta:
-        """Return the rows of a plan; see `StaticExecutor.evaluate`."""
+        """See `StaticExecutor.evaluate`."""
         refuse_streams(plan)
         database = Database()
         read: set[str] = set()
@@ -38,21 +38,15 @@ class LocalExecutor:
         return result
 
     def stop(self) -> None:
-        """Forget the rows."""
+        """Discard the rows."""
         self._events.clear()
 
     def _events_of(self, scan: Scan) -> list[SourceEvent]:
         table = self._store.table(scan)
         known = self._events.get(scan.source)
         if known is None or known[0] != table.version:
-            known = (table.version, [SourceEvent(row, ts=0) for row in rows_of(table)])
+            if table.data is None:
+                raise ValueError(f"table {scan.source} is not in memory")
+            known = (table.version, [SourceEvent(row, ts=0) for row in rows_in(table.data)])
             self._events[scan.source] = known
         return known[1]
-
-
-def rows_of(table: StoredTable) -> list[Row]:
-    """Return the rows of a table that is kept in memory, in the file's order."""
-    if table.data is None:
-        raise ValueError(f"table {table.definition.name} is not in memory")
-    columns = [column.to_pylist() for column in table.data.columns]
-    return list(zip(*columns, strict=True)) if columns else [()] * table.row_count

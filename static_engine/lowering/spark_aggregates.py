@@ -10,10 +10,20 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
 
-from static_engine.lowering import holistic
-from static_engine.lowering.exact import exact_mean, exact_ratio, exact_sum
 from static_engine.lowering.python_functions import call_python_on_list
 from static_engine.lowering.spark_types import INTEGRAL, SPARK_TYPES
+from static_engine.lowering.worker_aggregates import (
+    array_text,
+    deviation,
+    discrete_percentile,
+    exact_mean,
+    exact_ratio,
+    exact_sum,
+    joined,
+    mode,
+    percentile,
+    variance,
+)
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.data.delta import sort_key
@@ -69,24 +79,24 @@ def _lower_further(call: AggregateCall, arguments: list[Column]) -> LoweredAggre
         case AggregateFunction.BOOL_OR:
             return _simple(fn.bool_or(arguments[0].cast("boolean")))
         case AggregateFunction.ARRAY_AGG:
-            return _of_values(call, arguments[0], holistic.array_text, [])
+            return _of_values(call, arguments[0], array_text, [])
         case AggregateFunction.PERCENTILE_CONT:
             fraction = 0.5 if call.parameter is None else call.parameter
-            return _of_values(call, arguments[0], holistic.percentile, [fn.lit(fraction)])
+            return _of_values(call, arguments[0], percentile, [fn.lit(fraction)])
         case AggregateFunction.STRING_AGG:
-            return _of_values(call, arguments[0], holistic.joined, [fn.lit(call.separator)])
+            return _of_values(call, arguments[0], joined, [fn.lit(call.separator)])
         case AggregateFunction.PERCENTILE_DISC:
             written = repr(0.5 if call.parameter is None else call.parameter)
             parameters = [fn.lit(written), fn.lit(call.descending)]
-            return _of_values(call, arguments[0], holistic.discrete_percentile, parameters)
+            return _of_values(call, arguments[0], discrete_percentile, parameters)
         case AggregateFunction.MODE:
-            return _of_values(call, arguments[0], holistic.mode, [])
+            return _of_values(call, arguments[0], mode, [])
         case AggregateFunction.VAR_SAMP | AggregateFunction.VAR_POP:
             sample = fn.lit(call.function == AggregateFunction.VAR_SAMP)
-            return _of_values(call, arguments[0], holistic.variance, [sample])
+            return _of_values(call, arguments[0], variance, [sample])
         case AggregateFunction.STDDEV_SAMP | AggregateFunction.STDDEV_POP:
             sample = fn.lit(call.function == AggregateFunction.STDDEV_SAMP)
-            return _of_values(call, arguments[0], holistic.deviation, [sample])
+            return _of_values(call, arguments[0], deviation, [sample])
         case AggregateFunction.USER:
             return _by_user(call, arguments)
         case _:

@@ -7,10 +7,18 @@ from operator import add, and_, or_
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
 
-from static_engine.lowering import spark_arithmetic, spark_text
-from static_engine.lowering.casts import cast
-from static_engine.lowering.comparisons import COMPARISONS, compare
+from static_engine.lowering import spark_text
 from static_engine.lowering.python_functions import call_python, call_python_on_list
+from static_engine.lowering.spark_operators import (
+    COMPARISONS,
+    absolute,
+    arithmetic,
+    cast,
+    compare,
+    negate,
+    square_root,
+    whole,
+)
 from static_engine.lowering.spark_types import INTEGRAL, SPARK_TYPES, as_type, constant, null
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.expressions import Column as ColumnReference
@@ -200,7 +208,7 @@ Strict = Callable[[Call, Lowered, Types], Column]
 
 
 def _arithmetic(call: Call, lowered: Lowered, types: Types) -> Column:
-    result = spark_arithmetic.arithmetic(call.function, lowered[0], types[0], lowered[1], types[1])
+    result = arithmetic(call.function, lowered[0], types[0], lowered[1], types[1])
     return result.cast(SPARK_TYPES[call.dtype])
 
 
@@ -231,7 +239,7 @@ def _extreme(choose: Callable[..., Column]) -> Strict:
 
 
 def _whole(rounding: Callable[[Column], Column]) -> Strict:
-    return lambda _call, lowered, types: spark_arithmetic.whole(lowered[0], types[0], rounding)
+    return lambda _call, lowered, types: whole(lowered[0], types[0], rounding)
 
 
 def _concatenate(_call: Call, lowered: Lowered, types: Types) -> Column:
@@ -254,12 +262,12 @@ _STRICT: dict[str, Strict] = {
     **dict.fromkeys(("POWER", "DISTANCE"), _by_python),
     "||": _concatenate,
     "NOT": lambda _call, lowered, _types: ~lowered[0],
-    "NEGATE": lambda _call, lowered, types: spark_arithmetic.negate(lowered[0], types[0]),
-    "ABS": lambda _call, lowered, types: spark_arithmetic.absolute(lowered[0], types[0]),
+    "NEGATE": lambda _call, lowered, types: negate(lowered[0], types[0]),
+    "ABS": lambda _call, lowered, types: absolute(lowered[0], types[0]),
     "ROUND": _round,
     "FLOOR": _whole(fn.floor),
     "CEIL": _whole(fn.ceil),
-    "SQRT": lambda _call, lowered, _types: spark_arithmetic.square_root(lowered[0]),
+    "SQRT": lambda _call, lowered, _types: square_root(lowered[0]),
     "LEAST": _extreme(fn.least),
     "GREATEST": _extreme(fn.greatest),
     "LIKE": _like,

@@ -6,8 +6,8 @@ from operator import and_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from static_engine.lowering.comparisons import COMPARISONS, compare_exactly
 from static_engine.lowering.spark_expressions import lower_expression
+from static_engine.lowering.spark_operators import COMPARISONS, compare_exactly
 from static_engine.lowering.spark_types import null
 from streamsql.algebra.expressions import Call, Expression, walk
 from streamsql.algebra.operators import Join, JoinKind

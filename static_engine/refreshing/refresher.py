@@ -1,6 +1,8 @@
 """Refreshing: which tables views need now, and the views that are due computed in their turn.
 
-Everything here belongs to the event loop; what reads files or evaluates is handed to a worker.
+A view must show what its tables held when it became due, or when somebody asked for it. Tables are
+read in turns, so one read just before is not good enough, nor is a file that is being written.
+Everything here belongs to the event loop; a worker reads files and evaluates.
 """
 
 import time
@@ -9,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from static_engine.evaluation.static_executor import StaticExecutor
-from static_engine.refreshing.readiness import Readiness
 from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.tables.table_store import TableStore
@@ -18,6 +19,52 @@ from streamsql.algebra.operators import Plan
 from streamsql.errors import FederationError
 from streamsql.wire.refreshes import RefreshOrder
 from streamsql.wire.site_messages import RefreshState
+
+LONGEST_WAIT = 60.0
+"""Seconds a view waits for files that keep changing; then it is computed from what was read."""
+
+
+class Readiness:
+    """Remembers for which due views the tables were read. Belongs to the event loop.
+
+    Args:
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._since: dict[str, float] = {}
+        self._read: set[str] = set()
+
+    def due(self, views: Iterable[str]) -> frozenset[str]:
+        """Take the views that are due; return those whose tables have yet to be read."""
+        now = self._clock()
+        self._since = {view: self._since.get(view, now) for view in views}
+        self._read &= self._since.keys()
+        return frozenset(self._since.keys() - self._read)
+
+    def reading(self, views: Iterable[str]) -> None:
+        """Note that the tables of due views are read from now on."""
+        self._read |= self._since.keys() & set(views)
+
+    def unsettled(self, view: str) -> None:
+        """Note that a table of a view was changing while it was read."""
+        if self._clock() - self._since.get(view, self._clock()) < LONGEST_WAIT:
+            self._read.discard(view)
+
+    def asked(self, view: str) -> None:
+        """Note that somebody wants what the tables hold now, whatever was read before."""
+        self._read.discard(view)
+
+    def is_ready(self, view: str) -> bool:
+        """Return whether a view may be computed."""
+        return view in self._read
+
+    def done(self, view: str) -> None:
+        """Note that a view is computed now; whoever asks later wants it once more."""
+        self._since.pop(view, None)
+        self._read.discard(view)
+
 
 ExecutorFor = Callable[[Plan], StaticExecutor | None]
 """What evaluates a plan now, or None: nothing does yet."""

@@ -1,15 +1,22 @@
-"""What the static engine says about itself: state, problems of queries, counts."""
+"""Reports of the static engine: state, problems, counts of queries, jobs for `sys_stream`."""
 
+import logging
 import secrets
 import time
+from collections.abc import Iterable
+
+import msgspec
 
 from host.clocks import wall_clock
 from host.heartbeats import HEARTBEAT_SECONDS
 from host.mqtt import MessageClient
 from host.mqtt.publishing import publish_or_warn
+from static_engine.evaluation.evaluations import Evaluations
+from static_engine.service.installed_fragments import InstalledQuery
+from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
-from streamsql.wire.codec import encode_json, encode_packed
-from streamsql.wire.messages import FlowReport, QueryProblem
+from streamsql.wire.codec import decode_json, encode_json, encode_packed
+from streamsql.wire.messages import FlowReport, QueryProblem, ReportRequest, SystemRow, SystemRows
 from streamsql.wire.site_messages import RefreshState, SiteState
 from streamsql.wire.topics import Topics
 
@@ -71,7 +78,7 @@ class Reporter:
         )
         if (state == self._state and self.seconds_to_next() > 0) or not self._client.connected:
             return
-        full = _with(state, ts=wall_clock(), counters=counters)
+        full = msgspec.structs.replace(state, ts=wall_clock(), counters=counters)
         if self._publish(self._topics.host_state(self._site), encode_json(full)):
             self._state, self._state_at = state, time.monotonic()
 
@@ -128,15 +135,62 @@ class Reporter:
         return publish_or_warn(self._client, topic, payload, retain=retain, qos=qos)
 
 
-def _with(state: SiteState, *, ts: int, counters: dict[str, int]) -> SiteState:
-    return SiteState(
-        state.online,
-        state.epoch,
-        ts,
-        state.role,
-        detail=state.detail,
-        ready=state.ready,
-        instance=state.instance,
-        counters=counters,
-        views=state.views,
-    )
+log = logging.getLogger(__name__)
+
+
+class JobReports:
+    """Publishes reports on the observation lane of the system's stream.
+
+    Args:
+        client: To publish with.
+        topics: Of the federation.
+        site: Our id.
+        epoch: Of this session.
+    """
+
+    def __init__(self, client: MessageClient, topics: Topics, site: str, epoch: int) -> None:
+        self._client = client
+        self._topics = topics
+        self._site = site
+        self._epoch = epoch
+        self._sequence = 0
+        self._seconds: float | None = None
+        self._told_at = float("-inf")
+
+    def asked(self, payload: bytes) -> None:
+        """Take in whether, and how often, to report.
+
+        Raises:
+            WireError: It cannot be read.
+        """
+        self._seconds = decode_json(payload, ReportRequest).seconds if payload else None
+
+    def seconds_to_next(self) -> float:
+        """Return when the next report is due; never, while nobody reads."""
+        if self._seconds is None or not self._client.connected:
+            return float("inf")
+        return self._told_at + self._seconds - time.monotonic()
+
+    def publish(self, queries: Iterable[InstalledQuery], evaluations: Evaluations) -> None:
+        """Report if it is time."""
+        if self.seconds_to_next() > 0:
+            return
+        self._told_at = time.monotonic()
+        rows = tuple(row for query in queries for row in _rows(query, evaluations))
+        topic = self._topics.observation(self._site, SYS_STREAM.name)
+        payload = encode_json(SystemRows(self._epoch, self._sequence, rows))
+        if publish_or_warn(self._client, topic, payload, otherwise="jobs are not reported"):
+            self._sequence += 1
+
+
+def _rows(query: InstalledQuery, evaluations: Evaluations) -> Iterable[SystemRow]:
+    """Yield what there is to tell of the jobs of one query."""
+    for fragment in query.fragments:
+        outcome = evaluations.outcome(fragment.plan)
+        values: dict[str, float] = {"runs": outcome.runs, "failed": outcome.error is not None}
+        if outcome.seconds is not None:
+            values["last_ms"] = outcome.seconds * 1_000
+        if outcome.result is not None:
+            values["rows"] = sum(outcome.result.values())
+        for name, value in values.items():
+            yield (query.bundle.query, fragment.id, "job", name, float(value))

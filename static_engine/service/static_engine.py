@@ -24,9 +24,8 @@ from static_engine.evaluation.evaluations import Evaluations
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
 from static_engine.refreshing.refresher import Refresher
 from static_engine.service.batch_sender import Sender
-from static_engine.service.engine_reports import Reporter
+from static_engine.service.engine_reports import JobReports, Reporter
 from static_engine.service.installed_fragments import RESULT, InstalledQuery
-from static_engine.service.job_reports import JobReports
 from static_engine.settings import StaticSettings
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
@@ -183,7 +182,7 @@ class StaticEngine:
             await self._compute(evaluate)
         for query in self._queries.values():
             for fragment in query.fragments:
-                result = self._evaluations.result(fragment.plan)
+                result = self._evaluations.outcome(fragment.plan).result
                 if result is not None:
                     query.update(fragment.id, result)
 
@@ -263,7 +262,7 @@ class StaticEngine:
         if self._starter.problem is not None:
             return self._starter.problem
         for fragment in query.fragments:
-            error = self._evaluations.error(fragment.plan)
+            error = self._evaluations.outcome(fragment.plan).error
             if error is not None:
                 return error
         return None

@@ -5,7 +5,7 @@ it gives the same result; the rest, and every column with something wrong, goes 
 that an error names its row.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Field, Schema
-from streamsql.data.types import DataType, Value, coerce, timestamp_of
+from streamsql.data.types import DataType, Row, Value, coerce, timestamp_of
 
 _ARROW = {
     DataType.BOOLEAN: pa.bool_(),
@@ -63,6 +63,12 @@ def batch_of_values(
     for position, field in enumerate(definition.schema.fields):
         arrays.append(_slow(field, (row[position] for row in rows), first_row, where))
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(definition.schema))
+
+
+def rows_in(*batches: pa.RecordBatch | pa.Table) -> Iterator[Row]:
+    """Yield the rows of batches as Python values."""
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def plain(value: object) -> object:

@@ -1,7 +1,14 @@
-"""Evaluation by Spark."""
+"""Evaluation by Spark, and a watch over the workers of its cluster meanwhile.
 
+Spark waits without end for workers when the last one is gone, and reports it in its log only.
+"""
+
+import logging
+import threading
+import time
 from contextlib import AbstractContextManager, suppress
 from functools import reduce
+from types import TracebackType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,13 +24,66 @@ from static_engine.evaluation.static_executor import (
     refuse_streams,
 )
 from static_engine.lowering.spark_plans import lower_plan
+from static_engine.sources.conversion import rows_in
 from static_engine.spark.spark_session import RunningSpark, error_text
-from static_engine.spark.spark_workers import WORKER_SECONDS, WorkerWatch
 from static_engine.tables.table_store import StoredTable, TableStore
 from streamsql.algebra.operators import Plan, Scan
-from streamsql.data.delta import Delta
+from streamsql.data.delta import Delta, from_rows
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+
+log = logging.getLogger(__name__)
+
+WORKER_SECONDS = 20.0
+_POLL_SECONDS = 1.0
+
+
+class WorkerWatch:
+    """Cancels all of Spark's work once there has been no worker for some time.
+
+    On this machine the driver does the work itself, so nothing is watched.
+
+    Attributes:
+        has_cancelled: Whether that has happened.
+    """
+
+    def __init__(self, spark: RunningSpark, seconds: float) -> None:
+        self._spark = spark
+        self._seconds = seconds
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.has_cancelled = False
+
+    def __enter__(self) -> None:
+        """Begin to watch."""
+        if self._spark.has_workers:
+            self._thread = threading.Thread(target=self._watch, name="spark-workers", daemon=True)
+            self._thread.start()
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Watch no more."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        seen = time.monotonic()
+        while not self._ended.wait(_POLL_SECONDS):
+            try:
+                if self._spark.workers():
+                    seen = time.monotonic()
+                elif time.monotonic() - seen >= self._seconds:
+                    log.warning("Spark has no worker; its waiting jobs are cancelled")
+                    self.has_cancelled = True
+                    self._spark.session.sparkContext.cancelAllJobs()
+            except (Py4JError, OSError):
+                return  # the JVM has ended, which whoever waits for the result hears
+
 
 _FIXED_BYTES = 8
 _LONG_ROWS = 10_000
@@ -91,11 +151,7 @@ class SparkExecutor:
                 with suppress(PySparkException, Py4JError, OSError):  # its JVM may have ended
                     frame.unpersist()
         check_size(result.num_rows, self._max_result_rows)
-        rows: Delta = {}
-        columns = [column.to_pylist() for column in result.columns]
-        for row in zip(*columns, strict=True):
-            rows[row] = rows.get(row, 0) + 1
-        return rows
+        return from_rows(rows_in(result))
 
     def _collected(self, frame: DataFrame, schema: Schema) -> pa.Table:
         """Return the rows of a frame that fit into the heap.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from static_engine.changing.tables import change_table
+from static_engine.changing.change_table import change_table
 from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_errors import TableError

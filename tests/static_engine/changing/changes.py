@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from static_engine.changing.tables import change_table
+from static_engine.changing.change_table import change_table
 from static_engine.sources.table_locations import Locations
 from static_engine.sources.table_reader import read_table
 from streamsql.binder import bind_delete, bind_insert, define

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from static_engine.changing import whole_file
-from static_engine.changing.tables import change_table
+from static_engine.changing.change_table import change_table
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
 from static_engine.sources.table_reader import read_table

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from static_engine.changing.tables import change_table
+from static_engine.changing.change_table import change_table
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
 from streamsql.algebra.scalar import compile_predicate

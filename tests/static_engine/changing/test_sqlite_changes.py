@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from static_engine.changing import database_rows, database_session
-from static_engine.changing.tables import change_table
+from static_engine.changing.change_table import change_table
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
 from streamsql.catalog.definitions import SourceDefinition

@@ -1,6 +1,6 @@
 """A view is computed from tables that were read since it became due."""
 
-from static_engine.refreshing.readiness import LONGEST_WAIT, Readiness
+from static_engine.refreshing.refresher import LONGEST_WAIT, Readiness
 
 
 class World:

@@ -1,7 +1,7 @@
-"""Aggregates that need all values of a group, as plain functions that Spark's workers run.
+"""Aggregates over all values of a group, as plain functions that Spark's Python workers run.
 
 Nothing of ours is imported here: the functions are sent to workers by value. Values of a group are
-of one type and none is NULL.
+of one type, and none is NULL.
 """
 
 import json
@@ -10,6 +10,44 @@ from collections import Counter
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Any
+
+
+def exact_sum(values: list[float] | None) -> float | None:
+    """Return the correctly rounded sum of finite numbers, or None: no numbers, or out of range."""
+    if not values:
+        return None
+    try:
+        return math.fsum(values)
+    except OverflowError:  # of an intermediate sum, so the total may still fit
+        return _rounded(sum(map(Fraction, values)))
+
+
+def exact_mean(values: list[float] | None) -> float | None:
+    """Return the correctly rounded mean of finite numbers, or None if there are none."""
+    if not values:
+        return None
+    # The exact sum as an expansion: each part is the rounded rest, so a few parts suffice.
+    rest = list(values)
+    total = Fraction(0)
+    try:
+        while part := math.fsum(rest):
+            total += Fraction(part)
+            rest.append(-part)
+    except OverflowError:
+        total = Fraction(sum(map(Fraction, values)))
+    return _rounded(total / len(values))
+
+
+def exact_ratio(total: Decimal | None, count: int) -> float | None:
+    """Return the correctly rounded quotient of an integral sum and a count."""
+    return None if total is None or not count else int(total) / count
+
+
+def _rounded(total: Fraction | int) -> float | None:
+    try:
+        return float(total)
+    except OverflowError:
+        return None
 
 
 def variance(values: list[Any] | None, sample: bool) -> float | None:

@@ -4,11 +4,11 @@ One thread does that, the one that also reads tables: so changes of a table come
 other, and no reading sees half of one.
 """
 
+from static_engine.changing.change_checks import not_writable
 from static_engine.changing.csv_table import change_csv
 from static_engine.changing.database_table import change_database
 from static_engine.changing.json_table import change_json
 from static_engine.changing.parquet_table import change_parquet
-from static_engine.changing.refusals import not_writable
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_locations import Locations
 from streamsql.wire.table_changes import TableChange
