@@ -8,17 +8,13 @@ Everything here belongs to the event loop; a worker reads files and evaluates.
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from pathlib import Path
 
 from static_engine.evaluation.static_executor import StaticExecutor
-from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import Plan
 from streamsql.errors import FederationError
-from streamsql.wire.refreshes import RefreshOrder
-from streamsql.wire.site_messages import RefreshState
 
 LONGEST_WAIT = 60.0
 """Seconds a view waits for files that keep changing; then it is computed from what was read."""
@@ -76,39 +72,24 @@ class Refresher:
     """Computes views from tables that were read since the views became due.
 
     Args:
-        store: The tables, and where queries find the rows of views.
+        store: The tables.
         watch: Reads the tables.
-        folder: Where rows outlive the process.
-        clock: Wall-clock microseconds: when views are refreshed.
-        moments: Seconds, monotonic.
+        views: What is refreshed, and when.
+        clock: Seconds, monotonic.
     """
 
     def __init__(
         self,
         store: TableStore,
         watch: TableWatch,
-        folder: Path,
-        clock: Callable[[], int],
-        moments: Callable[[], float] = time.monotonic,
+        views: RefreshedViews,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._watch = watch
-        self._views = RefreshedViews(store, RowsFolder(folder), clock)
-        self._readiness = Readiness(moments)
+        self._views = views
+        self._readiness = Readiness(clock)
         self._unread: frozenset[str] = frozenset()
-
-    def define(self, orders: Iterable[RefreshOrder]) -> None:
-        """Take the views there are from now on; `adopt` takes them up."""
-        self._views.define(orders)
-
-    @property
-    def has_new(self) -> bool:
-        """Whether `adopt` has something to do."""
-        return self._views.has_new
-
-    def adopt(self) -> None:
-        """Take up what was defined; for the worker, because it reads the rows that were kept."""
-        self._views.adopt()
 
     def ask(self, view: str) -> bool:
         """Make a view due now, from tables as they are now; return whether there is such a view."""
@@ -119,10 +100,6 @@ class Refresher:
     def waits_for_tables(self) -> bool:
         """Whether some view is due whose tables have yet to be read."""
         return bool(self._readiness.due(self._views.due()))
-
-    def seconds_to_next(self) -> float:
-        """Return when the next view becomes due that is not yet."""
-        return self._views.seconds_to_next()
 
     def tables(self) -> frozenset[str]:
         """Return the tables that views are computed from now.
@@ -176,15 +153,3 @@ class Refresher:
         """Note that a view is worked on now; whoever asks from here on wants it once more."""
         self._readiness.done(name)
         self._views.begin(name)
-
-    def owns(self, name: str) -> bool:
-        """Whether a stored table is the rows of a view."""
-        return name in self._views.names
-
-    def problem(self, name: str) -> FederationError | None:
-        """Return why the last refresh of a view has failed, or None."""
-        return self._views.problem(name)
-
-    def states(self) -> tuple[RefreshState, ...]:
-        """Return how all views are doing."""
-        return self._views.states()

@@ -23,6 +23,8 @@ from static_engine.evaluation.engine_starter import EngineStarter
 from static_engine.evaluation.evaluations import Evaluations
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
 from static_engine.refreshing.refresher import Refresher
+from static_engine.refreshing.rows_file import RowsFolder
+from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.batch_sender import Sender
 from static_engine.service.engine_reports import JobReports, Reporter
 from static_engine.service.installed_fragments import RESULT, InstalledQuery
@@ -84,7 +86,8 @@ class StaticEngine:
         self._store = store
         self._bridge = bridge
         self._watch = TableWatch(store)
-        self._refresher = Refresher(store, self._watch, settings.data_path / "views", clock)
+        self._views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
+        self._refresher = Refresher(store, self._watch, self._views)
         self._changes = ChangeRequests(client, self.topics, self._me, epoch)
         self._evaluations = Evaluations(store)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
@@ -152,13 +155,13 @@ class StaticEngine:
             self._poll_at - time.monotonic(),
             self._reporter.seconds_to_next(),
             self._jobs.seconds_to_next(),
-            self._refresher.seconds_to_next(),
+            self._views.seconds_to_next(),
         )
         return max(due, SHORTEST_PAUSE)
 
     async def _read_tables(self) -> None:
-        if self._refresher.has_new:
-            await self._in_worker(self._refresher.adopt)
+        if self._views.has_new:
+            await self._in_worker(self._views.adopt)
         needed = self._refresher.tables()
         if self._refresher.waits_for_tables:
             self._poll_at = 0.0
@@ -223,7 +226,7 @@ class StaticEngine:
         self._reporter.state(
             detail=self._detail(),
             ready=self._starter.executor is not None,
-            views=self._refresher.states(),
+            views=self._views.states(),
             counters={
                 "tables": len(self._watch.names),
                 "queries": len(self._queries),
@@ -255,7 +258,7 @@ class StaticEngine:
 
     def _problem_of(self, query: InstalledQuery) -> FederationError | None:
         for table in sorted(query.tables):
-            owner = self._refresher if self._refresher.owns(table) else self._watch
+            owner = self._views if table in self._views.names else self._watch
             problem = owner.problem(table)
             if problem is not None:
                 return problem
@@ -292,7 +295,7 @@ class StaticEngine:
                 tables = decode_json(message.payload, TableSet) if message.payload else TableSet()
                 orders = [decode_packed(order, RefreshOrder) for order in tables.refreshed]
                 self._watch.define(tuple(t for t in tables.tables if t.is_table))
-                self._refresher.define(orders)
+                self._views.define(orders)
                 self._poll_at = 0.0
             case ["host", _me, "reports"]:
                 self._jobs.asked(message.payload)

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor
-from static_engine.refreshing.refresher import Refresher
+from static_engine.refreshing.refresher import LONGEST_WAIT, Readiness, Refresher
+from static_engine.refreshing.rows_file import RowsFolder
+from static_engine.refreshing.views import RefreshedViews
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
 from static_engine.tables.table_store import TableStore
@@ -71,11 +73,10 @@ class World:
         self.store = TableStore(Locations(folder), folder / "snapshots", snapshots=False)
         self.rooms = SourceDefinition("rooms", SourceKind.TABLE, SCHEMA)
         self.give_rooms()
-        self.refresher = Refresher(
-            self.store, cast(TableWatch, self.watch), folder / "views", lambda: self.now
-        )
-        self.refresher.define(views)
-        self.refresher.adopt()
+        self.views = RefreshedViews(self.store, RowsFolder(folder / "views"), lambda: self.now)
+        self.refresher = Refresher(self.store, cast(TableWatch, self.watch), self.views)
+        self.views.define(views)
+        self.views.adopt()
 
     def give_rooms(self) -> None:
         self.store.put(self.rooms, pa.table({"room": ["r1"]}), Path("unused"))
@@ -112,7 +113,7 @@ class World:
         return tables
 
     def problems(self) -> list[str]:
-        return [state.problem for state in self.refresher.states() if state.problem]
+        return [state.problem for state in self.views.states() if state.problem]
 
 
 def test_a_table_of_a_server_is_read_once_for_every_view_that_is_due(tmp_path: Path) -> None:
@@ -193,3 +194,67 @@ def test_an_engine_that_is_lost_is_not_asked_for_the_next_view(tmp_path: Path) -
     assert world.compute() == ["rooms"]
     world.lost = False
     assert world.compute() == ["rooms"], "the other one; the first is tried after a pause"
+
+
+class Due:
+    """Views that are due, by a clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.readiness = Readiness(lambda: self.now)
+
+
+def test_a_view_is_ready_once_its_tables_were_read_since_it_became_due() -> None:
+    views = Due().readiness
+    assert views.due(["v"]) == {"v"}
+    assert not views.is_ready("v")
+    views.reading(["v"])
+    assert views.due(["v", "w"]) == {"w"}
+    assert (views.is_ready("v"), views.is_ready("w")) == (True, False)
+
+
+def test_what_was_computed_or_is_no_longer_due_starts_anew() -> None:
+    views = Due().readiness
+    views.due(["v", "w"])
+    views.reading(["v"])
+    views.done("v")
+    assert not views.is_ready("v")
+    assert views.due(["v"]) == {"v"}
+    assert views.due(["v", "w"]) == {"v", "w"}
+
+
+def test_a_view_that_was_not_due_for_a_while_has_its_tables_read_again() -> None:
+    views = Due().readiness
+    views.due(["v"])
+    views.reading(["v"])
+    assert views.due([]) == frozenset()
+    assert views.due(["v"]) == {"v"}
+    assert not views.is_ready("v")
+
+
+def test_who_asks_has_the_tables_read_again() -> None:
+    views = Due().readiness
+    views.due(["v"])
+    views.reading(["v"])
+    views.asked("v")
+    assert not views.is_ready("v")
+    assert views.due(["v"]) == {"v"}
+
+
+def test_files_that_keep_changing_are_not_waited_for_forever() -> None:
+    world = Due()
+    views = world.readiness
+    views.due(["v"])
+    views.reading(["v"])
+    views.unsettled("v")
+    assert not views.is_ready("v")
+    world.now = LONGEST_WAIT
+    views.due(["v"])
+    views.reading(["v"])
+    views.unsettled("v")
+    assert views.is_ready("v")
+    views.done("v")
+    views.due(["v"])
+    views.reading(["v"])
+    views.unsettled("v")
+    assert not views.is_ready("v"), "the next wait begins anew"
