@@ -16,35 +16,14 @@ from pyspark.sql import Column
 from pyspark.sql.functions import udf
 from pyspark.sql.types import DataType as SparkType
 
-from static_engine.lowering import exact, holistic
+import streamsql
+from static_engine.lowering import worker_aggregates
 from static_engine.lowering.spark_types import SPARK_TYPES
-from streamsql import errors
-from streamsql.algebra import (
-    like_patterns,
-    regular_expressions,
-    scalar,
-    scalar_numbers,
-    scalar_text,
-    scalar_time,
-    user_functions,
-)
-from streamsql.data import delta, types
+from streamsql.algebra import scalar
 from streamsql.data.types import DataType
 
-_SENT = (
-    *(exact, holistic, errors, delta, types),
-    *(
-        like_patterns,
-        regular_expressions,
-        scalar,
-        scalar_numbers,
-        scalar_text,
-        scalar_time,
-        user_functions,
-    ),
-)
-for _module in _SENT:
-    cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]
+for _package in (streamsql, worker_aggregates):
+    cloudpickle.register_pickle_by_value(_package)  # type: ignore[no-untyped-call]
 
 
 def _leave_out_lookups() -> None:
