@@ -10,9 +10,9 @@ from sqlglot import exp
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from streamsql.data.durations import unit_size
 from streamsql.errors import QuerySyntaxError, UnsupportedError
 from streamsql.syntax.cursor import shown
-from streamsql.syntax.durations import unit_size
 from streamsql.syntax.places import Script
 
 NO_ALIASES = frozenset(
@@ -57,6 +57,7 @@ _STAR_WORDS = ("EXCEPT", "EXCLUDE", "REPLACE", "RENAME")
 _AGGREGATES = frozenset(
     name for kind in exp.ALL_FUNCTIONS if issubclass(kind, exp.AggFunc) for name in kind.sql_names()
 )
+_COMMA, _OPEN = TokenType.COMMA, TokenType.L_PAREN
 _SIDES = (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL)
 _PATTERNS = (TokenType.RLIKE, TokenType.IRLIKE)
 
@@ -78,7 +79,7 @@ def check_accidents(script: Script, tokens: Sequence[Token]) -> None:
         if token.token_type == TokenType.LIMIT and number + 2 < len(tokens):
             comma, behind = tokens[number + 2], tokens[min(number + 3, len(tokens) - 1)]
             another = behind.token_type == TokenType.LIMIT  # of a recursion: rows, and rounds
-            if comma.token_type == TokenType.COMMA and _is_number(after) and not another:
+            if comma.token_type == _COMMA and after.token_type == TokenType.NUMBER and not another:
                 raise UnsupportedError(
                     f"LIMIT {after.text}, … is not supported: SQL dialects disagree about "
                     "the order of the two numbers",
@@ -99,26 +100,23 @@ def _check_placed(script: Script, tokens: Sequence[Token], number: int) -> None:
     after = tokens[number + 1] if number + 1 < len(tokens) else None
     opened = before is None or before.token_type in _STARTS
     kind, following = token.token_type, after and after.token_type
+    preceding = before and before.token_type
+    ends = after is None or following in _ENDS
     called = tokens[number - 2].text.upper() if number > 1 else ""
     wrong = (
-        (kind in _OPENINGS and (after is None or following in _ENDS))
-        or (kind in (TokenType.COMMA, TokenType.ALIAS) and opened)
+        (kind in _OPENINGS and ends)
+        or (kind in (_COMMA, TokenType.ALIAS) and opened)
         or (kind == TokenType.DOT and opened and following != TokenType.NUMBER)
         or (kind == TokenType.USING and following not in (TokenType.L_PAREN, TokenType.VAR))
-        or (
-            word == "BY" and before and _is_number(before) and (after is None or following in _ENDS)
-        )
-        or (
-            word in _STAR_WORDS
-            and _ends_in_star(tokens[:number][-2:])
-            and (after is None or following in _ENDS)
-        )
-        or (kind == TokenType.ALL and (following == TokenType.STAR or _is_comma(before)))
-        or (kind == TokenType.ALL and _begins_groups(before) and _is_comma(after))
-        or (word == "ONLY" and _is_count(before))
-        or (kind == TokenType.COMMA and _closes_distinct_on(tokens, number))
-        or (_is_open(token) and following == TokenType.R_PAREN and _is_type(before))
-        or (kind == TokenType.ALL and _is_open(before) and called not in _AGGREGATES and called)
+        or (word == "BY" and preceding == TokenType.NUMBER and ends)
+        or (word in _STAR_WORDS and _ends_in_star(tokens[:number][-2:]) and ends)
+        or (kind == TokenType.ALL and following == TokenType.STAR)
+        or (kind == TokenType.ALL and preceding == _COMMA)
+        or (kind == TokenType.ALL and preceding == TokenType.GROUP_BY and following == _COMMA)
+        or (word == "ONLY" and preceding == TokenType.NUMBER)
+        or (kind == _COMMA and _closes_distinct_on(tokens, number))
+        or (kind == _OPEN and following == TokenType.R_PAREN and preceding in Parser.TYPE_TOKENS)
+        or (kind == TokenType.ALL and preceding == _OPEN and called and called not in _AGGREGATES)
     )
     if wrong:
         raise QuerySyntaxError(
@@ -127,26 +125,6 @@ def _check_placed(script: Script, tokens: Sequence[Token], number: int) -> None:
             hint=f"remove {word}, or complete it",
             code="unexpected_end" if after is None else "unexpected_token",
         )
-
-
-def _is_open(token: Token | None) -> bool:
-    return token is not None and token.token_type == TokenType.L_PAREN
-
-
-def _is_count(token: Token | None) -> bool:
-    return token is not None and _is_number(token)
-
-
-def _is_comma(token: Token | None) -> bool:
-    return token is not None and token.token_type == TokenType.COMMA
-
-
-def _begins_groups(token: Token | None) -> bool:
-    return token is not None and token.token_type == TokenType.GROUP_BY
-
-
-def _is_type(token: Token | None) -> bool:
-    return token is not None and token.token_type in Parser.TYPE_TOKENS
 
 
 def _closes_distinct_on(tokens: Sequence[Token], number: int) -> bool:
@@ -168,13 +146,9 @@ def _ends_in_star(tokens: Sequence[Token]) -> bool:
     return kinds[-1:] == [TokenType.STAR] and kinds[0] in (*_STARTS, TokenType.DOT)
 
 
-def _is_number(token: Token) -> bool:
-    return token.token_type == TokenType.NUMBER
-
-
 def _check(script: Script, before: Token | None, token: Token, after: Token) -> None:
     touching = after.start == token.end + 1
-    if _is_number(token) and touching and after.text[:1].isidentifier():
+    if token.token_type == TokenType.NUMBER and touching and after.text[:1].isidentifier():
         raise QuerySyntaxError(
             f"{token.text}{after.text} is no number",
             span=script.span(token.start, after.end),

@@ -3,20 +3,21 @@
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.data.types import DataType, coerce
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor
-from streamsql.syntax.durations import parse_duration
 from streamsql.syntax.queries import parse_expression
-from streamsql.syntax.query_statements import query_of, without_output
+from streamsql.syntax.query_statements import parse_options, query_of, without_output
 from streamsql.syntax.statements import (
     AdvanceTime,
+    AlterSite,
     Delete,
     Describe,
     Drop,
     Insert,
+    Name,
     Query,
     Show,
 )
@@ -145,17 +146,19 @@ def parse_advance(cursor: Cursor, common: dict[str, Any]) -> AdvanceTime:
     hint = "ADVANCE TIME TO '2026-01-01T00:00:10Z' or ADVANCE TIME BY '10 s'"
     cursor.expect("TIME", hint=hint)
     word = cursor.choice(("TO", "BY"), "TO or BY")
-    text, span = cursor.string("a time" if word == "TO" else "a duration")
+    if word == "BY":
+        by, _ = cursor.duration("a duration", hint=hint, code="bad_time")
+        cursor.end(hint=hint)
+        return AdvanceTime(**common, by=by)
+    text, span = cursor.string("a time")
     try:
-        value = parse_duration(text) if word == "BY" else coerce(text, DataType.TIMESTAMP)
+        to = coerce(text, DataType.TIMESTAMP)
     except ValueError as error:
         raise QuerySyntaxError(str(error), span=span, hint=hint, code="bad_time") from None
     cursor.end(hint=hint)
-    if not isinstance(value, int):
+    if not isinstance(to, int):
         raise QuerySyntaxError("expected a time", span=span, hint=hint, code="bad_time")
-    if word == "BY":
-        return AdvanceTime(**common, by=value)
-    return AdvanceTime(**common, to=value)
+    return AdvanceTime(**common, to=to)
 
 
 def parse_explain_options(cursor: Cursor) -> tuple[bool, str, str]:
@@ -173,3 +176,42 @@ def parse_explain_options(cursor: Cursor) -> tuple[bool, str, str]:
                 break
         cursor.expect(")")
     return analyze, kind, fmt
+
+
+_EXAMPLE = "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 5)"
+MAX_NAME = 64
+
+
+def parse_alter(cursor: Cursor, common: dict[str, Any]) -> AlterSite:
+    """Parse what follows ALTER."""
+    cursor.expect("SITE", hint=_EXAMPLE)
+    site = _site(cursor)
+    cursor.expect("SET", hint=_EXAMPLE)
+    options = parse_options(cursor)
+    cursor.end(hint=_EXAMPLE)
+    return AlterSite(**common, site=site, options=options)
+
+
+def _site(cursor: Cursor) -> Name:
+    """Step over the id of a site, which may hold dashes without quotes, as on the command line.
+
+    Raises:
+        QuerySyntaxError: There is none.
+    """
+    token = cursor.token
+    if token is not None and token.token_type == TokenType.IDENTIFIER:
+        return cursor.name("a site")
+    run = cursor.until(("SET",))
+    if not run:
+        cursor.fail("expected a site", hint=_EXAMPLE)
+    first, last = run[0], run[-1]
+    span = cursor.script.span(first.start, last.end)
+    text = cursor.script.text[first.start : last.end + 1]
+    if len(text) > MAX_NAME or not all(c.isalnum() or c in "-_" for c in text):
+        raise QuerySyntaxError(
+            f"{text!r:.60} is not the id of a site",
+            span=span,
+            hint=_EXAMPLE,
+            code="unexpected_token",
+        )
+    return Name(text, span)

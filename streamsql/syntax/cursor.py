@@ -2,14 +2,17 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn, TypeVar
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from streamsql.data.durations import parse_duration
 from streamsql.errors import QuerySyntaxError, Span, UnsupportedError
 from streamsql.syntax.places import Script
 from streamsql.syntax.statements import Name
+
+T = TypeVar("T")
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _TEXT = (TokenType.STRING, TokenType.IDENTIFIER)
@@ -132,11 +135,16 @@ class Cursor:
     def names(self, what: str) -> tuple[Name, ...]:
         """Step over `(name, …)`."""
         self.expect("(")
-        found = [self.name(what)]
-        while self.accept(","):
-            found.append(self.name(what))
+        found = self.listed(lambda: self.name(what))
         self.expect(")")
         return tuple(found)
+
+    def listed(self, element: Callable[[], T]) -> list[T]:
+        """Step over elements with commas between; at least one."""
+        found = [element()]
+        while self.accept(","):
+            found.append(element())
+        return found
 
     def string(self, what: str) -> tuple[str, Span]:
         """Step over a text in single quotes."""
@@ -146,18 +154,30 @@ class Cursor:
         self._position += 1
         return token.text, self.script.span(token.start, token.end)
 
+    def duration(self, what: str, *, hint: str, code: str = "bad_duration") -> tuple[int, Span]:
+        """Step over a duration in single quotes; return its microseconds.
+
+        Raises:
+            QuerySyntaxError: It is none.
+        """
+        text, span = self.string(what)
+        try:
+            return parse_duration(text), span
+        except ValueError as error:
+            raise QuerySyntaxError(str(error), span=span, hint=hint, code=code) from None
+
     def rest(self) -> Sequence[Token]:
         """Step over and return all remaining tokens."""
         remaining = self._tokens[self._position :]
         self._position = len(self._tokens)
         return remaining
 
-    def until_words(self, *words: str) -> Sequence[Token]:
-        """Step over and return everything up to these words outside parentheses, or to the end."""
-        return self.until_any(words)
+    def until(self, *runs: tuple[str, ...]) -> Sequence[Token]:
+        """Step over everything up to one of these runs of words outside parentheses, or the end.
 
-    def until_any(self, *runs: tuple[str, ...]) -> Sequence[Token]:
-        """Step over and return everything up to any of these runs of words, or to the end."""
+        Returns:
+            What was stepped over.
+        """
         begin, depth = self._position, 0
         while self.token is not None and (depth > 0 or not any(self.at(*run) for run in runs)):
             kind = self.advance().token_type

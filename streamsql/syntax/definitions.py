@@ -1,16 +1,14 @@
-"""CREATE: sources, link sources, tables and views; functions are parsed beside."""
+"""CREATE: sources, link sources, tables, views and functions."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
+from streamsql.data.durations import parse_duration
 from streamsql.data.types import DataType
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor, nearest, shown
-from streamsql.syntax.durations import parse_duration
-from streamsql.syntax.function_definitions import parse_function
-from streamsql.syntax.notices import parse_alarm, parse_display
-from streamsql.syntax.options import parse_options
-from streamsql.syntax.query_statements import query_statement, without_output
-from streamsql.syntax.refreshes import refresh_times
+from streamsql.syntax.deliveries import parse_alarm, parse_display, refresh_times
+from streamsql.syntax.query_statements import parse_options, query_statement, without_output
 from streamsql.syntax.statements import (
     ColumnDefinition,
     CreateAlarm,
@@ -75,7 +73,7 @@ def parse_create(
         )
     word = cursor.choice(_CREATABLE, "SOURCE, TABLE, VIEW or another kind of thing after CREATE")
     if word in ("FUNCTION", "AGGREGATE"):
-        return parse_function(cursor, common, _TYPES, aggregate=word == "AGGREGATE")
+        return _function(cursor, common, aggregate=word == "AGGREGATE")
     if word in ("RECURSIVE", "MATERIALIZED", "VIEW"):
         return _view(cursor, common, word)
     _without_if(cursor)
@@ -102,12 +100,7 @@ def _source(cursor: Cursor, common: dict[str, Any], kind: str) -> CreateSource:
     name = cursor.name("a name")
     parts = _Parts()
     cursor.expect("(", hint=f"CREATE … {name.text} (column TYPE, …)")
-    while True:
-        _element(cursor, parts)
-        if not cursor.accept(","):
-            break
-        if len(parts.columns) > MAX_COLUMNS:
-            cursor.fail(f"more than {MAX_COLUMNS} columns", code="limit_exceeded")
+    cursor.listed(lambda: _element(cursor, parts))
     cursor.expect(")", hint="separate columns with commas")
     options = parse_options(cursor) if cursor.accept("WITH") else ()
     cursor.end(hint="put options into WITH (name = 'value', …)")
@@ -122,16 +115,18 @@ def _source(cursor: Cursor, common: dict[str, Any], kind: str) -> CreateSource:
     )
 
 
+@dataclass(slots=True)
 class _Parts:
     """What has been read between the parentheses so far."""
 
-    def __init__(self) -> None:
-        self.columns: list[ColumnDefinition] = []
-        self.key: tuple[Name, ...] = ()
-        self.watermark: Watermark | None = None
+    columns: list[ColumnDefinition] = field(default_factory=list)
+    key: tuple[Name, ...] = ()
+    watermark: Watermark | None = None
 
 
 def _element(cursor: Cursor, parts: _Parts) -> None:
+    if len(parts.columns) > MAX_COLUMNS:
+        cursor.fail(f"more than {MAX_COLUMNS} columns", code="limit_exceeded")
     if cursor.at("WATERMARK", "FOR"):
         if parts.watermark is not None:
             cursor.fail("expected one WATERMARK only", code="duplicate_clause")
@@ -213,12 +208,13 @@ def _watermark(cursor: Cursor) -> Watermark:
     if not cursor.accept("-"):
         return Watermark(column, 0)
     cursor.expect("INTERVAL", hint=hint)
-    return Watermark(column, _duration(cursor, "an allowed lateness"))
+    return Watermark(column, _lateness(cursor))
 
 
-def _duration(cursor: Cursor, what: str) -> int:
+def _lateness(cursor: Cursor) -> int:
+    """Step over a duration, whose unit may stand behind the quotes."""
     span = cursor.here()
-    text, _ = cursor.string(what)
+    text, _ = cursor.string("an allowed lateness")
     try:
         micros = parse_duration(text)
         if cursor.word() and not cursor.at(",") and not cursor.at(")"):
@@ -259,3 +255,52 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
         query=query,
         refresh=refresh,
     )
+
+
+MAX_PARAMETERS = 32
+
+
+def _function(cursor: Cursor, common: dict[str, Any], *, aggregate: bool) -> CreateFunction:
+    word = "AGGREGATE" if aggregate else "FUNCTION"
+    name = cursor.name(f"a name for the {word.lower()}")
+    hint = f"CREATE {word} {name.text}(x DOUBLE) RETURNS DOUBLE AS 'package.module:name'"
+    cursor.expect("(", hint=hint)
+    parameters: list[ColumnDefinition] = []
+    while not cursor.at(")"):
+        parameters.append(ColumnDefinition(cursor.name("a parameter"), _type(cursor)))
+        if len(parameters) > MAX_PARAMETERS:
+            cursor.fail(f"more than {MAX_PARAMETERS} parameters", code="limit_exceeded")
+        if not cursor.accept(","):
+            break
+    cursor.expect(")", hint=hint)
+    cursor.expect("RETURNS", hint=hint)
+    result = _type(cursor)
+    on_null = _on_null(cursor)
+    cursor.expect("AS", hint=hint)
+    implementation, place = cursor.string("the implementation, 'package.module:name',")
+    if cursor.token is not None:
+        on_null = _on_null(cursor)
+    cursor.end(hint=hint)
+    if not implementation.strip():
+        raise QuerySyntaxError(
+            "the implementation is missing", span=place, hint=hint, code="bad_implementation"
+        )
+    return CreateFunction(
+        **common,
+        name=name,
+        aggregate=aggregate,
+        parameters=tuple(parameters),
+        result=result,
+        implementation=implementation.strip(),
+        place=place,
+        on_null=on_null,
+    )
+
+
+def _on_null(cursor: Cursor) -> bool:
+    if cursor.accept("CALLED"):
+        cursor.expect("ON", "NULL", "INPUT", hint="CALLED ON NULL INPUT")
+        return True
+    if cursor.accept("RETURNS"):
+        cursor.expect("NULL", "ON", "NULL", "INPUT", hint="RETURNS NULL ON NULL INPUT")
+    return False

@@ -22,8 +22,8 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.algebra.choices import OnMoreRounds, RoundLimit
+from streamsql.data.durations import unit_size
 from streamsql.syntax.accidents import NO_ALIASES
-from streamsql.syntax.durations import unit_size
 from streamsql.syntax.precedence import PrecedenceParser
 
 MAX_NODES = 200_000

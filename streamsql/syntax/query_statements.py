@@ -1,18 +1,18 @@
 """Queries as statements: plain or inside ISTREAM, DSTREAM or RSTREAM, with options behind them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.errors import QuerySyntaxError, Span
 from streamsql.syntax.cursor import Cursor
-from streamsql.syntax.options import refuse_inside, split_options
 from streamsql.syntax.places import Script
 from streamsql.syntax.queries import parse_query
 from streamsql.syntax.statements import Name, Option, Query
 
 _CLOSE = ("EMIT", "ON", "WINDOW", "CLOSE")
+_EXAMPLE = "… WITH (strategy = 'ranked', ship = 'lazy')"
 _EMITS = ("ISTREAM", "DSTREAM", "RSTREAM")
 
 
@@ -37,7 +37,7 @@ def query_of(script: Script, tokens: Sequence[Token]) -> Query:
     first, last = tokens[0], tokens[-1]
     text = script.text[first.start : last.end + 1]
     tokens, display = _split_output(script, tokens)
-    tokens, options = split_options(script, tokens)
+    tokens, options = _split_options(script, tokens)
     tokens, on_close = _split_close(script, tokens)
     cursor = Cursor(script, tokens)
     emit = cursor.word()
@@ -47,15 +47,15 @@ def query_of(script: Script, tokens: Sequence[Token]) -> Query:
         if not inner:
             cursor.fail(f"expected a query in {emit}(…)")
         cursor.end(hint=f"{emit}(…) stands around the whole query")
-        inner, more = split_options(script, inner)
+        inner, more = _split_options(script, inner)
         options = _both(more, options)
-        refuse_inside(script, inner)
+        _refuse_inside(script, inner)
         tree = parse_query(script, inner)
         kind = emit.lower()
     else:
         if cursor.word() not in ("SELECT", "WITH", "("):
             cursor.fail("expected a query", hint="a query begins with SELECT or WITH")
-        refuse_inside(script, tokens)
+        _refuse_inside(script, tokens)
         tree, kind = parse_query(script, tokens), "relation"
     return Query(
         text=text,
@@ -92,10 +92,8 @@ def _split_output(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Tok
     Raises:
         QuerySyntaxError: OUTPUT TO is followed by something else.
     """
-    depth = 0
-    for number, token in enumerate(tokens):
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        if depth or not number or token.text.upper() != "OUTPUT":
+    for number, token in _outside_parentheses(tokens):
+        if not number or token.text.upper() != "OUTPUT":
             continue
         cursor = Cursor(script, tokens[number:])
         if not cursor.at("OUTPUT", "TO"):
@@ -114,13 +112,10 @@ def _split_close(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Toke
     Raises:
         QuerySyntaxError: EMIT is followed by something else.
     """
-    depth = 0
-    for number, token in enumerate(tokens):
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        following = tokens[number + 1] if number + 1 < len(tokens) else None
-        if depth or token.text.upper() != "EMIT" or following is None or not number:
+    for number, token in _outside_parentheses(tokens[:-1]):
+        if not number or token.text.upper() != "EMIT":
             continue
-        if following.token_type == TokenType.ON:
+        if tokens[number + 1].token_type == TokenType.ON:
             place = script.span(token.start, tokens[-1].end)
             words = [word.text.upper() for word in tokens[number:]]
             if words != list(_CLOSE):
@@ -132,6 +127,15 @@ def _split_close(script: Script, tokens: Sequence[Token]) -> tuple[Sequence[Toke
                 )
             return tokens[:number], place
     return tokens, None
+
+
+def _outside_parentheses(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
+    """Yield the tokens outside all parentheses, closing ones too, with their places."""
+    depth = 0
+    for number, token in enumerate(tokens):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth == 0:
+            yield number, token
 
 
 def with_options(query: Query, options: tuple[Option, ...]) -> Query:
@@ -151,3 +155,96 @@ def _both(inner: tuple[Option, ...], outer: tuple[Option, ...]) -> tuple[Option,
                 f"option {option.name} appears twice", span=option.span, code="duplicate_clause"
             )
     return inner + outer
+
+
+def parse_options(cursor: Cursor) -> tuple[Option, ...]:
+    """Parse `(name = 'value', …)`, behind the word WITH.
+
+    Raises:
+        QuerySyntaxError: It is malformed, or an option is given twice.
+    """
+    cursor.expect("(", hint="WITH (name = 'value', …)")
+    options: list[Option] = []
+    cursor.listed(lambda: options.append(parse_option(cursor, options)))
+    cursor.expect(")", hint="separate options with commas")
+    return tuple(options)
+
+
+def parse_option(cursor: Cursor, given: Sequence[Option]) -> Option:
+    """Parse one `name = 'value'`.
+
+    Raises:
+        QuerySyntaxError: It is malformed, or the name is among those given.
+    """
+    name = cursor.word_name("an option name")
+    cursor.expect("=", hint=f"{name.text} = 'value'")
+    if any(option.name == name.text for option in given):
+        raise QuerySyntaxError(
+            f"option {name.text} appears twice", span=name.span, code="duplicate_clause"
+        )
+    place = cursor.here()
+    return Option(name.text, _value(cursor, name.text), name.span, place)
+
+
+def _value(cursor: Cursor, name: str) -> str:
+    token = cursor.token
+    if token is None or not (
+        token.token_type in (TokenType.STRING, TokenType.NUMBER)
+        or cursor.word() in ("TRUE", "FALSE")
+        or cursor.at("-")
+    ):
+        cursor.fail("expected a value in single quotes", hint=f"WITH ({name} = '…')")
+    sign = "-" if cursor.accept("-") else ""
+    return sign + cursor.advance().text
+
+
+def _split_options(
+    script: Script, tokens: Sequence[Token]
+) -> tuple[Sequence[Token], tuple[Option, ...]]:
+    """Take the options behind a query off its tokens; parentheses around both go with them.
+
+    Raises:
+        QuerySyntaxError: The options are malformed, or stand in front of the query.
+    """
+    inner = tokens
+    while True:
+        outside = [number for number, _ in _outside_parentheses(inner)]
+        start = next((number for number in outside if _opens(inner, number)), None)
+        if start is not None:
+            break
+        is_wrapped = inner[0].token_type == TokenType.L_PAREN and outside[:1] == [len(inner) - 1]
+        if len(inner) < 3 or not is_wrapped:
+            return tokens, ()
+        inner = inner[1:-1]
+    body = inner[:start]
+    cursor = Cursor(script, inner[start:])
+    if not body:
+        cursor.fail("expected a query before its options", hint=f"SELECT {_EXAMPLE}")
+    cursor.expect("WITH")
+    options = parse_options(cursor)
+    cursor.end(hint="options must be the last part of a query")
+    return body, options
+
+
+def _opens(tokens: Sequence[Token], number: int) -> bool:
+    return (
+        tokens[number].token_type == TokenType.WITH
+        and number + 1 < len(tokens)
+        and tokens[number + 1].token_type == TokenType.L_PAREN
+    )
+
+
+def _refuse_inside(script: Script, tokens: Sequence[Token]) -> None:
+    """Check that no options stand inside a query.
+
+    Raises:
+        QuerySyntaxError: Some do.
+    """
+    for number, token in enumerate(tokens):
+        if _opens(tokens, number):
+            raise QuerySyntaxError(
+                "options must follow the whole query, not stand inside it",
+                span=script.span(token.start, tokens[number + 1].end),
+                hint=f"write them last: {_EXAMPLE}; they apply to every recursion of the query",
+                code="misplaced_options",
+            )

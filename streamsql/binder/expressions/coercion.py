@@ -5,8 +5,8 @@ from sqlglot import exp
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.scalar import cast
 from streamsql.binder.names.environment import Environment
+from streamsql.data.durations import parse_duration
 from streamsql.data.types import DataType, coerce, common_type
-from streamsql.syntax.durations import parse_duration
 
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
 TIME_TEXTS = {DataType.TIMESTAMP: "TIMESTAMP TEXT", DataType.INTERVAL: "INTERVAL TEXT"}

@@ -24,9 +24,9 @@ from streamsql.algebra.operators import (
 )
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.durations import parse_duration
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import BindingError, Span, UnsupportedError
-from streamsql.syntax.durations import parse_duration
 
 TimeWindow = HopWindow | SessionWindow
 

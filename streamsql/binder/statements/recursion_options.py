@@ -12,9 +12,9 @@ import msgspec
 from streamsql.algebra.operators import Fixpoint, Plan, transform_up, walk_plan
 from streamsql.binder.names.environment import Binding
 from streamsql.binder.statements.idle_options import idle_options
+from streamsql.data.durations import parse_duration
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.syntax.cursor import nearest
-from streamsql.syntax.durations import parse_duration
 from streamsql.syntax.statements import Option, Query
 
 VALUES: Mapping[str, tuple[str, ...]] = {

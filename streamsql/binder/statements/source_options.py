@@ -17,11 +17,11 @@ from streamsql.catalog.table_options import (
     truth_of,
 )
 from streamsql.catalog.wrappers import WrapperKind
+from streamsql.data.durations import parse_duration
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import nearest
-from streamsql.syntax.durations import parse_duration
 from streamsql.syntax.statements import CreateSource, Option
 
 STREAM_OPTIONS = ("wrapper", "topic", "sample", "ttl", "idle", "colocate")

@@ -15,7 +15,7 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import common_type
 from streamsql.library import library_views
 from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
-from streamsql.syntax.scanning import scan
+from streamsql.syntax.parse import scan
 from streamsql.wire.codec import decode_packed, encode_packed
 
 FOLDER = Path(__file__).parents[2] / "golden" / "plans"

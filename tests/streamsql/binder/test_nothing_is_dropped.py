@@ -16,7 +16,7 @@ from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import Query, parse_script
-from streamsql.syntax.scanning import scan
+from streamsql.syntax.parse import scan
 from tests.docs.error_page import SCHEMA
 
 QUERIES = (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamsql.syntax.durations import LONGEST, parse_duration
+from streamsql.data.durations import LONGEST, parse_duration
 
 UNITS = {
     "us": 1,
