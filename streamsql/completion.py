@@ -1,7 +1,8 @@
 """What may stand at a place of a statement: words of the grammar, functions, names of the catalog.
 
 The text may be unfinished and wrong, so it is looked at as words and not parsed: the last clause
-before the place, the brackets open there, and the relations named anywhere.
+before the place, the brackets open there, and the relations named anywhere. Where the grammar
+leaves few words (after CREATE comes what is made, after GROUP comes BY) only those are offered.
 """
 
 import re
@@ -9,7 +10,84 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamsql.binder.expressions.scalar_functions import SIGNATURES
-from streamsql.completion_following import following
+
+_EXPLAIN = "TYPE FEDERATED,TYPE LOGICAL,TYPE VALIDATE,FORMAT TEXT,FORMAT JSON,FORMAT DOT"
+_AFTER: dict[tuple[str, ...], str] = {
+    ("CREATE",): "SOURCE,LINK SOURCE,TABLE,VIEW,RECURSIVE VIEW,MATERIALIZED VIEW,FUNCTION,"
+    "AGGREGATE,DISPLAY,ALARM",
+    ("CREATE", "LINK"): "SOURCE",
+    ("CREATE", "RECURSIVE"): "VIEW",
+    ("CREATE", "MATERIALIZED"): "VIEW",
+    ("ALTER",): "SITE",
+    ("INSERT",): "INTO",
+    ("DELETE",): "FROM",
+    ("IF", "DELETE"): "GATEWAY,NODE",
+    ("ADVANCE",): "TIME BY",
+    ("ADVANCE", "TIME"): "BY",
+    ("GROUP",): "BY",
+    ("ORDER",): "BY",
+    ("PARTITION",): "BY",
+    ("IS",): "NULL,NOT NULL,DISTINCT FROM,NOT DISTINCT FROM,TRUE,FALSE,UNKNOWN",
+    ("NULLS",): "FIRST,LAST",
+    ("WITHIN",): "GROUP (ORDER BY",
+    ("FILTER",): "(WHERE",
+    ("FILTER", "("): "WHERE",
+    ("OVER", "("): "PARTITION BY,ORDER BY,ROWS BETWEEN,RANGE BETWEEN",
+    ("EMIT",): "ON WINDOW CLOSE",
+    ("EMIT", "ON"): "WINDOW CLOSE",
+    ("ON", "WINDOW"): "CLOSE",
+    ("OUTPUT",): "TO DISPLAY",
+    ("EXPLAIN", "("): _EXPLAIN,
+    ("ISTREAM", "("): "SELECT,WITH",
+    ("DSTREAM", "("): "SELECT,WITH",
+    ("RSTREAM", "("): "SELECT,WITH",
+    ("WITH", "RECURSIVE"): "",
+}
+"""What follows the one or two words before the place."""
+_DELIVERY = "WITH (SNAPSHOT = false),WITH (PROGRESS),ENVELOPE UPSERT (KEY ("
+_SETTINGS = "scheduler =,slice_ms =,queue_rows =,sharing =,report_seconds ="
+
+
+def _following(before: Sequence[str]) -> str | None:
+    """Return the words that may follow, with commas between; None where the grammar leaves more.
+
+    Args:
+        before: The words of the statement before the place.
+    """
+    words = [word.upper() for word in before]
+    for length in (2, 1):
+        found = _AFTER.get(tuple(words[-length:]))
+        if found is not None:
+            return found
+    return _of_statement(words)
+
+
+def _of_statement(words: list[str]) -> str | None:
+    """Return what a statement without a query's clauses goes on with."""
+    depth = words.count("(") - words.count(")")
+    match words:
+        case ["CREATE", "DISPLAY", _]:
+            return "WITH ("
+        case ["CREATE", "ALARM", _]:
+            return "AS"
+        case ["ALTER", "SITE", _, *_] if depth > 0:
+            return _SETTINGS if words[-1] in ("(", ",") else None
+        case ["ALTER", "SITE", _, *rest] if "SET" not in rest:
+            return "SET ("
+        case ["SUBSCRIBE", *_]:
+            return _of_subscription(words, depth)
+        case _:
+            return None
+
+
+def _of_subscription(words: list[str], depth: int) -> str | None:
+    if words[-2:] == ["WITH", "("] and depth == 1:
+        return "SNAPSHOT = false,PROGRESS"
+    if depth or ("SELECT" in words and words[-1] != ")"):
+        return None
+    named = [word for word in words[1:] if word != "TO"]
+    return _DELIVERY if named else None
+
 
 MAX_SHOWN = 400
 _WORD = re.compile(r"'(?:[^']|'')*'?|--[^\n]*|\"[^\"]*\"?|\w+|[^\w\s]")
@@ -62,7 +140,7 @@ _KEYWORDS: dict[str, str] = {
     "DROP": "SOURCE,TABLE,VIEW,FUNCTION,AGGREGATE,QUERY,DISPLAY,ALARM",
     "SUBSCRIBE": "TO,WITH (SNAPSHOT,WITH (PROGRESS,ENVELOPE UPSERT (KEY (",
     "ALTER": "SITE",
-    "SITE": "SET (,scheduler =,slice_ms =,queue_rows =,sharing =,report_seconds =",
+    "SITE": f"SET (,{_SETTINGS}",
     "SEVERITY": "'info','warning','critical',FOR",
     "DISPLAY": "floor =,x =,y =,title =,rows =",
     "CREATE": "AS,TEXT,INTEGER,DOUBLE,BOOLEAN,TIMESTAMP,INTERVAL,KEY (,PRIMARY KEY,"
@@ -91,19 +169,10 @@ _WITHOUT_VALUES = (
     "FROM", "JOIN", "SHOW", "DROP", "REFRESH", "LIMIT", "CREATE", "SUBSCRIBE", "SEVERITY",
     "DISPLAY",
 )  # fmt: skip
-_NO_ALIAS = {"ON", "USING", "WHERE", "GROUP", "ORDER", "JOIN", "LEFT", "RIGHT", "FULL", "CROSS"}
-_NO_ALIAS |= {
-    "SEMI",
-    "ANTI",
-    "ASOF",
-    "NATURAL",
-    "INNER",
-    "UNION",
-    "LIMIT",
-    "HAVING",
-    "WITH",
-    "EMIT",
-}
+_NO_ALIAS = (
+    "ON", "USING", "WHERE", "GROUP", "ORDER", "JOIN", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI",
+    "ANTI", "ASOF", "NATURAL", "INNER", "UNION", "LIMIT", "HAVING", "WITH", "EMIT",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +240,7 @@ def _candidates(
         yield from (Completion(word, "window") for word in _WINDOW.split(","))
         yield from _columns(aliases, relations)
         return
-    alone = following(before)
+    alone = _following(before)
     if alone is not None:
         yield from (Completion(word, "keyword") for word in alone.split(",") if word)
         if [word.upper() for word in before[-2:]] == ["IF", "DELETE"]:

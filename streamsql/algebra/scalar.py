@@ -1,46 +1,55 @@
-"""Scalar functions and the compilation of expressions to Python functions.
+"""Expressions compiled to Python functions.
 
-One table says what each function takes, returns and does; binder, reference evaluator and stream
-engine all read it, so a function means the same everywhere. Three-valued logic as in SQL: NULL in,
-NULL out, except AND, OR, IS NULL, COALESCE and CASE. Integer division truncates toward zero (as
-PostgreSQL). There is one rule for failure: division by zero, a value outside a function's domain, a
-number that does not fit 64 bits and a CAST that fails give NULL, because a running query must not
-die of one reading.
+An expression becomes Python source, so that a loop over rows calls no closure per node. Only
+positions and names chosen here get into the source: constants and functions are bound to names.
+Three-valued logic as in SQL: NULL in, NULL out, except AND, OR, IS NULL, COALESCE and CASE; what
+functions do is in `function_table`.
 """
 
-import math
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from streamsql.algebra.expression_source import ExpressionSource, tuple_source
-from streamsql.algebra.expressions import Expression
-from streamsql.algebra.like_patterns import like
-from streamsql.algebra.regular_expressions import regexp_like
-from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS, in_range, total
-from streamsql.algebra.scalar_text import TEXT_FUNCTIONS
-from streamsql.algebra.scalar_time import TIME_FUNCTIONS
+from streamsql.algebra.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    map_columns,
+)
+from streamsql.algebra.function_table import FUNCTIONS, cast
+from streamsql.algebra.scalar_numbers import in_range
+from streamsql.algebra.scalar_time import FIXED
 from streamsql.algebra.user_functions import INSTALLED, is_called_on_null, is_user_function
 from streamsql.data.delta import Delta
-from streamsql.data.types import DataType, Row, Value, coerce, text_of
+from streamsql.data.types import DataType, Row
 from streamsql.errors import InternalError
 
 __all__ = [
     "FUNCTIONS",
     "Compiled",
+    "ExpressionSource",
     "cast",
     "compile_expression",
     "compile_filter",
     "compile_predicate",
     "compile_row",
-    "expression_source",
     "in_range",
     "key_of",
+    "tuple_source",
 ]
 
 Compiled = Callable[[Row], Any]
+
+_ARITHMETIC = {"+", "-", "*"}
+_COMPARISONS = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_LOWEST, _HIGHEST = -(2**63), 2**63
+_DEEPEST = 20
+"""Nested calls in one function; Python refuses source that is nested some hundred times."""
+_LONGEST = 101
+"""Arguments of one CASE (an odd number) or COALESCE: to Python each is nested in the one before."""
 
 
 def compile_expression(expression: Expression) -> Compiled:
@@ -50,13 +59,13 @@ def compile_expression(expression: Expression) -> Compiled:
         InternalError: The function is unknown here, although the binder let it pass.
         DeploymentError: A function of the user is not installed here.
     """
-    source = expression_source(_place)
+    source = ExpressionSource(_place)
     return _compiled(source, source.value(expression))
 
 
 def compile_predicate(expression: Expression) -> Callable[[Row], bool]:
     """Return a function that is true only where the predicate is TRUE (not NULL)."""
-    source = expression_source(_place)
+    source = ExpressionSource(_place)
     return _compiled(source, source.predicate(expression))
 
 
@@ -66,7 +75,7 @@ def compile_filter(expression: Expression) -> Callable[[Delta], Delta]:
     The predicate stands inside the loop: a call for every row would cost as much as many predicates
     do.
     """
-    source = expression_source(_place)
+    source = ExpressionSource(_place)
     kept = source.predicate(expression)
     text = f"{{row: weight for row, weight in delta.items() if {kept}}}"
     return _compiled(source, text, "delta")
@@ -74,20 +83,17 @@ def compile_filter(expression: Expression) -> Callable[[Delta], Delta]:
 
 def compile_row(expressions: tuple[Expression, ...]) -> Callable[[Row], Row]:
     """Return a function from input row to the row of all the expressions."""
-    source = expression_source(_place)
+    source = ExpressionSource(_place)
     return _compiled(source, tuple_source([source.value(e) for e in expressions]))
-
-
-def expression_source(place: Callable[[int], str]) -> ExpressionSource:
-    """Return a writer of source for generated functions; see `ExpressionSource`."""
-    return ExpressionSource(place, _FUNCTIONS)
 
 
 def _place(position: int) -> str:
     return f"row[{position}]"
 
 
-def _compiled(source: ExpressionSource, text: str, parameter: str = "row") -> Callable[[Any], Any]:
+def _compiled(
+    source: "ExpressionSource", text: str, parameter: str = "row"
+) -> Callable[[Any], Any]:
     code = _code(parameter, text)
     function: Callable[[Any], Any] = eval(code, dict(source.names))  # noqa: S307  (our own text)
     return function
@@ -107,169 +113,259 @@ def key_of(positions: tuple[int, ...]) -> Callable[[Row], Row]:
     return lambda row: tuple([row[p] for p in positions])
 
 
-def cast(value: Value, dtype: DataType) -> Value:
-    """Convert a value; NULL when it cannot be.
+class ExpressionSource:
+    """Writes expressions of one generated function.
 
-    DOUBLE to INTEGER rounds half to even, as PostgreSQL.
+    Args:
+        place: Returns the source of a column of the row, such as "row[1]".
+
+    Attributes:
+        names: What the source's free names are bound to.
     """
-    if dtype == DataType.INTEGER and isinstance(value, float):
-        return in_range(round(value))
-    if dtype == DataType.INTEGER and isinstance(value, bool):
-        return int(value)
-    if dtype == DataType.TEXT and value is not None:
-        return text_of(value)
-    try:
-        return coerce(value, dtype)
-    except ValueError:
-        return None
+
+    def __init__(self, place: Callable[[int], str]) -> None:
+        self.names: dict[str, Any] = {}
+        self._place = place
+        self._temporaries = 0
+        self._depth = 0
+
+    def bind(self, prefix: str, value: Any) -> str:
+        """Return a new name for a value."""
+        name = f"{prefix}_{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def temporary(self) -> str:
+        """Return a new local name."""
+        self._temporaries += 1
+        return f"t{self._temporaries}"
+
+    def value(self, expression: Expression) -> str:
+        """Return source of a value; NULL is None."""
+        match expression:
+            case Column(position=position):
+                return self._place(position)
+            case Literal(value=value):
+                return "None" if value is None else self.bind("constant", value)
+            case Call():
+                if self._depth >= _DEEPEST:
+                    return self._closure(expression)
+                self._depth += 1
+                source = self._call(expression)
+                self._depth -= 1
+                return source
+
+    def predicate(self, expression: Expression) -> str:
+        """Return source that is true only where a predicate is TRUE.
+
+        It is in parentheses wherever it needs any.
+        """
+        match expression:
+            case Call() if self._depth >= _DEEPEST:
+                return f"({self._closure(expression)} is True)"
+            case Call(function=("AND" | "OR") as name):
+                self._depth += 1
+                parts = [self.predicate(part) for part in _flat(expression, name)]
+                self._depth -= 1
+                return f"({f' {name.lower()} '.join(parts)})"
+            case Call(function=name, arguments=arguments) if name in _COMPARISONS:
+                self._depth += 1
+                tests, (left, right) = self._arguments(arguments)
+                self._depth -= 1
+                present = [f"{test} is not None" for test in tests]
+                return f"({' and '.join([*present, f'{left} {_COMPARISONS[name]} {right}'])})"
+            case Call(function="IS NULL" | "IS NOT NULL"):
+                return self.value(expression)
+            case _:
+                return f"({self.value(expression)} is True)"
+
+    def _call(self, call: Call) -> str:
+        match call:
+            case Call(function=("AND" | "OR") as name):
+                return self._logical(_flat(call, name), name)
+            case Call(function="CASE" | "COALESCE", arguments=arguments) if (
+                len(arguments) > _LONGEST
+            ):
+                head, rest = arguments[: _LONGEST - 1], arguments[_LONGEST - 1 :]
+                last = self._closure(Call(call.function, rest, call.dtype))
+                return (
+                    self._case(head, last)
+                    if call.function == "CASE"
+                    else self._coalesce(head, last)
+                )
+            case Call(function="CASE", arguments=arguments):
+                return self._case(arguments[:-1], self.value(arguments[-1]))
+            case Call(function="COALESCE", arguments=arguments):
+                return self._coalesce(arguments, "None")
+            case Call(function="IN", arguments=(needle, *candidates)):
+                return self._in(needle, candidates)
+            case Call(function="CAST", arguments=(inner,), dtype=dtype):
+                convert, target = self.bind("cast", cast), self.bind("type", dtype)
+                return f"{convert}({self.value(inner)}, {target})"
+            case Call(function="IS NULL", arguments=(inner,)):
+                return f"({self.value(inner)} is None)"
+            case Call(function="IS NOT NULL", arguments=(inner,)):
+                return f"({self.value(inner)} is not None)"
+            case Call(function=name, arguments=arguments, dtype=dtype):
+                if is_called_on_null(name):
+                    function = self.bind("function", _function(name, dtype))
+                    return f"{function}({', '.join(map(self.value, arguments))})"
+                return self._strict(name, arguments, dtype)
+
+    def _logical(self, parts: list[Expression], name: str) -> str:
+        """Return AND or OR: the deciding value if any part has it, else NULL if any part is."""
+        decides = "False" if name == "AND" else "True"
+        otherwise = "True" if name == "AND" else "False"
+        names = [self.temporary() for _ in parts]
+        values = map(self.value, parts)
+        found = " or ".join(
+            f"({t} := {value}) is {decides}" for t, value in zip(names, values, strict=True)
+        )
+        missing = " or ".join(f"{t} is None" for t in names)
+        return f"({decides} if {found} else None if {missing} else {otherwise})"
+
+    def _case(self, arguments: tuple[Expression, ...], otherwise: str) -> str:
+        """Return CASE over conditions and values in turn."""
+        branches = [
+            f"{self.value(then)} if {self.predicate(condition)} else "
+            for condition, then in zip(arguments[::2], arguments[1::2], strict=True)
+        ]
+        return f"({''.join(branches)}{otherwise})"
+
+    def _coalesce(self, arguments: tuple[Expression, ...], otherwise: str) -> str:
+        parts = []
+        for argument in arguments:
+            name = self.temporary()
+            parts.append(f"{name} if ({name} := {self.value(argument)}) is not None else ")
+        return f"({''.join(parts)}{otherwise})"
+
+    def _in(self, needle: Expression, candidates: list[Expression]) -> str:
+        name = self.temporary()
+        if all(isinstance(c, Literal) and c.value is not None for c in candidates):
+            values = frozenset([c.value for c in candidates if isinstance(c, Literal)])
+            found = f"{name} in {self.bind('values', values)}"
+            return f"(None if ({name} := {self.value(needle)}) is None else {found})"
+        begin = f"({name} := {self.value(needle)}) is None"
+        others = [self.temporary() for _ in candidates]
+        sources = list(map(self.value, candidates))
+        equal = " or ".join(
+            f"(({o} := {source}) is not None and {o} == {name})"
+            for o, source in zip(others, sources, strict=True)
+        )
+        missing = " or ".join(f"{o} is None" for o in others)
+        return f"(None if {begin} else True if {equal} else None if {missing} else False)"
+
+    def _arguments(self, arguments: tuple[Expression, ...]) -> tuple[list[str], list[str]]:
+        """Return what to test for NULL (evaluating it first), and the values' names after that."""
+        tests: list[str] = []
+        values: list[str] = []
+        for argument in arguments:
+            source = self.value(argument)
+            if isinstance(argument, Column):
+                tests.append(source)
+            elif isinstance(argument, Call):
+                name = self.temporary()
+                tests.append(f"({name} := {source})")
+                source = name
+            elif argument.value is None:
+                tests.append("None")
+            values.append(source)
+        return tests, values
+
+    def _strict(self, name: str, arguments: tuple[Expression, ...], dtype: DataType) -> str:
+        tests, values = self._arguments(arguments)
+        if name in _COMPARISONS and len(values) == 2:
+            result = f"{values[0]} {_COMPARISONS[name]} {values[1]}"
+        elif name in _ARITHMETIC and len(values) == 2:
+            total = self.temporary()
+            exact = self.bind("in_range", in_range)
+            operation = f"{values[0]} {name} {values[1]}"
+            result = (
+                f"{total} if {_LOWEST} <= ({total} := {operation}) < {_HIGHEST}"
+                f" else {exact}({total})"
+            )
+        elif (divisor := _positive(name, arguments)) is not None:
+            result = _divided(name, values[0], self.bind("constant", divisor))
+        elif (unit := _truncation(name, arguments)) is not None:
+            start, size = self.temporary(), self.bind("constant", unit)
+            begin = f"({start} := {values[1]} // {size} * {size})"
+            result = f"{start} if {begin} >= {_LOWEST} else None"
+        elif name == "NOT":
+            result = f"not {values[0]}"
+        else:
+            function = self.bind("function", _function(name, dtype))
+            result = f"{function}({', '.join(values)})"
+        if not tests:
+            return f"({result})"
+        missing = " or ".join(f"{test} is None" for test in tests)
+        return f"(None if {missing} else {result})"
+
+    def _closure(self, expression: Expression) -> str:
+        read = sorted(columns_of(expression))
+        new_place = {position: number for number, position in enumerate(read)}
+        narrow = map_columns(expression, lambda c: Column(new_place[c.position], c.name, c.dtype))
+        name = self.bind("closure", compile_expression(narrow))
+        return f"{name}({tuple_source([self._place(p) for p in read])})"
 
 
-class _Functions:
-    """What expressions may call: the functions below, and those of the user."""
+def _function(name: str, dtype: DataType) -> Callable[..., Any]:
+    """Return a function of the language or of the user; most are called without NULLs.
 
-    def strict(self, name: str, dtype: DataType) -> Callable[..., Any]:
-        """Return a function that is called without NULLs."""
-        if is_user_function(name):
-            return INSTALLED.function(name, dtype)
-        function = FUNCTIONS.get(name)
-        if function is None:
-            raise InternalError(f"no scalar function {name!r}")
-        return function
-
-    def takes_null(self, name: str) -> bool:
-        """Whether a function is called on NULL, too."""
-        return is_called_on_null(name)
-
-    def cast(self, value: Value, dtype: DataType) -> Value:
-        """Convert a value; NULL when it cannot be."""
-        return cast(value, dtype)
-
-    def in_range(self, value: float) -> float | None:
-        """Return a number, or NULL where it is not finite or does not fit 64 bits."""
-        return in_range(value)
-
-    def closure(self, expression: Expression) -> Compiled:
-        """Return a function from row to value."""
-        return compile_expression(expression)
+    Raises:
+        InternalError: There is none of that name.
+        DeploymentError: A function of the user is not installed here.
+    """
+    if is_user_function(name):
+        return INSTALLED.function(name, dtype)
+    if name not in FUNCTIONS:
+        raise InternalError(f"no scalar function {name!r}")
+    return FUNCTIONS[name]
 
 
-_FUNCTIONS = _Functions()
+def _positive(name: str, arguments: tuple[Expression, ...]) -> int | None:
+    """Return the divisor of a division of integers by a constant greater than 0, else None."""
+    match arguments:
+        case (first, Literal(value=int(divisor), dtype=DataType.INTEGER)) if (
+            name in ("/", "%") and first.dtype == DataType.INTEGER and divisor > 0
+        ):
+            return divisor
+        case _:
+            return None
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _divided(operator: str, value: str, divisor: str) -> str:
+    """Return the source of a quotient or rest; SQL's go towards 0, Python's downwards."""
+    python = "//" if operator == "/" else "%"
+    return f"{value} {python} {divisor} if {value} >= 0 else -(-{value} {python} {divisor})"
 
 
-def _add(a: Any, b: Any) -> Any:
-    return in_range(a + b)
+def _truncation(name: str, arguments: tuple[Expression, ...]) -> int | None:
+    """Return the microseconds between two starts of what DATE_TRUNC cuts at, if they are equal."""
+    match arguments:
+        case (Literal(value=str(part)), _) if name == "DATE_TRUNC":
+            return FIXED.get(part)
+        case _:
+            return None
 
 
-def _multiply(a: Any, b: Any) -> Any:
-    return in_range(a * b)
+def _flat(expression: Expression, name: str) -> list[Expression]:
+    """Return the parts of nested ANDs, or ORs, from left to right."""
+    parts: list[Expression] = []
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Call) and part.function == name:
+            waiting.extend(reversed(part.arguments))
+        else:
+            parts.append(part)
+    return parts
 
 
-def _divide(a: Any, b: Any) -> Any:
-    if b == 0:
-        return None
-    if isinstance(a, int) and isinstance(b, int):
-        quotient = abs(a) // abs(b)
-        return quotient if (a < 0) == (b < 0) else -quotient
-    return _finite(a / b)
+def tuple_source(parts: list[str]) -> str:
+    """Return the source of a tuple.
 
-
-def _modulo(a: Any, b: Any) -> Any:
-    if b == 0:
-        return None
-    if isinstance(a, int) and isinstance(b, int):
-        rest = abs(a) % abs(b)
-        return rest if a >= 0 else -rest
-    return math.fmod(a, b)
-
-
-_PLACES = 400
-"""No number has a digit so far from the point."""
-
-
-_POINT = re.compile(r"\s*(?:POINT\s*Z?\s*)?(\()?([^()]*)(?(1)\))\s*", re.ASCII | re.IGNORECASE)
-_COORDINATE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
-_LONGEST_POINT = 200
-
-
-def _point(text: str) -> tuple[float, ...] | None:
-    """Return the two or three coordinates of `3, 4`, `(3, 4)` or `POINT (3 4)`; None for others."""
-    found = _POINT.fullmatch(text) if len(text) <= _LONGEST_POINT else None
-    parts = found[2].replace(",", " ").split() if found is not None else []
-    if len(parts) not in (2, 3) or not all(map(_COORDINATE.fullmatch, parts)):
-        return None
-    return tuple(map(float, parts))
-
-
-def _distance(*ends: float | str) -> float | None:
-    half = len(ends) // 2
-    if half > 1:
-        return _finite(math.dist([*map(float, ends[:half])], [*map(float, ends[half:])]))
-    first, second = _point(str(ends[0])), _point(str(ends[1]))
-    if first is None or second is None or len(first) != len(second):
-        return None
-    return _finite(math.dist(first, second))
-
-
-def _power(a: float, b: float) -> float | None:
-    try:
-        result = float(a) ** float(b)
-    except (OverflowError, ZeroDivisionError):
-        return None
-    return result if isinstance(result, float) and math.isfinite(result) else None
-
-
-def _round(value: float, digits: int = 0) -> float:
-    if digits > _PLACES:
-        return float(value)
-    if digits < -_PLACES:  # round() would compute 10**-digits first
-        return value * 0.0
-    return float(round(value, digits))
-
-
-def _substring(text: str, start: int, length: int = 2**31) -> str:
-    begin = start - 1
-    end = max(begin + length, 0)
-    return text[max(begin, 0) : end]
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "+": _add,
-    "-": lambda a, b: _add(a, -b),
-    "*": _multiply,
-    "/": _divide,
-    "%": _modulo,
-    "NOT": lambda a: not a,
-    "NEGATE": lambda a: in_range(-a),
-    "LIKE": like,
-    "REGEXP_LIKE": regexp_like,
-    "ABS": lambda a: in_range(abs(a)),
-    "ROUND": total(_round),
-    "FLOOR": lambda a: float(math.floor(a)),
-    "CEIL": lambda a: float(math.ceil(a)),
-    "SQRT": lambda a: math.sqrt(a) if a >= 0 else None,
-    "POWER": _power,
-    "LEAST": lambda *values: min(values),
-    "GREATEST": lambda *values: max(values),
-    "LOWER": str.lower,
-    "UPPER": str.upper,
-    "LENGTH": len,
-    "TRIM": str.strip,
-    "SUBSTRING": _substring,
-    "POSITION": lambda needle, text: text.find(needle) + 1,
-    "DISTANCE": _distance,
-    **NUMERIC_FUNCTIONS,
-    **TEXT_FUNCTIONS,
-    **TIME_FUNCTIONS,
-}
-"""Strict functions by name; NULL arguments never reach them. DISTANCE is Euclidean, in the unit of
-its arguments: (x1, y1, x2, y2), (x1, y1, z1, x2, y2, z2) or two points in texts."""
+    Examples:
+        >>> tuple_source(["a"]), tuple_source([])
+        ('(a,)', '()')
+    """
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"

@@ -38,13 +38,9 @@ from streamsql.data.delta import Delta, expand, from_rows, sort_key
 from streamsql.data.types import Row, Value
 from streamsql.errors import InternalError, RecursionLimitError, RecursionRoundsError
 from streamsql.reference.aggregates import aggregate
-from streamsql.reference.closing import closings
 from streamsql.reference.database import Database, contents, in_window, windowed
-from streamsql.reference.instants import first_open, stream_rows
-from streamsql.reference.ordering import as_of, top
-from streamsql.reference.over_windows import over
-from streamsql.reference.sets import combined
-from streamsql.reference.time_windows import hops, sessions
+from streamsql.reference.instants import closings, first_open, stream_rows
+from streamsql.reference.plain_operators import as_of, combined, hops, over, sessions, top
 
 Relations = Mapping[str, list[Row]]
 MAX_ROUNDS = 10_000  # a negative cycle under MIN improves for ever without growing

@@ -11,9 +11,8 @@ from typing import Any
 from stream_engine.recursion.program.rules import RECURSIVE
 from stream_engine.recursion.ranked.join_order import Key, Loop, Nest
 from stream_engine.recursion.ranked.ranked_entries import DEAD, GHOST, EntryTable, Part
-from streamsql.algebra.expression_source import tuple_source
 from streamsql.algebra.expressions import Column, Expression, columns_of
-from streamsql.algebra.scalar import expression_source
+from streamsql.algebra.scalar import ExpressionSource, tuple_source
 from streamsql.errors import UnsupportedError
 
 MAX_LOOPS = 16
@@ -72,7 +71,7 @@ class LoopSource:
                 f"of ranked maintenance is {MAX_LOOPS}",
                 hint="choose WITH (strategy = 'absorption'), or join some of them in a view first",
             )
-        self.expressions = expression_source(self._place)
+        self.expressions = ExpressionSource(self._place)
         self.head_width = len(nest.rule.head)
         self.proof = tuple_source([f"e{atom}" for atom in range(len(nest.rule.atoms))])
         self._nest = nest

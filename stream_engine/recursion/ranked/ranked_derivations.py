@@ -9,8 +9,8 @@ from stream_engine.recursion.ranked.join_order import Nest, nest_from_atom, nest
 from stream_engine.recursion.ranked.loop_source import Grouping, LoopSource
 from stream_engine.recursion.ranked.ranked_entries import DEAD, Entry, EntryTable
 from stream_engine.recursion.ranked.ranked_groups import Candidate, Groups
-from streamsql.algebra.expression_source import tuple_source
 from streamsql.algebra.operators import AggregateSelection
+from streamsql.algebra.scalar import tuple_source
 from streamsql.data.types import Row
 
 Proof = tuple[Entry, ...]

@@ -19,11 +19,20 @@ from streamsql.algebra.leaves import (
 )
 from streamsql.algebra.operators import plan  # before the operators, which need it
 from streamsql.algebra.operators.fixpoint import Fixpoint
-from streamsql.algebra.operators.groups import Aggregate, OnClose
 from streamsql.algebra.operators.joins import AsOfJoin, Join, JoinKind
 from streamsql.algebra.operators.orders import OverWindow, SortKey, TopN
-from streamsql.algebra.operators.rows import Filter, Materialize, Project, identity_columns
-from streamsql.algebra.operators.sets import Distinct, SetKind, SetOperation, UnionAll
+from streamsql.algebra.operators.relational import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Materialize,
+    OnClose,
+    Project,
+    SetKind,
+    SetOperation,
+    UnionAll,
+    identity_columns,
+)
 from streamsql.algebra.operators.streams import StreamKind, ToStream
 from streamsql.algebra.operators.traversal import (
     is_open,

@@ -4,7 +4,7 @@ import enum
 
 from streamsql.algebra.expressions import Expression
 from streamsql.algebra.leaves import require
-from streamsql.algebra.operators.nodes import Binary, check_columns
+from streamsql.algebra.operators.relational import Binary, check_columns
 from streamsql.data.schema import Schema
 
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from streamsql.algebra.leaves import require
-from streamsql.algebra.operators.nodes import Unary, check_columns
+from streamsql.algebra.operators.relational import Unary, check_columns
 from streamsql.algebra.over_windows import WindowCall
 from streamsql.data.schema import Field, Schema
 

@@ -9,11 +9,18 @@ from typing import Union
 
 from streamsql.algebra.leaves import RecursiveReference, RemoteSource, Scan, Values, Window
 from streamsql.algebra.operators.fixpoint import Fixpoint
-from streamsql.algebra.operators.groups import Aggregate, OnClose
 from streamsql.algebra.operators.joins import AsOfJoin, Join
 from streamsql.algebra.operators.orders import OverWindow, TopN
-from streamsql.algebra.operators.rows import Filter, Materialize, Project
-from streamsql.algebra.operators.sets import Distinct, SetOperation, UnionAll
+from streamsql.algebra.operators.relational import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Materialize,
+    OnClose,
+    Project,
+    SetOperation,
+    UnionAll,
+)
 from streamsql.algebra.operators.streams import ToStream
 from streamsql.algebra.operators.windows import HopWindow, SessionWindow, StreamWindow
 

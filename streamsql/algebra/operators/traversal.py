@@ -6,10 +6,9 @@ import msgspec
 
 from streamsql.algebra.leaves import RecursiveReference, RemoteSource, Scan, Values, Window, require
 from streamsql.algebra.operators.fixpoint import Fixpoint
-from streamsql.algebra.operators.groups import OnClose
 from streamsql.algebra.operators.joins import AsOfJoin, Join
 from streamsql.algebra.operators.plan import Plan
-from streamsql.algebra.operators.sets import SetOperation, UnionAll
+from streamsql.algebra.operators.relational import OnClose, SetOperation, UnionAll
 from streamsql.algebra.operators.streams import ToStream
 
 

@@ -1,7 +1,7 @@
 """Windows over a column with the time, and windows over a stream that a query gives."""
 
 from streamsql.algebra.leaves import WindowKind, check_window, require
-from streamsql.algebra.operators.nodes import Unary
+from streamsql.algebra.operators.relational import Unary
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType
 

@@ -12,8 +12,14 @@ the pattern: a query must not be slowed down by one reading. Nothing but whether
 told, so the ways to match need no order.
 """
 
-from streamsql.algebra.regular_expressions.automaton import RegularExpressionError
-from streamsql.algebra.regular_expressions.matching import Pattern, compile_pattern, regexp_like
-from streamsql.algebra.regular_expressions.similar import similar_pattern
+from streamsql.algebra.regular_expressions.pattern_matching import (
+    Pattern,
+    compile_pattern,
+    regexp_like,
+)
+from streamsql.algebra.regular_expressions.pattern_reading import (
+    RegularExpressionError,
+    similar_pattern,
+)
 
 __all__ = ["Pattern", "RegularExpressionError", "compile_pattern", "regexp_like", "similar_pattern"]

@@ -21,7 +21,7 @@ from streamsql.algebra.operators import RemoteSource, SortKey, TopN
 from streamsql.data.delta import sort_key
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
-from streamsql.reference.ordering import top
+from streamsql.reference.plain_operators import top
 
 
 @pytest.fixture(autouse=True, scope="module")

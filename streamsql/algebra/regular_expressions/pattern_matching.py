@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from streamsql.algebra.regular_expressions.automaton import END, START, Automaton
-from streamsql.algebra.regular_expressions.reading import Reader
+from streamsql.algebra.regular_expressions.pattern_reading import END, START, Automaton, Reader
 
 _KEPT_STEPS = 20_000
 _MOST_WORK = 100_000_000
