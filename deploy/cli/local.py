@@ -11,7 +11,7 @@ from rich.console import Console
 from deploy.cli.statement_lines import read_statements
 from deploy.cli.tab_completion import complete_with_tab
 from deploy.session import LocalSession
-from deploy.session.render import print_result
+from deploy.session.results import print_result
 from streamsql.errors import FederationError
 
 MAX_SCRIPT_BYTES = 10_000_000

@@ -8,6 +8,7 @@ from deploy.session.frozen import frozen
 from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
+from federated_optimizer.coordinator.queries.planner import query_of
 from static_engine.evaluation.static_executor import StaticExecutor
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.site.site_engine import SiteEngine
@@ -17,12 +18,13 @@ from streamsql.algebra.operators import (
     Window,
     WindowKind,
 )
-from streamsql.binder import BoundQuery
+from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import FederationError, InternalError, UnsupportedError
 from streamsql.reference import evaluate
+from streamsql.syntax.statements import Statement
 from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.partitioning import site_of
@@ -37,6 +39,36 @@ def local_topology(sites: int, catalog: Catalog) -> Topology:
     names = tuple(f"site-{number}" for number in range(1, sites + 1))
     owned = frozenset(definition.name.lower() for definition in catalog.sources)
     return Topology(dict.fromkeys(names, owned), bases=names, static=STATIC_SITE)
+
+
+class LocalPlanner:
+    """Binds queries and places them on simulated sites, in the steps of the coordinator's planner.
+
+    Args:
+        catalog: All definitions.
+        sites: Number of sites.
+    """
+
+    def __init__(self, catalog: Catalog, sites: int) -> None:
+        self._catalog = catalog
+        self._sites = sites
+
+    def bind(self, statement: Statement) -> BoundQuery:
+        """Return the bound query of a SELECT or SUBSCRIBE.
+
+        Raises:
+            QueryError: It is wrong.
+        """
+        return bind_query(query_of(statement), self._catalog)
+
+    def place(self, bound: BoundQuery, *, query: str = QUERY, text: str = "") -> FragmentBundle:
+        """Return the fragments of a bound query.
+
+        Raises:
+            UnsupportedError: The strategy of a recursion does not fit it.
+        """
+        topology = local_topology(self._sites, self._catalog)
+        return place_plan(bound, topology, query=query, text=text, foresee=foreseen)
 
 
 class Executor(Protocol):
@@ -74,8 +106,7 @@ class StreamExecutor:
 
     def answer(self, bound: BoundQuery, history: History, catalog: Catalog) -> Delta:
         """See `Executor`."""
-        topology = local_topology(self.sites, catalog)
-        bundle = place_plan(bound, topology, query=QUERY, foresee=foreseen)
+        bundle = LocalPlanner(catalog, self.sites).place(bound)
         sites = tuple(f"site-{number}" for number in range(1, self.sites + 1))
         run = _Run(bundle, sites, catalog)
         run.settle(0)

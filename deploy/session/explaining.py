@@ -1,107 +1,99 @@
-"""EXPLAIN WHY, WHAT IF and CONFIDENCE in a local session, in the words the coordinator uses.
-
-The coordinator's modules are imported where they are used, as in `descriptions`.
-"""
+"""EXPLAIN, and questions about rows, in a local session: the coordinator's code on local facts."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
 
+from deploy.explainer import EngineExplainer
+from deploy.session.engines import LocalPlanner
 from deploy.session.history import History
-from deploy.session.result import Result
-from streamsql.algebra.operators import Plan, Scan, Window
-from streamsql.binder import BoundLoss, GatewayDeletion, bind_confidence, bind_what_if, bind_why
+from deploy.session.results import Result
+from federated_optimizer.coordinator.contract.coordinator_model import StatementResult
+from federated_optimizer.coordinator.explaining.explaining import explained
+from federated_optimizer.coordinator.explaining.explanation_text import WhatIfReport, subjects_of
+from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows, leaves_of
+from federated_optimizer.coordinator.explaining.losses import lost_rows
+from federated_optimizer.coordinator.explaining.row_answers import (
+    confidence_answer,
+    refuse_no_deletion,
+    why_answer,
+)
+from streamsql.algebra.operators import Plan, Window
+from streamsql.binder import GatewayDeletion, bind_confidence, bind_what_if, bind_why
 from streamsql.catalog.catalog import Catalog
-from streamsql.data.types import Row
 from streamsql.errors import UnsupportedError
 from streamsql.reference.database import contents, windowed
-from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy
+from streamsql.syntax import Explain, ExplainConfidence, ExplainWhatIf, ExplainWhy
 
 Question = ExplainWhy | ExplainWhatIf | ExplainConfidence
 
 
-def answered(question: Question, catalog: Catalog, history: History) -> Result:
+def explain(statement: Explain, catalog: Catalog, sites: int) -> Result:
+    """Return the plan of a statement, with fragments placed on so many simulated sites.
+
+    Raises:
+        QueryError: The statement is wrong, or has no plan.
+    """
+    if statement.analyze:
+        raise UnsupportedError(
+            "EXPLAIN ANALYZE needs a federation", span=statement.span, code="needs_federation"
+        )
+    found = explained(statement, catalog, LocalPlanner(catalog, sites), ())
+    return Result(text=_text(found, statement.format), warnings=found.warnings)
+
+
+def answer(question: Question, catalog: Catalog, history: History) -> Result:
     """Return the answer to a question about rows at the end of a history.
 
     Raises:
         FederationError: The question is wrong, or takes too much work.
     """
-    found = _answer(question, catalog, history)
-    if question.format == "json":
-        text = json.dumps(found.data, indent=2, ensure_ascii=False)
-        return Result(text=text, data=found.data)
-    return Result(text=found.text, data=found.data)
+    found = _answer(EngineExplainer(), question, catalog, history)
+    return Result(text=_text(found, question.format), data=found.data)
 
 
-def _answer(question: Question, catalog: Catalog, history: History) -> Any:
-    from deploy.explainer import EngineExplainer  # noqa: PLC0415
-    from federated_optimizer.coordinator.explaining.chances import chance_by, column_text  # noqa: PLC0415
-    from federated_optimizer.coordinator.explaining.explaining_rows import (  # noqa: PLC0415
-        DEFAULT_CONFIDENCES,
-        refuse_no_deletion,
-    )
-    from federated_optimizer.coordinator.explaining.explanation_text import (  # noqa: PLC0415
-        WhatIfReport,
-        confidence_result,
-        subjects_of,
-        why_result,
-    )
-    from federated_optimizer.coordinator.explaining.losses import lost_by_values  # noqa: PLC0415
-
-    engine = EngineExplainer()
+def _answer(
+    engine: EngineExplainer, question: Question, catalog: Catalog, history: History
+) -> StatementResult:
     match question:
         case ExplainWhy():
             why = bind_why(question, catalog)
-            plan, column = why.query.plan, why.confidence
-            chance = chance_by(column) if column is not None else None
-            rows = _rows(plan, history)
-            answer = engine.why(plan, rows, why.row, limit=why.limit, chance=chance)
-            using = column_text(column) if column is not None else ""
-            return why_result(why.query.schema, why.row, answer, using, ())
-        case ExplainWhatIf():
-            what_if = bind_what_if(question, catalog)
-            plan = what_if.query.plan
-            refuse_gateways(what_if.deletions, question)
-            report = WhatIfReport(subjects_of(what_if.deletions))
-            rows = _rows(plan, history)
-            change = engine.what_if_deleted(plan, rows, lost_by_values(rows, what_if.deletions))
-            report.add("", what_if.query.schema, change)
-            refuse_no_deletion(report)
-            return report.result(())
+            return why_answer(engine, why, _base_rows(why.query.plan, history))
         case ExplainConfidence():
             sure = bind_confidence(question, catalog)
-            plan = sure.query.plan
-            found = engine.confidences(
-                plan,
-                _rows(plan, history),
-                limit=sure.limit or DEFAULT_CONFIDENCES,
-                chance=chance_by(sure.using),
-            )
-            return confidence_result(sure.query.schema, found, column_text(sure.using), ())
+            return confidence_answer(engine, sure, _base_rows(sure.query.plan, history))
+        case ExplainWhatIf():
+            return _what_if(engine, question, catalog, history)
 
 
-def refuse_gateways(losses: Sequence[BoundLoss], question: ExplainWhatIf) -> None:
-    """Refuse the death of a gateway: a session has none.
-
-    Raises:
-        UnsupportedError: One is asked for.
-    """
-    if any(isinstance(loss, GatewayDeletion) for loss in losses):
+def _what_if(
+    engine: EngineExplainer, question: ExplainWhatIf, catalog: Catalog, history: History
+) -> StatementResult:
+    asked = bind_what_if(question, catalog)
+    if any(isinstance(loss, GatewayDeletion) for loss in asked.deletions):
         raise UnsupportedError(
             "a local session has no gateways: no gateway owns a base row",
             span=question.span,
             hint="ask in a federation, or name the rows: DELETE link('a', 'b'), DELETE NODE 'a'",
             code="needs_federation",
         )
+    plan = asked.query.plan
+    base = _base_rows(plan, history)
+    report = WhatIfReport(subjects_of(asked.deletions))
+    change = engine.what_if_deleted(plan, base.contents, lost_rows(base, asked.deletions))
+    report.add("", asked.query.schema, change)
+    refuse_no_deletion(report)
+    return report.result(())
 
 
-def _rows(plan: Plan, history: History) -> dict[Scan | Window, list[Row]]:
+def _base_rows(plan: Plan, history: History) -> BaseRows:
     """Return what every scan and window of a plan holds at the end of a history."""
-    from federated_optimizer.coordinator.explaining.known_base_rows import leaves_of  # noqa: PLC0415
-
-    return {
+    rows = {
         leaf: windowed(leaf, history.database, history.now)
         if isinstance(leaf, Window)
         else [row for _, row in contents(leaf, history.database, history.now)]
         for leaf in leaves_of(plan)
     }
+    return BaseRows(rows, {}, ())
+
+
+def _text(found: StatementResult, form: str) -> str:
+    return json.dumps(found.data, indent=2, ensure_ascii=False) if form == "json" else found.text

@@ -4,20 +4,21 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from deploy.session.alarms import LocalAlarms
-from deploy.session.descriptions import described, explained, listed
 from deploy.session.engines import Executor, executor_for
-from deploy.session.explaining import answered
+from deploy.session.explaining import answer, explain
 from deploy.session.history import History
-from deploy.session.refreshes import LocalRefreshes
-from deploy.session.refusals import refuse_system_sources
-from deploy.session.result import Result
+from deploy.session.results import Result
+from deploy.session.standing import StandingDefinitions
+from federated_optimizer.coordinator.contract.coordinator_model import Change, StatementResult
+from federated_optimizer.coordinator.queries.upserts import UpsertEnvelope
 from federated_optimizer.coordinator.statements.definition_drops import (
     Reader,
     dropped_definition,
     refuse_used,
     users_of,
 )
+from federated_optimizer.coordinator.statements.listings import describe_definition, show
+from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.algebra.row_order import in_order
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.algebra.user_functions import INSTALLED
@@ -34,14 +35,14 @@ from streamsql.binder import (
 from streamsql.catalog.catalog import Catalog, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition
 from streamsql.catalog.sampling import Sampler, sampler_of
+from streamsql.catalog.system import system_source
 from streamsql.completion import complete
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
-from streamsql.data.types import Row, Value, timestamp_text
-from streamsql.errors import UnsupportedError
+from streamsql.data.types import DataType, Row, Value, timestamp_text
+from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.library import library_views
 from streamsql.reference.database import contents
 from streamsql.reference.evaluate import relation_rows
@@ -68,6 +69,8 @@ from streamsql.syntax.statements import (
     Subscribe,
 )
 
+_LISTINGS = "SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, ALARMS or DISPLAYS"
+
 
 class LocalSession:
     """Runs statements without broker or services.
@@ -78,12 +81,10 @@ class LocalSession:
     """
 
     def __init__(self, engine: str = "stream", sites: int = 1) -> None:
-        self.engine = engine
-        self.sites = sites
         self.catalog = Catalog(library_views())
         self.history = History()
-        self.alarms = LocalAlarms()
-        self.refreshes = LocalRefreshes(self.history)
+        self._sites = sites
+        self._standing = StandingDefinitions(self.catalog, self.history, self._answer)
         self._samplers: dict[str, Sampler | None] = {}
         self._executor: Executor = executor_for(engine, sites)
 
@@ -124,13 +125,13 @@ class LocalSession:
             case Subscribe():
                 return self._subscribe(statement)
             case Explain():
-                return explained(statement, self.catalog, self.sites)
+                return explain(statement, self.catalog, self._sites)
             case ExplainWhy() | ExplainWhatIf() | ExplainConfidence():
-                return answered(statement, self.catalog, self.history)
+                return answer(statement, self.catalog, self.history)
             case Show():
-                return listed(statement, self.catalog, self.alarms, self.refreshes)
+                return self._show(statement)
             case Describe():
-                return described(statement, self.catalog, self.refreshes)
+                return self._describe(statement)
             case _:
                 words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(statement).__name__).upper()
                 raise UnsupportedError(
@@ -146,11 +147,11 @@ class LocalSession:
         if rows:
             events = tuple(SourceEvent(row, self.history.now) for row in rows)
             self.history.record(definition.name, events)
-        if isinstance(definition, AlarmDefinition):
-            self.alarms.follow(definition)
-            self._look_at_alarms()
-        if isinstance(definition, SourceDefinition) and definition.refresh is not None:
-            self.refreshes.refresh(definition, self.catalog, self._answer)
+        try:
+            self._standing.begin(definition)
+        except FederationError:
+            self.catalog.drop(definition.name)
+            raise
         return Result(message=f"{kind_of(definition)} {definition.name} created")
 
     def suggest(self, text: str, place: int) -> list[str]:
@@ -168,8 +169,7 @@ class LocalSession:
         return [found.label for found in complete(text, place, relations, functions, displays)]
 
     def _select(self, bound: BoundQuery) -> Result:
-        refuse_system_sources(bound.plan)
-        relation = self._executor.answer(bound, self.history, self.catalog)
+        relation = self._answer(bound)
         return Result(
             schema=bound.schema,
             rows=in_order(relation_rows(relation), bound.order),
@@ -196,19 +196,59 @@ class LocalSession:
 
     def _refresh(self, statement: Refresh) -> Result:
         view = refreshed_view(statement, self.catalog)
-        rows = self.refreshes.refresh(view, self.catalog, self._answer)
+        rows = self._standing.refresh(view)
         return Result(message=f"view {view.name} refreshed, rows: {rows}")
 
     def _changed(self, result: Result) -> Result:
-        self.refreshes.look(self.catalog, self._answer)
-        self._look_at_alarms()
+        self._standing.update()
         return result
 
-    def _look_at_alarms(self) -> None:
-        self.alarms.look(self.catalog, self._answer, self.history.now)
-
     def _answer(self, bound: BoundQuery) -> Delta:
+        """Return the relation of a query at the end of the history.
+
+        Raises:
+            FederationError: It reads a system source, or the engine refuses it.
+        """
+        for node in walk_plan(bound.plan):
+            if isinstance(node, Scan) and system_source(node.source) is not None:
+                raise UnsupportedError(
+                    f"{node.source} describes running queries and their sites; a local session "
+                    "runs one query after another and keeps none running",
+                    hint="run it in a federation: pando shell, or pando query run",
+                    code="needs_federation",
+                )
         return self._executor.answer(bound, self.history, self.catalog)
+
+    def _show(self, statement: Show) -> Result:
+        if statement.kind in ("queries", "gateways"):
+            raise UnsupportedError(
+                f"a local session has no {statement.kind}",
+                span=statement.span,
+                hint=_LISTINGS,
+                code="needs_federation",
+            )
+        standing = self._standing
+        return _rows(
+            show(
+                statement.kind,
+                self.catalog,
+                (),
+                (),
+                standing.alarms(),
+                refreshes=standing.refreshes,
+            )
+        )
+
+    def _describe(self, statement: Describe) -> Result:
+        definition = self.catalog.find(statement.name.text)
+        if definition is None:
+            raise BindingError(
+                f"there is nothing with the name {statement.name.text!r}",
+                span=statement.name.span,
+                hint=_LISTINGS,
+                code="unknown_relation",
+            )
+        return _rows(describe_definition(definition, self.catalog, self._standing.refreshes))
 
     def _drop(self, statement: Drop) -> Result:
         if statement.kind == "query":
@@ -224,8 +264,7 @@ class LocalSession:
         alarms = (Reader("alarm", a.name, a.query) for a in self.catalog.alarms)
         refuse_used(statement, found, users_of(found, self.catalog, alarms))
         self.catalog.drop(found.name)
-        self.alarms.forget(found.name)
-        self.refreshes.forget(found.name)
+        self._standing.discard(found.name)
         self._samplers.pop(found.name, None)
         self.history.forget(found.name)
         return Result(message=f"{kind_of(found)} {found.name} dropped")
@@ -259,16 +298,20 @@ class LocalSession:
         return Result(message=f"{len(events)} deleted")
 
 
+def _rows(listing: StatementResult) -> Result:
+    """Return a listing as typed rows; a column has the type of its first value."""
+    first = listing.rows[0] if listing.rows else ("",) * len(listing.columns)
+    types = [DataType.BOOLEAN if isinstance(v, bool) else DataType.TEXT for v in first]
+    schema = Schema.of(*zip(listing.columns, types, strict=True))
+    return Result(schema=schema, rows=listing.rows)
+
+
 def _check_unique(result: Result, schema: Schema, key: tuple[int, ...]) -> None:
     """Check that an answer has one row per key.
 
     Raises:
         FederationError: It has more.
     """
-    # Imported here because the coordinator loads a database library, which scripts do not need.
-    from federated_optimizer.coordinator.contract.coordinator_model import Change  # noqa: PLC0415
-    from federated_optimizer.coordinator.queries.upserts import UpsertEnvelope  # noqa: PLC0415
-
     envelope = UpsertEnvelope(schema, key)
     envelope.take([Change(0, 1, row) for row in result.rows], snapshot=True)
     envelope.check()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -13,23 +13,33 @@ from federated_optimizer.coordinator.explaining.explain_analyze import (
     traffic_lines,
     work_lines,
 )
-from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.placement import explain_bundle
 from federated_optimizer.placement.explain import bundle_data, fragment_lines, recursion_lines
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.plan_graph import plan_dot
-from streamsql.binder import Creating, define
+from streamsql.binder import BoundQuery, Creating, define
 from streamsql.binder.statements.nullable import left_out
 from streamsql.binder.statements.validate import validation_report
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
 from streamsql.syntax import CreateAlarm, CreateView, Explain, Query, Subscribe
 from streamsql.syntax.statements import Statement
+from streamsql.wire.fragments import FragmentBundle
+
+
+class QueryPlanner(Protocol):
+    """Plans queries: for the sites of a federation, or for those that a local session simulates."""
+
+    def bind(self, statement: Statement) -> BoundQuery:
+        """Return the bound query of a SELECT or SUBSCRIBE."""
+
+    def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
+        """Return the fragments of a bound query."""
 
 
 def explained(
-    statement: Explain, catalog: Catalog, planner: Planner, running: Sequence[RunningQuery]
+    statement: Explain, catalog: Catalog, planner: QueryPlanner, running: Sequence[RunningQuery]
 ) -> StatementResult:
     """Return the answer to EXPLAIN.
 
@@ -42,11 +52,11 @@ def explained(
     Raises:
         QueryError: The statement is wrong, or of a kind that has no plan.
     """
-    refuse_graph(statement)
+    _refuse_graph(statement)
     if statement.analyze:
         return _analyzed(statement, running)
     inner = statement.inner
-    notes = notes_on(inner)
+    notes = _notes_on(inner)
     if isinstance(inner, Creating):
         define(inner, catalog)  # it must be right by itself before its query is explained
         if isinstance(inner, CreateView | CreateAlarm):
@@ -73,13 +83,13 @@ def explained(
     return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
 
 
-def notes_on(statement: Statement) -> tuple[str, ...]:
+def _notes_on(statement: Statement) -> tuple[str, ...]:
     """Return what its plan does not show of a statement."""
     is_refreshed = isinstance(statement, CreateView) and statement.refresh is not None
     return (WHOLE,) if is_refreshed else ()
 
 
-def refuse_graph(statement: Explain) -> None:
+def _refuse_graph(statement: Explain) -> None:
     """Refuse FORMAT DOT where there is no plan to draw.
 
     Raises:
@@ -116,6 +126,7 @@ def _without_plan(statement: Explain, inner: Statement) -> StatementResult:
             "only queries and views have a plan",
             span=inner.span,
             hint="EXPLAIN (TYPE VALIDATE) checks any statement",
+            code="misplaced_explain",
         )
     if statement.format == "json":
         return StatementResult(ResultKind.TEXT, data={"valid": True, "columns": []})

@@ -11,25 +11,23 @@ from typing import TypeVar
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus, StatementResult
 from federated_optimizer.coordinator.explaining.chances import (
-    chance_by,
-    column_text,
     deletion_of,
     given_row,
     source_column,
     sources_of,
 )
-from federated_optimizer.coordinator.explaining.explanation_text import (
-    WhatIfReport,
-    confidence_result,
-    subjects_of,
-    why_result,
-)
+from federated_optimizer.coordinator.explaining.explanation_text import WhatIfReport, subjects_of
 from federated_optimizer.coordinator.explaining.explanations import Contents, Leaf, RowExplainer
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader, leaves_of
 from federated_optimizer.coordinator.explaining.losses import (
     check_gateways,
     lost_rows,
     unknown_owners,
+)
+from federated_optimizer.coordinator.explaining.row_answers import (
+    confidence_answer,
+    refuse_no_deletion,
+    why_answer,
 )
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.planning_processes import Beside
@@ -60,9 +58,6 @@ from streamsql.syntax import (
 T = TypeVar("T")
 
 MAX_LIMIT = 10_000
-DEFAULT_CONFIDENCES = 100
-"""Rows whose probability is computed when no number is given."""
-
 MAX_QUERIES = 20
 """Running queries that one WHAT IF looks at."""
 
@@ -227,35 +222,17 @@ class RowExplanations:
 
     async def _why(self, asked: BoundWhy) -> StatementResult:
         engine = self._engine_or_refuse()
-        plan, column = asked.query.plan, asked.confidence
-        chance = chance_by(column) if column is not None else None
         async with self._room:
-            base = await self._reader.read(leaves_of(plan))
-            answer = await self._beside.run(
-                lambda: engine.why(
-                    plan, base.contents, asked.row, limit=asked.limit, chance=chance
-                ),
-                _ANSWERING,
-            )
-        using = column_text(column) if column is not None else ""
-        return why_result(asked.query.schema, asked.row, answer, using, base.notes)
+            base = await self._reader.read(leaves_of(asked.query.plan))
+            return await self._beside.run(lambda: why_answer(engine, asked, base), _ANSWERING)
 
     async def _confidence(self, asked: BoundConfidence) -> StatementResult:
         engine = self._engine_or_refuse()
-        plan = asked.query.plan
         async with self._room:
-            base = await self._reader.read(leaves_of(plan))
-            answer = await self._beside.run(
-                lambda: engine.confidences(
-                    plan,
-                    base.contents,
-                    limit=asked.limit or DEFAULT_CONFIDENCES,
-                    chance=chance_by(asked.using),
-                ),
-                _ANSWERING,
+            base = await self._reader.read(leaves_of(asked.query.plan))
+            return await self._beside.run(
+                lambda: confidence_answer(engine, asked, base), _ANSWERING
             )
-        using = column_text(asked.using)
-        return confidence_result(asked.query.schema, answer, using, base.notes)
 
     async def _what_if(
         self,
@@ -325,19 +302,6 @@ class RowExplanations:
                 hint="start it as `pando up` does: python -m deploy.console --config FILE",
             )
         return self._engine
-
-
-def refuse_no_deletion(report: WhatIfReport) -> None:
-    """Refuse a question about base rows that are not there.
-
-    Raises:
-        BindingError: None was meant.
-    """
-    if report.deletes_nothing:
-        raise BindingError(
-            "no base row has these values, so nothing would change",
-            hint="query the source to see its rows",
-        )
 
 
 def _check_limit(limit: int) -> None:

@@ -1,11 +1,11 @@
-"""Views of REFRESH AT in a local script: the same on every engine."""
+"""Alarms and views of REFRESH AT in a local script: the same on every engine."""
 
 import contextlib
 
 import pytest
 
 from deploy.session import LocalSession
-from streamsql.errors import BindingError
+from streamsql.errors import BindingError, UnsupportedError
 
 SCRIPT = """
 CREATE TABLE desks (desk TEXT PRIMARY KEY, room TEXT);
@@ -50,3 +50,14 @@ def test_what_is_read_stays_and_views_take_no_rows() -> None:
         assert refusal.value.code == "not_a_source"
         session.run("DROP VIEW counts; DROP MATERIALIZED VIEW rooms; DROP TABLE desks")
         session.run("ADVANCE TIME BY '1 d'")
+
+
+def test_what_cannot_be_computed_is_not_created() -> None:
+    with contextlib.closing(LocalSession("stream", 1)) as session:
+        alarm = (
+            "CREATE ALARM down AS SELECT site FROM sys_gateways WHERE NOT online SEVERITY 'warning'"
+        )
+        with pytest.raises(UnsupportedError, match="keeps none running"):
+            session.run(alarm)
+        session.run("CREATE SOURCE s (k TEXT); INSERT INTO s VALUES ('a')")
+        assert session.run("SHOW ALARMS")[0].rows == ()

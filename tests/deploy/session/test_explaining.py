@@ -1,5 +1,6 @@
-"""Questions about rows in local sessions."""
+"""EXPLAIN, and questions about rows, in local sessions."""
 
+import contextlib
 import io
 import json
 
@@ -7,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from deploy.session import LocalSession
-from deploy.session.render import print_result
+from deploy.session.results import print_result
 from streamsql.errors import BindingError, UnsupportedError
 
 NETWORK = """
@@ -85,3 +86,17 @@ def test_json_is_one_object_a_line(session: LocalSession) -> None:
     why, rows = map(json.loads, output.getvalue().splitlines())
     assert why["supports"][0][0]["key"] == ["src", "dst"]
     assert len(rows) == 3
+
+
+def test_explain_tells_what_a_pushed_minimum_leaves_out() -> None:
+    with contextlib.closing(LocalSession("stream")) as session:
+        session.run("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst))")
+        for kind in ("LOGICAL", "FEDERATED"):
+            (found,) = session.run(
+                f"EXPLAIN (TYPE {kind}) SELECT src, dst, cost FROM cheapest_path"
+            )
+            assert any("skips rows without cost" in text for text in found.warnings)
+            (found,) = session.run(
+                f"EXPLAIN (TYPE {kind}) SELECT src, dst, hops FROM shortest_path"
+            )
+            assert not any("left out" in text for text in found.warnings)

@@ -1,18 +1,33 @@
-"""Results as table, JSON or CSV text."""
+"""What a statement of a local session returned, and how it is printed: table, JSON or CSV."""
 
 import csv
 import io
 import json
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from deploy.session.result import Result
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value, display, text_of
 
-FORMATS = ("table", "json", "csv")
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Rows under a schema, a message, or text to print as it is.
+
+    Attributes:
+        data: The text as a value for JSON, where it has such a form.
+    """
+
+    message: str = ""
+    schema: Schema | None = None
+    rows: tuple[Row, ...] = ()
+    text: str = ""
+    data: Any = None
+    warnings: tuple[str, ...] = ()
 
 
 def print_result(result: Result, form: str, console: Console) -> None:
