@@ -30,9 +30,8 @@ from statistics import median
 
 import psutil
 
-from broker.broker_launch import Preference
+from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess, RawClient, text, varint
-from broker.mosquitto import find_mosquitto
 
 _TOPIC = "bench/stream"
 _PAYLOAD = 200

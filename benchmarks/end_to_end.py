@@ -34,8 +34,8 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from broker.broker_launch import find_mosquitto
 from broker.free_ports import free_port
-from broker.mosquitto import find_mosquitto
 from streamsql.data.types import timestamp_of
 
 PANDO = (sys.executable, "-c", "from deploy.cli.main import run_app; run_app()")

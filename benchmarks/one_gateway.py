@@ -34,9 +34,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from broker.broker_launch import Preference
+from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
-from broker.mosquitto import find_mosquitto
 from gateway.settings import GatewaySettings, WrapperSettings
 from gateway.wrappers import registry
 from gateway.wrappers.wrapper import Reading, WrapperContext

@@ -33,8 +33,7 @@ from benchmarks._soak.federation import BASE, STATIC, Federation, federation
 from benchmarks._soak.feed import GATEWAYS, PERIOD, SECOND, make_feed, write_feed
 from benchmarks._soak.truth import Truth
 from benchmarks._soak.watch import Tally, Watch
-from broker.broker_launch import Preference
-from broker.mosquitto import find_mosquitto
+from broker.broker_launch import Preference, find_mosquitto
 from host.clocks import wall_clock
 
 LEAD_SECONDS = 25

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.end_to_end import Up, events_of, milliseconds, quantiles, running
-from broker.mosquitto import find_mosquitto
+from broker.broker_launch import find_mosquitto
 from streamsql.data.types import timestamp_text
 
 BEGIN = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z

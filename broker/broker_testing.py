@@ -58,8 +58,7 @@ class BrokerProcess:
                 time.sleep(0.05)
             else:
                 return
-        message = f"the broker did not start:\n{self._log.read_text()[-2000:]}"
-        raise RuntimeError(message)
+        raise RuntimeError(f"the broker did not start:\n{self._log.read_text()[-2000:]}")
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Send a signal and wait for the end; return the exit status."""
@@ -220,8 +219,7 @@ class RawClient:
             if first >> 4 == 4:
                 continue
             if first >> 4 != 3:
-                message = f"expected packet type {kind}, got 0x{first:02x} {body!r}"
-                raise AssertionError(message)
+                raise AssertionError(f"expected packet type {kind}, got 0x{first:02x} {body!r}")
             self._take_publish(first, body)
 
     def _take_publish(self, first: int, body: bytes) -> None:
@@ -245,8 +243,7 @@ class RawClient:
             value |= (digit & 127) << (7 * index)
             if digit < 128:
                 return value, index + 1
-        message = f"bad property length {data[:4]!r}"
-        raise AssertionError(message)
+        raise AssertionError(f"bad property length {data[:4]!r}")
 
     # --- conversations -------------------------------------------------------------------------
 
@@ -328,8 +325,7 @@ class RawClient:
         while len(self.inbox) < count:
             first, body = self.receive(max(0.001, deadline - time.monotonic()))
             if first >> 4 != 3:
-                message = f"expected a message, got 0x{first:02x}"
-                raise AssertionError(message)
+                raise AssertionError(f"expected a message, got 0x{first:02x}")
             self._take_publish(first, body)
         return self.take()
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker.broker_launch import find_mosquitto
 from broker.free_ports import free_port
-from broker.mosquitto import find_mosquitto
 from deploy.local.options import DEFAULT_PORT
 from deploy.local.ports import holder, is_free
 from static_engine.spark.java import find_java

@@ -8,9 +8,8 @@ from federated_optimizer.coordinator.explaining.explanations import (
     WhyAnswer,
 )
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
-from stream_engine.explanation.confidences import confidences
 from stream_engine.explanation.what_if import what_if_deleted
-from stream_engine.explanation.why import why
+from stream_engine.explanation.why import confidences, why
 from stream_engine.recursion.foreseen import foreseen
 from streamsql.algebra.operators import Fixpoint, Plan
 from streamsql.data.types import Row

@@ -10,10 +10,9 @@ import logging
 import sys
 from pathlib import Path
 
-from broker.embedded.access_rules import Access, Everyone
+from broker.embedded.access_rules import Access, Everyone, FileAccess
 from broker.embedded.embedded_broker import Broker
 from broker.embedded.limits import Limits
-from broker.embedded.mosquitto_files import FileAccess
 from broker.embedded.server import Server, check_loopback
 from broker.embedded.session_presence import Presence, port_is_taken
 from host.service_log import log_to_stderr

@@ -233,8 +233,7 @@ class Connection(asyncio.Protocol):
         """Tell at once, by its first byte, a peer that does not speak MQTT."""
         self._greeted = True
         if data[0] != CONNECT << 4:
-            message = f"the first byte is 0x{data[0]:02x}: not a CONNECT"
-            raise PacketError(message, PROTOCOL_ERROR)
+            raise PacketError(f"the first byte is 0x{data[0]:02x}: not a CONNECT", PROTOCOL_ERROR)
 
     def _packet(self, first: int, body: bytes) -> None:
         kind = first >> 4
@@ -304,8 +303,7 @@ class Connection(asyncio.Protocol):
                 self.send(encode.pubrec(packet.packet_id, self.version))
                 return
             if len(session.incoming_qos2) >= self._broker.limits.max_incoming_qos2:
-                message = "too many unfinished QoS 2 publishes"
-                raise PacketError(message, _RECEIVE_MAXIMUM_EXCEEDED)
+                raise PacketError("too many unfinished QoS 2 publishes", _RECEIVE_MAXIMUM_EXCEEDED)
         reason = 0
         if self._broker.access.may_publish(session.client_id, self._user, packet.topic):
             message_ = Message(
@@ -358,8 +356,7 @@ class Connection(asyncio.Protocol):
 
     def _on_pingreq(self, body: bytes) -> None:
         if body:
-            message = "PINGREQ has a body"
-            raise PacketError(message)
+            raise PacketError("PINGREQ has a body")
         self.send(encode.PINGRESP)
 
     def _on_disconnect(self, body: bytes) -> None:

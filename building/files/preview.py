@@ -10,7 +10,7 @@ from typing import Final
 from shapely import LineString, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from building.files.plan_bounds import plan_bounds
+from building.files.site_geojson import plan_bounds
 from building.model.site_model import EdgeKind, SensorKind, Site, Space, SpaceKind
 from building.osm.osm_indoor import read_osm_indoor
 from building.sample.sample_building import sample_building

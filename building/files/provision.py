@@ -12,8 +12,7 @@ from building.files.site_geojson import site_geojson
 from building.files.site_tables import tables
 from building.furnishing.gateway_areas import assign_gateways
 from building.furnishing.sample_calendar import sample_calendar
-from building.model.map_errors import SiteError
-from building.model.site_model import ID_PATTERN, Sensor, Site
+from building.model.site_model import ID_PATTERN, Sensor, Site, SiteError
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from building.model.map_errors import SiteError
+from building.model.site_model import SiteError
 from host.files.atomic_file import PUBLIC, replace_file
 
 

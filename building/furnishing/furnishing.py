@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Final
 
-from shapely import Point
+import shapely
+from shapely import Point, Polygon
+from shapely.geometry.base import BaseGeometry
 
-from building.furnishing.desks import desk_places
 from building.furnishing.rfid import place_detectors
-from building.furnishing.software import PROCESSORS, software_of
 from building.model.site_model import (
     VERTICAL,
     Door,
@@ -39,7 +40,7 @@ SENSOR_PREFIX: Final = {SensorKind.TEMPERATURE: "temp"}
 
 @dataclass(frozen=True, slots=True)
 class Furniture:
-    """How many desks a room has and what they are used for (a key of `software.PROFILES`)."""
+    """How many desks a room has and what they are used for (a key of `PROFILES`)."""
 
     desks: int
     use: str
@@ -146,3 +147,113 @@ def _motes(spaces: Sequence[Space]) -> Iterator[Mote]:
             continue
         middle = middle_of(space.polygon)
         yield Mote(f"m-{space.id}", space.id, middle.x, middle.y, space.level)
+
+
+WALL_DISTANCE: Final = 0.9
+DOOR_DISTANCE: Final = 1.5
+MIDDLE_DISTANCE: Final = 0.8
+CLOSEST: Final = 1.2
+"""Metres kept free: from walls, from doors, from the middle of the room, between desks."""
+
+
+def desk_places(room: Polygon, count: int, doors: Sequence[Point], middle: Point) -> list[Point]:
+    """Return up to `count` desk positions in rows, fewer where the room is too small.
+
+    Of all regular grids with enough free places the one with the fewest places too many is
+    taken, then the widest. Positions are rounded to centimetres.
+    """
+    inner = room.buffer(-WALL_DISTANCE, join_style="mitre")
+    if inner.is_empty or count < 1:
+        return []
+    best: list[Point] = []
+    best_rank = (0, 0, 0.0)
+    for rows, columns, gap in _grids(inner, count):
+        free = [p for p in _grid(inner, rows, columns) if _is_free(p, inner, doors, middle)]
+        rank = (min(len(free), count), -rows * columns, gap)
+        if free and (not best or rank > best_rank):
+            best, best_rank = free, rank
+    return best[:count]
+
+
+def _grids(inner: BaseGeometry, count: int) -> Iterator[tuple[int, int, float]]:
+    """Yield rows, columns and the smallest gap of the grids that may hold `count` desks."""
+    x0, y0, x1, y1 = inner.bounds
+    for rows in range(1, count + 2):
+        for columns in range(ceil(count / rows), 3 * ceil(count / rows) + 2):
+            gap = min(_gap(x1 - x0, columns), _gap(y1 - y0, rows))
+            if gap >= CLOSEST:
+                yield rows, columns, gap
+
+
+def _gap(length: float, places: int) -> float:
+    return length / (places - 1) if places > 1 else max(length, CLOSEST)
+
+
+def _grid(inner: BaseGeometry, rows: int, columns: int) -> list[Point]:
+    x0, y0, x1, y1 = inner.bounds
+    return [
+        Point(round(x, 2), round(y, 2))
+        for y in _spread(y0, y1, rows)
+        for x in _spread(x0, x1, columns)
+    ]
+
+
+def _spread(low: float, high: float, places: int) -> list[float]:
+    if places == 1:
+        return [(low + high) / 2]
+    return [low + (high - low) * i / (places - 1) for i in range(places)]
+
+
+def _is_free(place: Point, inner: BaseGeometry, doors: Sequence[Point], middle: Point) -> bool:
+    return (
+        bool(shapely.dwithin(inner, place, 0.01))
+        and place.distance(middle) >= MIDDLE_DISTANCE
+        and all(place.distance(door) >= DOOR_DISTANCE for door in doors)
+    )
+
+
+WORD: Final = Software("Word", "16.0")
+OFFICE: Final = Software("Office", "16.0")
+LATEX: Final = Software("LaTeX", "2024")
+PYTHON: Final = Software("Python", "3.12")
+MATLAB: Final = Software("MATLAB", "R2024a")
+VIDEO: Final = Software("Video editor", "24.02")
+CAD: Final = Software("CAD", "2024")
+GIS: Final = Software("GIS", "3.34")
+STATISTICS: Final = Software("Statistics", "4.3")
+
+PROFILES: Final[dict[str, tuple[Software, ...]]] = {
+    "drop-in": (OFFICE, PYTHON, WORD),
+    "teaching": (LATEX, OFFICE, PYTHON, WORD),
+    "science": (LATEX, PYTHON, STATISTICS),
+    "design": (CAD, OFFICE),
+    "office": (OFFICE, WORD),
+    "research": (LATEX, PYTHON),
+}
+"""What every machine of a room with this use has."""
+
+SPECIAL: Final[dict[str, tuple[tuple[int, Software], ...]]] = {
+    "drop-in": ((5, LATEX),),
+    "teaching": ((6, MATLAB),),
+    "science": ((4, MATLAB),),
+    "design": ((3, VIDEO), (5, GIS)),
+    "office": ((5, LATEX),),
+    "research": ((4, STATISTICS),),
+}
+"""Licences for few seats: every n-th machine of such a room has the package, too."""
+
+PROCESSORS: Final[dict[str, tuple[str, int]]] = {
+    "drop-in": ("Intel Core i3-10100", 4),
+    "teaching": ("Intel Core i5-12400", 6),
+    "science": ("AMD Ryzen 7 5700G", 8),
+    "design": ("AMD Ryzen 9 7900", 12),
+    "office": ("Intel Core i5-10500T", 6),
+    "research": ("AMD Ryzen 5 5600G", 6),
+}
+"""Processor and number of cores by use."""
+
+
+def software_of(use: str, number: int) -> tuple[Software, ...]:
+    """Return what the machine with this number (from 1) in a room of this use has, by name."""
+    special = {package for every, package in SPECIAL[use] if number % every == 0}
+    return tuple(sorted({*PROFILES[use], *special}, key=lambda package: package.name))

@@ -6,8 +6,7 @@ from dataclasses import replace
 from math import hypot
 from typing import Final
 
-from building.model.map_errors import SiteError
-from building.model.site_model import STOREY_HEIGHT, Mote, RadioLink, Site, SpaceKind
+from building.model.site_model import STOREY_HEIGHT, Mote, RadioLink, Site, SiteError, SpaceKind
 
 MAX_GATEWAYS: Final = 64
 

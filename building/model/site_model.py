@@ -12,6 +12,15 @@ from typing import Final
 
 from shapely import Point, Polygon
 
+from streamsql.errors import DeploymentError
+
+
+class SiteError(DeploymentError):
+    """A building map or link trace cannot be used; the message names the feature or line."""
+
+    code = "site_error"
+
+
 ID_PATTERN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 STOREY_HEIGHT: Final = 3.5

@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 from shapely import LineString, MultiPolygon, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
-from building.model.map_errors import SiteError
+from building.model.site_model import SiteError
 
 MAX_BYTES: Final = 50_000_000
 MAX_FEATURES: Final = 20_000
@@ -96,8 +96,7 @@ def _load(path: Path) -> object:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    message = f"{name} is not a number"
-    raise ValueError(message)
+    raise ValueError(f"{name} is not a number")
 
 
 class _Reader:

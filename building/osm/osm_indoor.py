@@ -9,7 +9,6 @@ import networkx as nx
 from shapely import Polygon
 
 from building.furnishing.furnishing import Furniture, furnish
-from building.model.map_errors import SiteError
 from building.model.site_model import (
     CIRCULATION,
     VERTICAL,
@@ -17,6 +16,7 @@ from building.model.site_model import (
     Door,
     Level,
     Site,
+    SiteError,
     Space,
     SpaceKind,
 )

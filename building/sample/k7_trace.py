@@ -20,8 +20,7 @@ from typing import Final, TextIO
 import networkx as nx
 
 from building.furnishing.gateway_areas import assign_gateways
-from building.model.map_errors import SiteError
-from building.model.site_model import ID_PATTERN, Level, Mote, RadioLink, Site
+from building.model.site_model import ID_PATTERN, Level, Mote, RadioLink, Site, SiteError
 
 COLUMNS: Final = ("datetime", "src", "dst", "channel", "mean_rssi", "pdr", "tx_count")
 MAX_HEADER: Final = 100_000

@@ -20,14 +20,7 @@ from streamsql.data.delta import Delta
 
 @dataclass(frozen=True, slots=True)
 class OperatorStatistics:
-    """What one operator has done so far.
-
-    Attributes:
-        operator: The line EXPLAIN shows for it.
-        rows_in: Changed rows taken in, over all ports.
-        rows_out: Changed rows given out.
-        state_rows: Rows remembered now.
-    """
+    """Statistics of one operator, with its line of EXPLAIN; rows in and out are changed rows."""
 
     operator: str
     rows_in: int
@@ -39,20 +32,20 @@ class Circuit:
     """An incremental program for one plan.
 
     The sum of all deltas that `step` has returned is the plan's relation over the sum of all
-    inputs, at the time of the last step: whatever the batching. The first step also gives what the
-    plan holds over empty inputs (constants, scalar aggregates), so its sources should be snapshots.
+    inputs, at the time of the last step: whatever the batching. The first step also emits the
+    plan's rows over empty inputs (constants, scalar aggregates): its sources should be snapshots.
 
     Work per step: that of the operators that something reaches, plus O(nodes).
 
     Attributes:
+        nodes: Inputs before their consumers: the same for the same plan.
         output: Number of the node whose output is the plan's.
-        scans: Sources it reads.
         remotes: Ids of the fragments it reads.
         fixpoints: Its recursions, in order; other sites' batches are handed to them directly.
     """
 
     def __init__(self, nodes: Sequence[Node], output: int) -> None:
-        self._nodes = tuple(nodes)
+        self.nodes: tuple[Node, ...] = tuple(nodes)
         self.output = output
         self._output = nodes[output].wiring
         self._timed = [node for node in nodes if node.is_timed]
@@ -87,13 +80,13 @@ class Circuit:
         now: int,
         stopwatch: Callable[[], int] | None = None,
     ) -> Delta:
-        """Take the changes of all inputs; return the change of the output.
+        """Apply the changes of all inputs; return the change of the output.
 
         Args:
             sources: By scan; scans the circuit does not read are ignored.
             remotes: By fragment id, likewise.
             now: Microseconds since 1970 UTC; never before that of the last step.
-            stopwatch: Gives nanoseconds; what every operator does is measured with it.
+            stopwatch: Gives nanoseconds, to measure every operator.
 
         Raises:
             RecursionLimitError: A recursion grew past its limit; the circuit is of no more use.
@@ -114,13 +107,8 @@ class Circuit:
                     result = delta
         return result
 
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """Its nodes, inputs before their consumers: the same for the same plan."""
-        return self._nodes
-
     def resume(self) -> None:
-        """Go on where another circuit of this plan was whose operators' state is here now."""
+        """Go on with the restored state of another circuit of this plan."""
         self._started = True
 
     @property
@@ -132,19 +120,15 @@ class Circuit:
     def depends_on_inputs_only(self) -> bool:
         """Whether a step now would do nothing unless an input has changed.
 
-        Not so before the first step, nor where time or messages of a recursion change something.
+        False before the first step, and where time or messages of a recursion change something.
         """
         return self._started and not self._timed and not self._recursions
 
     def _measured_step(self, step: StepInput, stopwatch: Callable[[], int] | None) -> Delta:
-        """Do a step that is the first one, which adds what nodes hold over empty inputs, or timed.
-
-        Raises:
-            RecursionLimitError: As `step`.
-        """
+        """Do the first step, which adds the nodes' rows over empty inputs, or a measured one."""
         result: Delta = {}
         is_first = not self._started
-        for node in self._nodes:
+        for node in self.nodes:
             began = 0 if stopwatch is None else stopwatch()
             initial = node.start() if is_first else {}
             delta = combined([part for part in (initial, node.run(step)) if part])
@@ -160,18 +144,15 @@ class Circuit:
     def take_in(
         self, step: StepInput, stopwatch: Callable[[], int] | None = None
     ) -> Iterator[tuple[int, Delta]]:
-        """Take the changes of all inputs, but run nothing that reads them.
+        """Yield (node number, change) of all inputs; run nothing that reads them.
 
-        What is yielded has to reach the consumers of its node by and by, in order. Not for circuits
-        with recursions, which run in steps only.
-
-        Yields:
-            The number of a node and its change: what it holds over empty inputs the first time,
-            and what a source, a window over one or a remote fragment has given.
+        The first time nodes also yield their rows over empty inputs. The caller hands all changes
+        to the consumers of their node, in order. Not for circuits with recursions, which run in
+        steps only.
         """
         if not self._started:
             self._started = True
-            for number, node in enumerate(self._nodes):
+            for number, node in enumerate(self.nodes):
                 initial = node.start()
                 if initial:
                     yield number, initial
@@ -187,14 +168,14 @@ class Circuit:
         """Return the number of the node that feeds each port of a node, by port."""
         ports = {
             port: producer
-            for producer, node in enumerate(self._nodes)
+            for producer, node in enumerate(self.nodes)
             for consumer, port in node.wiring.consumers
             if consumer == number
         }
         return [ports[port] for port in sorted(ports)]
 
     def check_rounds(self) -> None:
-        """Check that no recursion, as it stands, needs more rounds than its query allows.
+        """Check that no recursion needs more rounds than its query allows.
 
         Raises:
             RecursionRoundsError: One does.
@@ -203,7 +184,7 @@ class Circuit:
             node.check_rounds()
 
     def next_wakeup(self) -> int | None:
-        """Return when a step would change something although no input does, or None."""
+        """Return when time alone changes the output, or None."""
         if not self._timed:
             return None
         times = [node.next_wakeup() for node in self._timed]
@@ -222,5 +203,5 @@ class Circuit:
                 node.wiring.rows_out,
                 node.state_rows(),
             )
-            for node in self._nodes
+            for node in self.nodes
         ]

@@ -1,9 +1,9 @@
-"""The node of windows that close: it waits until every site has been heard."""
+"""The node of operators that emit only final rows: it waits until every sender was received."""
 
+from operator import itemgetter
 from typing import Protocol
 
-from stream_engine.circuit.nodes import StepInput
-from stream_engine.circuit.port_order import PortOrderNode
+from stream_engine.circuit.nodes import OperatorNode, StepInput
 from stream_engine.operators.rows.operator import Operator
 from stream_engine.operators.windows.hold import Hold
 from streamsql.algebra.operators import Plan
@@ -11,21 +11,21 @@ from streamsql.data.delta import Delta, accumulate
 
 
 class HeldBack(Operator, Protocol):
-    """An operator that gives what can never change any more, once nobody holds it back."""
+    """An operator that emits only final rows, while it is not held back."""
 
     @property
     def hold(self) -> Hold:
         """Whether it is held back."""
 
     def advance(self) -> Delta:
-        """Return what the watermark has made final; only asked while nothing holds it back."""
+        """Return the rows that the watermark has made final; called only while not held back."""
 
 
-class ClosingNode(PortOrderNode):
-    """EMIT ON WINDOW CLOSE, held back while the watermark of some site is not known yet.
+class ClosingNode(OperatorNode):
+    """EMIT ON WINDOW CLOSE or a stream, held back while the watermark of some site is unknown.
 
-    Windows stay open (see `Hold`) until all senders have been heard or given up, at the longest for
-    as long as a site may be idle.
+    Windows stay open (see `Hold`) until all senders were received or given up, at most for as long
+    as a site may be idle.
     """
 
     is_timed = True
@@ -35,7 +35,8 @@ class ClosingNode(PortOrderNode):
         self.closing = operator
 
     def run(self, step: StepInput) -> Delta:
-        """Apply what came; let windows close if the longest wait is over."""
+        """Apply the pending changes by port, rows before progress; close windows when due."""
+        self.wiring.pending.sort(key=itemgetter(0))
         result = super().run(step)
         if self.closing.hold.over_at(step.now):
             result = dict(result)
@@ -43,5 +44,5 @@ class ClosingNode(PortOrderNode):
         return result
 
     def next_wakeup(self) -> int | None:
-        """Return when the wait is over, or None."""
+        """Return when the max wait is over, or None."""
         return self.closing.hold.until

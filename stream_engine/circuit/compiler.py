@@ -123,14 +123,13 @@ class _Compiler:
             case OnClose():
                 raise InternalError("windows close over an aggregate")
             case ToStream(query=query) if self._instant_by_instant:
-                from stream_engine.circuit.instants import ChangesOperator
-                from stream_engine.circuit.stream_nodes import ChangesNode
+                from stream_engine.circuit.instants import ChangesNode, ChangesOperator
 
                 return (ChangesNode(plan, ChangesOperator(plan.kind)), (query,))
             case ToStream():
                 return (self._instants(plan), plan.inputs)
             case StreamWindow(time=time):
-                from stream_engine.circuit.stream_nodes import StreamWindowNode
+                from stream_engine.circuit.instants import StreamWindowNode
                 from stream_engine.operators.windows.stream_window import StreamWindowOperator
 
                 window = StreamWindowOperator(time, window_operator(plan))
@@ -175,7 +174,6 @@ class _Compiler:
     def _instants(self, plan: ToStream) -> Node:
         """Return the node of a stream, with a circuit for its query inside."""
         from stream_engine.circuit.instants import InstantsOperator
-        from stream_engine.circuit.stream_nodes import InstantsNode
 
         inner = _Compiler(
             self._make_fixpoint,
@@ -184,7 +182,7 @@ class _Compiler:
             instant_by_instant=True,
         )
         output = inner.node_for(plan.query)
-        return InstantsNode(plan, InstantsOperator(plan, Circuit(inner.nodes, output)))
+        return ClosingNode(plan, InstantsOperator(plan, Circuit(inner.nodes, output)))
 
     def _on_close(self, plan: OnClose, groups: Aggregate) -> tuple[Node, tuple[Plan, ...]]:
         """Return the node of groups that close, and its inputs.

@@ -1,26 +1,29 @@
-"""ISTREAM, DSTREAM and RSTREAM: a query run instant by instant behind the watermark."""
+"""ISTREAM, DSTREAM, RSTREAM: queries run instant by instant behind the watermark, and windows."""
 
 from heapq import heappop, heappush
 from typing import Any
 
 from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.nodes import OperatorNode, StepInput, combined
 from stream_engine.operators.windows.hold import Hold
 from stream_engine.operators.windows.reached_progress import reached_by
+from stream_engine.operators.windows.stream_window import StreamWindowOperator
 from stream_engine.state.source_relation import SourceRelation, TimedDelta
-from streamsql.algebra.operators import SourceKind, StreamKind, ToStream
+from streamsql.algebra.operators import Plan, SourceKind, StreamKind, ToStream
 from streamsql.data.delta import Delta, accumulate, sort_key
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, InternalError
 
 MAX_WAITING = 1_000_000
-"""Events that may wait for their instant to end; more means that some site does not go on."""
+"""Max events pending for the end of their instant; more means that some site does not go on."""
+
 _Feed = tuple[int, Row]
 """The number of a scan and a row of its events."""
 
 
 class ChangesOperator:
-    """What the changes of a relation add to its stream; they come one instant after the other.
+    """Additions to the stream of a relation that changes one instant after the other.
 
     State: for RSTREAM the rows of the query. Work: O(1) a changed row, for RSTREAM O(rows).
     """
@@ -42,12 +45,9 @@ class ChangesOperator:
         raise InternalError("a change of a stream needs its instant")
 
     def at(self, instant: int, changed: Delta, *, first: bool) -> Delta:
-        """Return what the change of the query at an instant adds to the stream.
+        """Return the additions to the stream by the query's change at an instant.
 
-        Args:
-            instant: Of the change.
-            changed: The change.
-            first: Whether it is what the query holds before all instants.
+        The `first` change is the query's relation before all instants.
         """
         if self._kind == StreamKind.RSTREAM:
             accumulate(self._relation, changed)
@@ -63,37 +63,35 @@ class ChangesOperator:
                 return {(*row, instant): w for row, w in shown.items()}
 
     def state_rows(self) -> int:
-        """Return the rows of the query that it remembers."""
+        """Return the number of rows of the query, for RSTREAM."""
         return len(self._relation)
 
 
 class InstantsOperator:
     """A circuit of its own, to which events are given in the order of their instants.
 
-    Ports are the feeds, then the progress of each stream. Events wait until the least watermark of
-    all sites has passed their instant; then the circuit is stepped through every instant before
-    it: those of events, and those at which rows expire or windows move. What changes at an instant
-    is given once, with the instant, and never taken back. An event that comes for an instant that
-    is over (of a site that was away) changes nothing any more and is counted.
+    Ports are the feeds, then the progress of each stream. Events are pending until the least
+    watermark of all sites has passed their instant; then the circuit is stepped through every
+    instant before it: those of events, and those at which rows expire or windows move. Changes are
+    emitted once, with their instant, and never retracted. An event for an instant that is over (of
+    a site that was away) is counted and ignored.
 
-    State: the events that wait, what the query remembers, and for RSTREAM its rows. Work: that of
-    the query per instant, and O(log instants) for each.
+    State: pending events, the query's state, and for RSTREAM its rows. Work: that of the query per
+    instant, and O(log instants) for each.
 
         events     (1, a) (3, b)    watermark 2 → 5      ISTREAM(SELECT * FROM s [RANGE 3])
         output     (a, 1)           (b, 3)
 
+    Args:
+        plan: The operator.
+        circuit: Of its query; never stepped.
+
     Attributes:
-        hold: Lets no instant end whatever the watermark says.
-        too_late: Events that came for an instant that was over.
+        hold: Keeps instants from ending, whatever the watermark says.
+        too_late: Events for an instant that was over.
     """
 
     def __init__(self, plan: ToStream, circuit: Circuit) -> None:
-        """Begin before all events.
-
-        Args:
-            plan: The operator.
-            circuit: Of its query; never stepped.
-        """
         self._changes = ChangesOperator(plan.kind)
         self._circuit = circuit
         self._scans = plan.scans
@@ -115,7 +113,7 @@ class InstantsOperator:
         return {}
 
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Take events, a table's change, or the sites' progress; return what has become final.
+        """Ingest events, a table's change, or the sites' progress; return final additions.
 
         In a step events and tables have to come before the progress that ends their instants.
 
@@ -135,12 +133,10 @@ class InstantsOperator:
         return {}
 
     def state_rows(self) -> int:
-        """Return the events that wait and what the query remembers."""
+        """Return the number of pending events and of rows in the query's state."""
         inside = sum(node.state_rows() for node in self._circuit.nodes)
         kept = sum(map(len, self._relations))
         return sum(map(len, self._waiting.values())) + inside + kept + self._changes.state_rows()
-
-    # --- instants ---------------------------------------------------------------------------------
 
     def _wait_for(self, port: int, delta: Delta) -> None:
         over, waiting = self._over, self._waiting
@@ -180,7 +176,7 @@ class InstantsOperator:
         return min(order)[1]
 
     def advance(self) -> Delta:
-        """Step through the instants that the watermark has passed; return what they add."""
+        """Step through the instants that the watermark has passed; return their additions."""
         if not all(self._heard):
             return {}
         reached = reached_by(self._marks)
@@ -244,3 +240,48 @@ class InstantsOperator:
 def _event(row: Row) -> SourceEvent:
     _instant, _sequence, withdrawn, ts, *values = row
     return SourceEvent(tuple(values), int(ts or 0), delete=bool(withdrawn))
+
+
+class ChangesNode(OperatorNode):
+    """The same in a circuit that is stepped instant by instant: each step is an instant."""
+
+    def __init__(self, plan: ToStream, operator: ChangesOperator) -> None:
+        super().__init__(plan, operator)
+        self._changes = operator
+        self._is_first = False
+
+    def start(self) -> Delta:
+        """Return nothing: the first step is before all instants."""
+        self._is_first = True
+        return {}
+
+    def run(self, step: StepInput) -> Delta:
+        """Return what the query's change adds to the stream."""
+        wiring, first = self.wiring, self._is_first
+        self._is_first = False
+        if not wiring.pending:
+            return {}
+        changed = combined([delta for _port, delta in wiring.pending])
+        wiring.pending = []
+        wiring.rows_in += len(changed)
+        return self._changes.at(step.now, changed, first=first) if changed else {}
+
+
+class StreamWindowNode(OperatorNode):
+    """A window over a stream that a query gives; it moves as time passes."""
+
+    is_timed = True
+
+    def __init__(self, plan: Plan, operator: StreamWindowOperator) -> None:
+        super().__init__(plan, operator)
+        self._window = operator
+
+    def run(self, step: StepInput) -> Delta:
+        """Move the time, then take the new rows."""
+        moved = self._window.advance(step.now)
+        changed = super().run(step)
+        return combined([moved, changed]) if moved and changed else moved or changed
+
+    def next_wakeup(self) -> int | None:
+        """Return when the window next moves."""
+        return self._window.next_wakeup()

@@ -1,9 +1,9 @@
-"""What is saved of a query at one site, and whether anything has to be.
+"""The saved state of a query at one site, and whether it needs any.
 
-Most queries need nothing: their answer is a function of what the sources hold and of what other
-sites send again when asked, so they start anew on restored sources and are where they were. Where
-something below has been forgotten (a log passes its rows on and keeps none) or has been said for
-good (a closed window), the operators' own state is the only record, and is saved.
+Most queries need none: their answer is a function of the sources' rows and of what other sites send
+again when asked, so they restart on restored sources. Where input was discarded (a log passes its
+rows on and keeps none) or output is permanent (a closed window), the operators' own state is the
+only record, and is saved.
 """
 
 from collections.abc import Callable
@@ -13,33 +13,11 @@ from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
 from stream_engine.operators.windows.rows_window import RowsWindow
 from stream_engine.scheduling.site_work import SiteWork
+from stream_engine.scheduling.waiting import FUNCTIONS_OF_INPUTS, RECURSION
 from stream_engine.sharing.versions import as_private
 from stream_engine.snapshot.columns import UnsavableError
 from stream_engine.snapshot.places import Place, fill, names, places_of, read
-from streamsql.algebra.operators import (
-    Aggregate,
-    AsOfJoin,
-    Distinct,
-    Filter,
-    Fixpoint,
-    HopWindow,
-    Join,
-    Materialize,
-    OverWindow,
-    Plan,
-    Project,
-    RecursiveReference,
-    RemoteSource,
-    Scan,
-    SessionWindow,
-    SetOperation,
-    TopN,
-    UnionAll,
-    Values,
-    Window,
-    WindowKind,
-    walk_plan,
-)
+from streamsql.algebra.operators import Plan, Scan, Window, WindowKind, walk_plan
 from streamsql.errors import InternalError
 from streamsql.wire.channel_protocol import Forgotten
 from streamsql.wire.fragments import FragmentBundle
@@ -47,34 +25,12 @@ from streamsql.wire.fragments import FragmentBundle
 if TYPE_CHECKING:
     from stream_engine.site.installed_query import InstalledQuery
 
-_FUNCTIONS_OF_THEIR_INPUTS = (
-    Aggregate,
-    AsOfJoin,
-    Distinct,
-    Filter,
-    Fixpoint,
-    HopWindow,
-    Join,
-    Materialize,
-    OverWindow,
-    Project,
-    RecursiveReference,
-    RemoteSource,
-    SessionWindow,
-    SetOperation,
-    TopN,
-    UnionAll,
-    Values,
-    Window,
-)
-"""Plan nodes whose output is a function of what their inputs hold now; another one is saved."""
-
 
 def has_history(bundle: FragmentBundle, site: str) -> bool:
-    """Whether what a site knows of a query cannot be found out again from its sources.
+    """Whether a query's state at a site cannot be computed again from its sources.
 
-    It is a matter of the whole query: a fragment that starts anew sends all it has to the next
-    one, which would count twice what it has been restored with.
+    It concerns the whole query: a fragment that restarts sends all its rows to the next one, which
+    would count twice what it was restored with.
     """
     return any(
         _has_history(node) for fragment in bundle.at(site) for node in walk_plan(fragment.plan)
@@ -84,7 +40,7 @@ def has_history(bundle: FragmentBundle, site: str) -> bool:
 def _has_history(node: Plan) -> bool:
     if isinstance(node, Scan):
         return node.is_log
-    return not isinstance(node, _FUNCTIONS_OF_THEIR_INPUTS)
+    return not isinstance(node, (*FUNCTIONS_OF_INPUTS, *RECURSION))
 
 
 def memory_of(
@@ -96,14 +52,14 @@ def memory_of(
 ) -> int | None:
     """Return for how many microseconds a query at a site remembers an event.
 
-    None where that is not bounded: a log without a window in time, or windows that close for good.
-    A keyed row without ttl counts as nothing: the next reading takes its place.
+    None where that is not bounded: a log without a window in time, or windows that close. A keyed
+    row without ttl counts as 0: the next reading takes its place.
 
     Args:
         bundle: The query.
-        site: Its id.
-        heard: The event is one that another site has published and that was lost on the way: then
-            the row that it should have replaced stays, for as long as nothing else replaces it.
+        site: The site's id.
+        heard: Another site has published the event and it was lost on the way: then the row that it
+            should have replaced stays until something else replaces it.
         is_passed: Whether a window by count holds only later events.
     """
     longest = 0
@@ -128,10 +84,9 @@ def memory_of(
 
 
 def holds_only_later(query: "InstalledQuery", window: Window, newest: int) -> bool:
-    """Whether a window by count is full of events later than a time.
+    """Whether a window by count is full of events later than `newest`: earlier ones are passed.
 
-    Then no event until that time can be in it, whatever is lost. Where a partition has a window of
-    its own that cannot be said: one may be lost of which nothing else has come.
+    False for partitioned windows: a lost event may be the only one of its partition.
     """
     if window.partition:
         return False
@@ -151,7 +106,7 @@ def holds_only_later(query: "InstalledQuery", window: Window, newest: int) -> bo
 
 
 class QueryLayout:
-    """Where the state of a query's operators is.
+    """The places of the state of a query's operators.
 
     Args:
         query: Just compiled, never stepped.
@@ -168,14 +123,10 @@ class QueryLayout:
         }
 
     def save(self, query: "InstalledQuery", batch: int) -> dict[str, Any]:
-        """Return the state of the query between two steps; containers are not copied.
-
-        Args:
-            query: What waits between its operators belongs to its state.
-            batch: Number of the site's last step.
+        """Return the query's state after step number `batch`, queues included; nothing is copied.
 
         Raises:
-            UnsavableError: Some state has come to be where none is expected.
+            UnsavableError: There is state where none is expected.
         """
         circuits, inbox, outbox = query.parts
         return {
@@ -196,10 +147,10 @@ class QueryLayout:
         }
 
     def restore(self, query: "InstalledQuery", state: dict[str, Any], site_work: SiteWork) -> None:
-        """Let a query that was just compiled from the same plan go on from a saved state.
+        """Fill a query that was just compiled from the same plan with a saved state.
 
-        Its channels are not in step with anybody: what was sent meanwhile is not known, so the
-        first step sends snapshots, and each sender has to be asked for one.
+        Its channels are out of step: what was sent meanwhile is not known, so the first step sends
+        snapshots, and each sender has to be asked for one.
 
         Raises:
             InternalError: The state is of another plan; the query is of no more use.

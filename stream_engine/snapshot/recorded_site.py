@@ -33,11 +33,9 @@ from stream_engine.snapshot.saved_site import (
     SavedQuery,
     SavedSite,
     SnapshotError,
+    check_sources,
     decode_site,
     encode_site,
-)
-from stream_engine.snapshot.source_state import (
-    check_sources,
     restore_sources,
     saved_sources,
     scans_of,

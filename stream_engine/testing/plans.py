@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from stream_engine.testing.aggregates import aggregate_calls
 from stream_engine.testing.histories import SECOND, SOURCES, rows, values
 from stream_engine.testing.shapes import (
+    aggregate_calls,
     as_of_joins,
     grouped_sessions,
     orders,

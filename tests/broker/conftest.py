@@ -7,9 +7,8 @@ from typing import cast
 
 import pytest
 
-from broker.broker_launch import Preference
+from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess, RawClient
-from broker.mosquitto import find_mosquitto
 
 _numbers = itertools.count(1)
 

@@ -6,21 +6,18 @@ from pathlib import Path
 import pytest
 
 from broker import broker_launch as launch
-from broker import mosquitto
 from broker.embedded.limits import Limits
 from streamsql.errors import DeploymentError
 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (launch, mosquitto):
-        monkeypatch.setattr(module, "find_mosquitto", lambda: Path("/usr/sbin/mosquitto"))
+    monkeypatch.setattr(launch, "find_mosquitto", lambda: Path("/usr/sbin/mosquitto"))
 
 
 @pytest.fixture
 def missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (launch, mosquitto):
-        monkeypatch.setattr(module, "find_mosquitto", lambda: None)
+    monkeypatch.setattr(launch, "find_mosquitto", lambda: None)
 
 
 @pytest.mark.usefixtures("installed")
@@ -55,7 +52,7 @@ def test_a_folder_that_cannot_be_written() -> None:
 
 
 def test_both_brokers_have_the_same_bounds(tmp_path: Path) -> None:
-    lines = mosquitto.mosquitto_configuration(1884, tmp_path).splitlines()
+    lines = launch.mosquitto_configuration(1884, tmp_path).splitlines()
     limits = Limits()
     assert f"max_inflight_messages {limits.max_inflight}" in lines
     assert f"max_queued_messages {limits.max_queued}" in lines
@@ -68,5 +65,5 @@ def test_sbin_is_searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(mosquitto, "_EXTRA_FOLDERS", (str(tmp_path),))
-    assert mosquitto.find_mosquitto() == program
+    monkeypatch.setattr(launch, "_EXTRA_FOLDERS", (str(tmp_path),))
+    assert launch.find_mosquitto() == program

@@ -20,7 +20,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from broker.broker_testing import PATIENCE
-from broker.embedded.mosquitto_files import FileAccess
+from broker.embedded.access_rules import FileAccess
 from broker.free_ports import free_port
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "mosquitto"

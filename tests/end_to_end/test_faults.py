@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.mosquitto import find_mosquitto
+from broker.broker_launch import find_mosquitto
 from tests.end_to_end.answers import is_closure
 from tests.end_to_end.federation import PATIENCE, Federation, Row, federation
 from tests.end_to_end.messages import broker_of, kind_of, publish, record, spoiled

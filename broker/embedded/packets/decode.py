@@ -47,15 +47,13 @@ def decode_connect(body: bytes) -> Connect:
     _check_connect_flags(flags, version)
     found = props.decode_properties(reader, props.IN_CONNECT) if version == V5 else {}
     if props.AUTHENTICATION_METHOD in found:
-        message = "enhanced authentication is not supported"
-        raise PacketError(message, BAD_AUTHENTICATION_METHOD)
+        raise PacketError("enhanced authentication is not supported", BAD_AUTHENTICATION_METHOD)
     client_id = reader.text()
     will = _decode_will(reader, flags, version) if flags & 0x04 else None
     user = reader.text() if flags & 0x80 else None
     password = reader.binary() if flags & 0x40 else None
     if reader.remaining():
-        message = f"CONNECT has {reader.remaining()} bytes too many"
-        raise PacketError(message)
+        raise PacketError(f"CONNECT has {reader.remaining()} bytes too many")
     clean = bool(flags & 0x02)
     if version == V5:
         expiry = props.number(found, props.SESSION_EXPIRY, 0)
@@ -79,11 +77,9 @@ def decode_connect(body: bytes) -> Connect:
 def _check_connect_flags(flags: int, version: int) -> None:
     will, will_qos, will_retain = flags & 0x04, flags >> 3 & 3, flags & 0x20
     if flags & 0x01 or will_qos == 3 or (not will and (will_qos or will_retain)):
-        message = f"CONNECT flags 0x{flags:02x} contradict each other"
-        raise PacketError(message)
+        raise PacketError(f"CONNECT flags 0x{flags:02x} contradict each other")
     if version == V3 and flags & 0x40 and not flags & 0x80:
-        message = "CONNECT has a password but no user name"
-        raise PacketError(message)
+        raise PacketError("CONNECT has a password but no user name")
 
 
 def _decode_will(reader: Reader, flags: int, version: int) -> WillMessage:
@@ -106,12 +102,10 @@ def decode_publish(flags: int, body: bytes, version: int) -> Publish:
     """Decode PUBLISH. This is the hot path: the common case reads the bytes directly."""
     qos = flags >> 1 & 3
     if qos == 3 or (flags & 0x08 and not qos):
-        message = f"PUBLISH flags 0x{flags:x} contradict each other"
-        raise PacketError(message)
+        raise PacketError(f"PUBLISH flags 0x{flags:x} contradict each other")
     size = len(body)
     if size < 2 or (end := 2 + (body[0] << 8 | body[1])) > size:
-        message = "PUBLISH ends inside its topic"
-        raise PacketError(message)
+        raise PacketError("PUBLISH ends inside its topic")
     topic = decode_text(body[2:end])
     packet_id = 0
     if qos:
@@ -127,8 +121,7 @@ def _finish_v5_publish(reader: Reader, topic: str, qos: int, flags: int, packet_
     found = props.decode_properties(reader, props.IN_PUBLISH)
     if props.TOPIC_ALIAS in found:
         # Our CONNACK announces none, so a client has no right to use one.
-        message = "topic aliases are not supported"
-        raise PacketError(message, TOPIC_ALIAS_INVALID)
+        raise PacketError("topic aliases are not supported", TOPIC_ALIAS_INVALID)
     _check_topic_name(topic)
     expiry = found.pop(props.MESSAGE_EXPIRY, None)
     return Publish(
@@ -144,8 +137,7 @@ def _finish_v5_publish(reader: Reader, topic: str, qos: int, flags: int, packet_
 
 def _check_topic_name(topic: str) -> None:
     if not topic or "+" in topic or "#" in topic or topic.count("/") >= MAX_LEVELS:
-        message = f"{topic[:80]!r} is not a topic one can publish on"
-        raise PacketError(message, TOPIC_INVALID)
+        raise PacketError(f"{topic[:80]!r} is not a topic one can publish on", TOPIC_INVALID)
 
 
 def decode_subscribe(body: bytes, version: int) -> Subscribe:
@@ -161,8 +153,7 @@ def decode_subscribe(body: bytes, version: int) -> Subscribe:
     while reader.remaining():
         wishes.append((reader.text(), _decode_options(reader.u8(), version)))
     if not wishes:
-        message = "SUBSCRIBE without a filter"
-        raise PacketError(message, PROTOCOL_ERROR)
+        raise PacketError("SUBSCRIBE without a filter", PROTOCOL_ERROR)
     return Subscribe(packet_id, tuple(wishes))
 
 
@@ -170,8 +161,7 @@ def _decode_options(byte: int, version: int) -> Options:
     qos, handling = byte & 3, byte >> 4 & 3
     reserved = byte & 0xC0 if version == V5 else byte & 0xFC
     if reserved or qos == 3 or handling == 3:
-        message = f"subscription options 0x{byte:02x} are reserved"
-        raise PacketError(message)
+        raise PacketError(f"subscription options 0x{byte:02x} are reserved")
     return Options(min(qos, 1), bool(byte & 0x04), bool(byte & 0x08), handling)
 
 
@@ -185,8 +175,7 @@ def decode_unsubscribe(body: bytes, version: int) -> Unsubscribe:
     while reader.remaining():
         filters.append(reader.text())
     if not filters:
-        message = "UNSUBSCRIBE without a filter"
-        raise PacketError(message, PROTOCOL_ERROR)
+        raise PacketError("UNSUBSCRIBE without a filter", PROTOCOL_ERROR)
     return Unsubscribe(packet_id, tuple(filters))
 
 
@@ -217,5 +206,4 @@ def decode_disconnect(body: bytes, version: int) -> Disconnect:
 
 def _check_end(reader: Reader) -> None:
     if reader.remaining():
-        message = f"a packet has {reader.remaining()} bytes too many"
-        raise PacketError(message)
+        raise PacketError(f"a packet has {reader.remaining()} bytes too many")

@@ -66,6 +66,5 @@ class Framer:
                 return value, position
             shift += 7
             if shift > 21:
-                message = "a packet's length is longer than four bytes"
-                raise PacketError(message)
+                raise PacketError("a packet's length is longer than four bytes")
         return -1, position

@@ -95,14 +95,12 @@ def decode_properties(reader: Reader, allowed: frozenset[int]) -> Properties:
     while part.remaining():
         identifier = part.varint()
         if identifier not in allowed:
-            message = f"property 0x{identifier:02x} does not belong here"
-            raise PacketError(message, PROTOCOL_ERROR)
+            raise PacketError(f"property 0x{identifier:02x} does not belong here", PROTOCOL_ERROR)
         if identifier == USER_PROPERTY:
             pairs.append((part.text(), part.text()))
             continue
         if identifier in found:
-            message = f"property 0x{identifier:02x} occurs twice"
-            raise PacketError(message, PROTOCOL_ERROR)
+            raise PacketError(f"property 0x{identifier:02x} occurs twice", PROTOCOL_ERROR)
         found[identifier] = _value(part, identifier)
     if pairs:
         found[USER_PROPERTY] = tuple(pairs)
@@ -116,8 +114,7 @@ def _value(reader: Reader, identifier: int) -> Value:
         return reader.binary()
     value = _number(reader, identifier)
     if (identifier in _NOT_ZERO and value == 0) or (identifier in _FLAGS and value > 1):
-        message = f"property 0x{identifier:02x} must not be {value}"
-        raise PacketError(message, PROTOCOL_ERROR)
+        raise PacketError(f"property 0x{identifier:02x} must not be {value}", PROTOCOL_ERROR)
     return value
 
 

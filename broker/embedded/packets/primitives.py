@@ -28,8 +28,7 @@ class PacketError(Exception):
 def encode_varint(value: int) -> bytes:
     """Encode a variable byte integer, 0 to 268,435,455."""
     if not 0 <= value <= MAX_VARINT:
-        message = f"{value} does not fit a variable byte integer"
-        raise ValueError(message)
+        raise ValueError(f"{value} does not fit a variable byte integer")
     if value < 128:
         return bytes((value,))
     out = bytearray()
@@ -47,8 +46,7 @@ def encode_text(text: str) -> bytes:
 def encode_binary(data: bytes) -> bytes:
     """Encode bytes with their 16-bit length."""
     if len(data) > 0xFFFF:
-        message = f"{len(data)} bytes do not fit a 16-bit length"
-        raise ValueError(message)
+        raise ValueError(f"{len(data)} bytes do not fit a 16-bit length")
     return len(data).to_bytes(2, "big") + data
 
 
@@ -61,11 +59,9 @@ def decode_text(data: bytes) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        message = f"a string is not UTF-8: {error.reason}"
-        raise PacketError(message) from error
+        raise PacketError(f"a string is not UTF-8: {error.reason}") from error
     if "\0" in text:
-        message = "a string contains NUL"
-        raise PacketError(message)
+        raise PacketError("a string contains NUL")
     return text
 
 
@@ -86,8 +82,7 @@ class Reader:
     def _take(self, count: int) -> int:
         start = self._position
         if start + count > self._end:
-            message = f"a packet ends {start + count - self._end} bytes too early"
-            raise PacketError(message)
+            raise PacketError(f"a packet ends {start + count - self._end} bytes too early")
         self._position = start + count
         return start
 
@@ -113,11 +108,9 @@ class Reader:
             value |= (digit & 0x7F) << shift
             if digit < 128:
                 if digit == 0 and shift:
-                    message = "a variable byte integer is longer than needed"
-                    raise PacketError(message)
+                    raise PacketError("a variable byte integer is longer than needed")
                 return value
-        message = "a variable byte integer is longer than four bytes"
-        raise PacketError(message)
+        raise PacketError("a variable byte integer is longer than four bytes")
 
     def binary(self) -> bytes:
         """Read bytes with their length."""
@@ -143,6 +136,5 @@ class Reader:
         """Read a packet identifier, which is never 0."""
         value = self.u16()
         if value == 0:
-            message = "packet identifier 0"
-            raise PacketError(message, PROTOCOL_ERROR)
+            raise PacketError("packet identifier 0", PROTOCOL_ERROR)
         return value

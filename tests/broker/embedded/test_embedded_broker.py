@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from broker.embedded.broker_statistics import publish_statistics, statistics
 from broker.embedded.embedded_broker import Broker
 from broker.embedded.limits import Limits
 from broker.embedded.mqtt_session import Session
 from broker.embedded.packets.framing import Framer
 from broker.embedded.packets.packets import V3, V5, Connect, Message, Options, WillMessage
+from broker.embedded.server import publish_statistics, statistics
 
 _CONNECT = Connect(
     version=V3,

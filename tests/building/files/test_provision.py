@@ -17,8 +17,7 @@ from shapely.geometry import shape
 from building.files.provision import Processor, SitePaths, provision
 from building.files.site_tables import COLUMNS
 from building.furnishing.furnishing import furnish
-from building.model.map_errors import SiteError
-from building.model.site_model import Level, Mote, SensorKind, Site, Space, SpaceKind
+from building.model.site_model import Level, Mote, SensorKind, Site, SiteError, Space, SpaceKind
 
 
 @pytest.fixture(scope="module")

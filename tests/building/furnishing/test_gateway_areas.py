@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from shapely import box
 
 from building.furnishing.gateway_areas import NEIGHBOURS, assign_gateways, radio_links, split_evenly
-from building.model.map_errors import SiteError
-from building.model.site_model import Level, Mote, Site, Space, SpaceKind
+from building.model.site_model import Level, Mote, Site, SiteError, Space, SpaceKind
 
 
 @given(st.dictionaries(st.text("abcdef", min_size=1), st.integers(1, 50), min_size=1), st.data())

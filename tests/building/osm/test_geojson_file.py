@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from building.model.map_errors import SiteError
+from building.model.site_model import SiteError
 from building.osm import geojson_file
 from building.osm.geojson_file import read_features
 from streamsql.errors import DeploymentError

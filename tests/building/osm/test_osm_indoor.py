@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shapely import LineString, Point
 
-from building.model.map_errors import SiteError
 from building.model.site_model import (
     CIRCULATION,
     ID_PATTERN,
@@ -26,6 +25,7 @@ from building.model.site_model import (
     EdgeKind,
     SensorKind,
     Site,
+    SiteError,
     SpaceKind,
 )
 from building.osm.osm_indoor import read_osm_indoor

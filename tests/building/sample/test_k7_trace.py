@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from building.model.map_errors import SiteError
+from building.model.site_model import SiteError
 from building.sample import k7_trace
 from building.sample.k7_trace import read_k7
 from streamsql.errors import DeploymentError

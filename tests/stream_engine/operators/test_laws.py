@@ -17,7 +17,7 @@ from stream_engine.testing import (
     predicates,
     projections,
 )
-from stream_engine.testing.aggregates import aggregate_calls
+from stream_engine.testing.shapes import aggregate_calls
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,

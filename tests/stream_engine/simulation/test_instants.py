@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from stream_engine.circuit import instants
 from stream_engine.circuit.circuit import Circuit
+from stream_engine.circuit.closing import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.circuit.stream_nodes import InstantsNode
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.testing import COLUMNS, SECOND, alone, plans, rows
@@ -316,7 +316,7 @@ def test_of_one_instant_the_event_that_was_read_last_counts() -> None:
 
 def test_what_comes_for_an_instant_that_is_over_is_counted() -> None:
     circuit = fed(StreamKind.ISTREAM, LOG)
-    operator = next(n.operator for n in circuit.nodes if isinstance(n, InstantsNode))
+    operator = next(n.operator for n in circuit.nodes if isinstance(n, ClosingNode))
     early, late = ((ts, 0, False, ts, "a", 1, 0.5) for ts in (5, 3))
     given_rows = circuit.step({}, {"f0": {early: 2}, "f1": {("g1", 9): 1}}, 0)
     assert given_rows == {("a", 1, 0.5, 5): 2}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shapely import Point, Polygon, box
 
-from building.furnishing.desks import CLOSEST, DOOR_DISTANCE, desk_places
+from building.furnishing.furnishing import CLOSEST, DOOR_DISTANCE, desk_places
 from building.walking.walking_graph import middle_of
 
 

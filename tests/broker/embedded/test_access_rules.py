@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.embedded.mosquitto_files import FileAccess, covers
+from broker.embedded.access_rules import FileAccess, covers
 from host.mqtt.topic_filters import matches
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from building.model.map_errors import SiteError
-from building.osm.osm_levels import MAX_LEVELS, parse_levels
+from building.model.site_model import SiteError
+from building.osm.osm_features import MAX_LEVELS, parse_levels
 
 
 @pytest.mark.parametrize(
