@@ -1,7 +1,7 @@
-"""From plans to circuits.
+"""From plans to circuits: the table of operators.
 
-This is the table of operators. Each is imported where a plan has it: a gateway that filters
-readings loads neither joins nor sessions. What every plan has is imported here.
+Each operator is imported where a plan has it: a gateway that filters readings loads neither joins
+nor sessions.
 """
 
 from collections.abc import Callable
@@ -53,13 +53,13 @@ FixpointFactory = Callable[[Fixpoint], RecursiveOperator]
 def compile_plan(
     plan: Plan, make_fixpoint: FixpointFactory, *, multiway_joins: bool = True
 ) -> Circuit:
-    """Return a new circuit for a plan; equal subplans become one node.
+    """Return a new circuit for a closed plan; equal subplans become one node.
 
     Args:
         plan: Any closed plan.
         make_fixpoint: Builds the operator of a recursion; it knows the site and its peers.
-        multiway_joins: Whether trees of inner joins run as one operator, without intermediate
-            results, where nothing else needs these; the answer is the same.
+        multiway_joins: Whether trees of inner joins run as one operator, without the intermediate
+            results that no other operator reads; the answer is the same.
 
     Raises:
         InternalError: The plan reads a recursive relation outside its recursion.
@@ -187,7 +187,7 @@ class _Compiler:
     def _on_close(self, plan: OnClose, groups: Aggregate) -> tuple[Node, tuple[Plan, ...]]:
         """Return the node of groups that close, and its inputs.
 
-        Groups that are not kept by session tell the sessions below what has closed.
+        Groups that are not kept by session report to the sessions below what has closed.
         """
         from stream_engine.operators.windows.on_close import OnCloseOperator
 
@@ -235,7 +235,7 @@ def _session_groups(plan: Aggregate) -> "tuple[SessionGroups, SessionWindow] | N
 
 
 def _sessions_below(plan: Plan) -> SessionWindow | None:
-    """Return the sessions whose rows a plan passes on one by one, if there are any."""
+    """Return the sessions whose rows a plan passes on one by one, or None."""
     match plan:
         case SessionWindow():
             return plan

@@ -2,10 +2,10 @@
 
     rows = base + step(rows)
 
-Operators of the circuit are linear in the relation, and every chain of derivations has an end, so
-that the equation has one solution: the sum over all chains. A change goes round until none comes
-out. Deletions go the same way with negative weights: nothing supports itself here, because a chain
-never comes back to where it was (each round is other rows, or a counter is).
+Operators of the circuit are linear in the relation, and every chain of derivations ends, so that
+the equation has one solution: the sum over all chains. A change is fed back until none comes out.
+Deletions take the same way with negative weights: no row supports itself, because a chain never
+returns to a row (each round has other rows, or a counter).
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ from streamsql.wire.messages import AnnotatedRow
 
 DESCRIPTION = "copies counted per chain of derivations"
 MAX_COPIES = 2**62
-"""Most copies of one row: aggregates hand on 64 bits."""
+"""Max copies of one row: aggregates emit 64 bits."""
 
 _ROWS = "rows"
 
@@ -53,7 +53,7 @@ class CopiesCounters:
 
 
 def branches_of(node: Fixpoint) -> tuple[Plan, tuple[Plan, ...]]:
-    """Return one plan of all branches over `RemoteSource` leaves, and what these stand for."""
+    """Return one plan of all branches over `RemoteSource` leaves, and the plans of the leaves."""
     leaves: dict[Plan, str] = {}
 
     def over_leaves(plan: Plan) -> Plan:
@@ -97,7 +97,7 @@ class CopiesOperator:
         accumulate(self._pending.setdefault(f"leaf {port}", {}), delta)
 
     def settle(self, rounds: int | None = None) -> Delta:  # noqa: ARG002  (all rounds are one change)
-        """Let the change go round; return that of the relation, with weights.
+        """Feed the change back until none comes out; return that of the relation, with weights.
 
         Raises:
             RecursionLimitError: There are more rows than the limit, or too many copies of one.

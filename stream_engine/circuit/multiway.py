@@ -1,4 +1,4 @@
-"""When a tree of inner joins runs as one operator."""
+"""Trees of inner joins that run as one operator."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from streamsql.algebra.operators import Filter, Join, JoinKind, Plan, Project
 
 @dataclass(slots=True)
 class MultiwayWiring(Wiring):
-    """The wiring of a node that stands for several joins."""
+    """The wiring of a node of several joins."""
 
     ways: int = 0
 
@@ -40,15 +40,11 @@ def shared_plans(plan: Plan) -> frozenset[Plan]:
 def multiway(plan: Plan, shared: frozenset[Plan]) -> tuple[MultiJoin, tuple[Plan, ...]] | None:
     """Return a tree of inner joins as one join and its inputs, or None where it has to stay a tree.
 
-    Joins, and filters and selections of columns between them, are taken together as far as nobody
-    else reads what is between them. A join whose condition has a band stays by itself: an index in
-    the order of the band serves it better. The inputs must be connected by equal columns. There
-    must be at least three (of two there is no intermediate result) or a selection of columns above
+    Joins, and filters and selections of columns between them, are taken together unless another
+    operator reads a plan between them (`shared`). A join whose condition has a band stays apart: an
+    index in the order of the band serves it better. The inputs must be connected by equal columns.
+    There must be at least three (two have no intermediate result) or a selection of columns above
     two, and not more than an operator can take.
-
-    Args:
-        plan: An inner join, or a selection of columns above one.
-        shared: What must be computed because others read it.
     """
     if not _is_joined(plan, lambda _: False):
         return None

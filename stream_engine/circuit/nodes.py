@@ -21,15 +21,15 @@ from streamsql.errors import RecursionRoundsError
 
 @dataclass(slots=True)
 class StepInput:
-    """What a circuit is given in one step; none of it is changed by the circuit.
-
-    Not frozen only because making a frozen one takes three times as long, and every step makes one.
+    """The input of a circuit in one step, which it only reads.
 
     Attributes:
         sources: Changes of sources, by scan.
         remotes: Changes of other fragments' outputs, by fragment id.
-        now: Time in microseconds since 1970 UTC.
+        now: Microseconds since 1970 UTC.
     """
+
+    # Not frozen: making a frozen one takes three times as long, and every step makes one.
 
     sources: Mapping[Scan, TimedDelta]
     remotes: Mapping[str, Delta]
@@ -38,15 +38,15 @@ class StepInput:
 
 @dataclass(frozen=True, slots=True)
 class RecursionStatistics:
-    """What a recursion has done at this site.
+    """Statistics of a recursion at this site.
 
     Attributes:
-        leaf_rows: Rows that arrived here and hold, over all leaves.
-        leaf_changes: Rows of those that came or went.
-        view_rows: Rows of the view at this site.
-        view_changes: Rows of those that came or went.
-        most_rounds: Rounds of the change that took most.
-        beyond: Rows that need more rounds than its query allows.
+        leaf_rows: Current rows of all leaves here.
+        leaf_changes: Changed rows of them so far.
+        view_rows: Current rows of the view here.
+        view_changes: Changed rows of it so far.
+        most_rounds: Max rounds of a change.
+        beyond: Rows that need more rounds than the query allows.
         allowed: That number of rounds, or 0.
         work: The operator's own counters.
     """
@@ -65,15 +65,15 @@ class RecursionStatistics:
 
 @dataclass(slots=True)
 class Wiring:
-    """Where a node stands and what went through it.
+    """A node's consumers, pending input and counters.
 
     Attributes:
         plan: The subplan the node computes.
         consumers: (node index, port) pairs that take its output.
         pending: (port, delta) pairs of the current step.
-        runs: How often the node ran while that was measured.
-        busy_ns: Nanoseconds it ran while that was measured.
-        retractions: Rows of its output with a negative weight while that was measured.
+        runs: Measured runs.
+        busy_ns: Nanoseconds of the measured runs.
+        retractions: Rows of their output with a negative weight.
     """
 
     plan: Plan
@@ -91,18 +91,13 @@ class Wiring:
         self._targets = [(wirings[consumer], port) for consumer, port in self.consumers]
 
     def hand_on(self, delta: Delta) -> None:
-        """Let the consumers have the output of this step."""
+        """Make the output of this step pending at the consumers."""
         self.rows_out += len(delta)
         for target, port in self._targets:
             target.pending.append((port, delta))
 
     def ran(self, delta: Delta, time: int) -> None:
-        """Count a run that is measured.
-
-        Args:
-            delta: What it gave.
-            time: Nanoseconds it took.
-        """
+        """Count a measured run: its output and its nanoseconds."""
         self.runs += 1
         self.busy_ns += time
         self.retractions += sum([weight < 0 for weight in delta.values()])
@@ -132,7 +127,7 @@ class Node(Protocol):
         """Return when time alone changes the output, or None."""
 
     def state_rows(self) -> int:
-        """Return how many rows the operator remembers."""
+        """Return the number of rows in the operator's state."""
 
 
 class OperatorNode:
@@ -209,7 +204,7 @@ class SourceNode:
 
 
 class RemoteNode:
-    """What another fragment sends."""
+    """The output of another fragment."""
 
     is_timed = False
 
@@ -222,7 +217,7 @@ class RemoteNode:
         return {}
 
     def run(self, step: StepInput) -> Delta:
-        """Return the fragment's change as it came."""
+        """Return the fragment's change as it is."""
         delta = step.remotes.get(self.fragment)
         if delta is None:
             return {}
@@ -234,7 +229,7 @@ class RemoteNode:
         return None
 
     def state_rows(self) -> int:
-        """Return 0: the channel remembers, not the circuit."""
+        """Return 0: the rows are state of the channel."""
         return 0
 
 
@@ -286,11 +281,11 @@ class FixpointNode:
 
     @property
     def is_checked(self) -> bool:
-        """Whether it may have so many rounds and no more."""
+        """Whether its query bounds the rounds."""
         return self._allowed is not None
 
     def check_rounds(self) -> None:
-        """Check that the view, as it stands, needs no more rounds than its query allows.
+        """Check that the view needs no more rounds than its query allows.
 
         Raises:
             RecursionRoundsError: It does.
@@ -299,7 +294,7 @@ class FixpointNode:
             raise RecursionRoundsError.of(self._name, self._allowed)
 
     def statistics(self) -> RecursionStatistics:
-        """Return what it has done."""
+        """Return its counters."""
         return RecursionStatistics(
             self._name,
             self.operator.description,
@@ -314,7 +309,7 @@ class FixpointNode:
         )
 
     def next_wakeup(self) -> int | None:
-        """Return when derivations held back are due to be sent; windows stand outside."""
+        """Return when derivations held back are due to be sent, or None."""
         return None if self._timed is None else self._timed.next_wakeup()
 
     def state_rows(self) -> int:

@@ -1,4 +1,4 @@
-"""When a grouping of session windows runs as one operator."""
+"""Groupings of session windows that run as one operator."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from streamsql.algebra.operators import Aggregate, Filter, Plan, Project, Sessio
 
 @dataclass(slots=True)
 class SessionWiring(Wiring):
-    """The wiring of a node that stands for a session window too."""
+    """The wiring of a node of a grouping and its session window."""
 
     window: str = ""
 
@@ -25,12 +25,12 @@ class SessionWiring(Wiring):
 def session_groups(plan: Aggregate) -> tuple[SessionGroups, SessionWindow] | None:
     """Return the groups of a session window as one step, or None where it has to stay two.
 
-    Projections and filters between the two are taken in. The groups must be parts of one session
+    Projections and filters between the two are included. The groups must be parts of one session
     each: all columns of the partition, and the start or the end, are grouped by. Nothing else may
-    look at the bounds; an aggregate of them would change with every row after all.
+    read the bounds; an aggregate of them would change with every row after all.
 
-    If somebody else reads the window as well, both are kept: a group that follows its session is
-    worth more than a window that is kept once.
+    A window that another operator reads is kept as well: a group that follows its session is worth
+    more than a window that is kept once.
     """
     below = _below(plan.input)
     if below is None:

@@ -13,19 +13,14 @@ from streamsql.wire.messages import DeltaBatch
 
 @dataclass(slots=True)
 class Arrivals:
-    """What arrived for one fragment's output since the last step.
-
-    Attributes:
-        delta: The change.
-        ts: Time of the oldest reading behind it, or None.
-    """
+    """The change of one fragment's output since the last step; `ts` of its oldest reading."""
 
     delta: Delta = field(default_factory=dict)
     ts: int | None = None
     _is_own: bool = False
 
     def add(self, delta: Delta, ts: int | None) -> None:
-        """Add a change; the first one is kept as it is, and not changed by later ones."""
+        """Add a change; the first one is kept as it is, and never altered."""
         self.ts = oldest(self.ts, ts)
         if not self.delta:
             self.delta, self._is_own = delta, False
@@ -55,10 +50,16 @@ def split_port(port: str) -> tuple[str, str]:
 
 
 class Inbox:
-    """One receiving channel per remote sender, and the changes not yet stepped on.
+    """One receiving channel per remote sender, and the changes pending for the next step.
 
     State: what every sender has sent, integrated (so that a snapshot becomes a change and the loss
     of a site a retraction), and the pending changes, which are no larger.
+
+    Args:
+        version: Of the fragment bundle.
+        widths: Number of columns by (sending site, port), in the sender's order of ports; 0 for the
+            port of a recursion.
+        streams: The ports that emit streams.
     """
 
     def __init__(
@@ -67,14 +68,6 @@ class Inbox:
         widths: Mapping[tuple[str, str], int],
         streams: Collection[str] = (),
     ) -> None:
-        """Open the channels.
-
-        Args:
-            version: Of the fragment bundle.
-            widths: Number of columns by (sending site, port), in the sender's order of ports;
-                0 for the port of a recursion.
-            streams: The ports that give streams.
-        """
         self._version = version
         self._widths = widths
         self.channels: dict[str, ReceivingChannel] = {}
@@ -87,7 +80,7 @@ class Inbox:
         self._given_up: set[str] = set()
 
     def accept(self, sender: str, batch: DeltaBatch) -> Reception:
-        """Take a batch in; what it says about a recursion is left to the caller.
+        """Ingest a batch; its message of a recursion is left to the caller.
 
         Raises:
             WireError: The plan has no such channel or port, or a row has the wrong width.
@@ -109,7 +102,7 @@ class Inbox:
         return reception
 
     def lose(self, sender: str, epoch: int | None) -> None:
-        """Retract everything a sender has sent, unless it has been heard in a later epoch."""
+        """Retract everything a sender has sent, unless it was received in a later epoch."""
         channel = self.channels.get(sender)
         if channel is None:
             return
@@ -124,7 +117,7 @@ class Inbox:
         return list(dict.fromkeys(sender for sender, port in self._widths if port in ports))
 
     def rows_of(self, ports: Collection[str]) -> int:
-        """Return how many different rows are kept of some ports."""
+        """Return the number of distinct rows kept of some ports."""
         return sum(
             len(rows)
             for channel in self.channels.values()
@@ -133,11 +126,9 @@ class Inbox:
         )
 
     def forget(self, forgotten: Forgotten, retracted: Collection[str]) -> None:
-        """Forget rows that feed nothing which is open; what has arrived must have been worked on.
+        """Discard rows that feed no open window, when no change is pending.
 
-        Args:
-            forgotten: Which.
-            retracted: Ports of which operators keep the rows: they are retracted in the next step.
+        Rows of the `retracted` ports, which operators keep, are retracted in the next step.
         """
         for channel in self.channels.values():
             for port, delta in channel.forget(forgotten).items():
@@ -146,26 +137,23 @@ class Inbox:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every sender has said all it has, once, or is given up.
-
-        Messages of recursions are no part of it.
-        """
+        """Whether every sender has sent all its ports, recursions aside, or is given up."""
         return all(
             not width or sender in self._given_up or port in self.channels[sender].contents
             for (sender, port), width in self._widths.items()
         )
 
     def believe_in_all(self) -> None:
-        """Give nobody up any more: what was known of the senders is of another life."""
+        """Give no sender up any more: what was known of them is of another incarnation."""
         self._given_up.clear()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits for the next step."""
+        """Whether nothing is pending."""
         return not self._pending
 
     def take(self) -> dict[str, Arrivals]:
-        """Return and forget the pending changes, by port."""
+        """Remove and return the pending changes, by port."""
         pending, self._pending = self._pending, {}
         return pending
 

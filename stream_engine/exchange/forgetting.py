@@ -1,4 +1,4 @@
-"""What a query's channels forget: rows that end in windows which have closed."""
+"""A query's channels discard rows that end in closed windows."""
 
 from collections.abc import Iterable
 
@@ -10,15 +10,15 @@ from streamsql.wire.closing_rules import closing_rules
 from streamsql.wire.fragments import FragmentBundle
 
 LOOK_ROWS = 1_000
-"""So many rows more than twice those that were left last time are looked through."""
+"""Rows beyond twice those that were left last time, before all are checked again."""
 
 
 class Forgetting:
-    """Keeps the channels of one query at one site as large as the windows that are open.
+    """Bounds the channels of one query at one site by its open windows.
 
-    The receiving site forgets when its channels have doubled, so that a row is looked at twice or
-    so; what arrives later of a closed window is dropped. Its senders are told when it is sure that
-    this site will know for good which windows have closed (see `Forgotten`).
+    The receiving site discards when its channels have doubled, so that a row is checked about
+    twice; later rows of a closed window are dropped. Senders are told when this site will know
+    permanently which windows have closed (see `Forgotten`).
 
     Args:
         bundle: The whole plan.
@@ -27,7 +27,7 @@ class Forgetting:
         outbox: The sending ends.
 
     Attributes:
-        senders: Those who may forget.
+        senders: Sites that may discard.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Forgetting:
         self._left = 0
 
     def stepped(self) -> None:
-        """Forget, after a step, if it is worth while; what operators keep is retracted next."""
+        """Discard after a step, if worth while; rows that operators keep are retracted next."""
         if not self._receives:
             return
         rows = self._inbox.rows_of(self._rules)
@@ -66,17 +66,17 @@ class Forgetting:
         self._left = self._inbox.rows_of(self._rules)
 
     def known(self) -> Forgotten:
-        """Return what the senders need not remember once this site knows it for good."""
+        """Return what the senders need not remember once this site's state is saved."""
         return self._closed() if self._receives else Forgotten()
 
     def heard(self, watermark: int | None) -> None:
-        """Take in that a sender has forgotten what closed by a watermark."""
+        """Note that a sender has discarded what closed by a watermark."""
         if watermark is not None:
             for closing in self._closing:
                 closing.begin_after(watermark)
 
     def forget(self, destination: str, watermark: int, bounds: dict[str, int]) -> None:
-        """Forget at a sending end what its receiver has named; bounds of no rule are ignored."""
+        """Discard at a sending end what its receiver has named; bounds of no rule are ignored."""
         channel = self._outbox.channels.get(destination)
         if channel is not None:
             rules = self._rules

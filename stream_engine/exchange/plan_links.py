@@ -1,4 +1,4 @@
-"""What a plan says of a site: fragments in their order, channels to other sites, idle times."""
+"""A plan as a site sees it: fragments in their order, channels to other sites, idle times."""
 
 from collections.abc import Iterable
 

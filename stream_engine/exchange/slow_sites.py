@@ -1,4 +1,4 @@
-"""Which sites hold back what a query gives only when it is final, and for how long."""
+"""Sites that hold back the final rows of a query, and by how much."""
 
 from stream_engine.exchange.channel_inbox import Inbox
 from streamsql.algebra.operators import Scan, ScanPart, walk_plan
@@ -7,19 +7,15 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import SlowSite
 
 BEHIND = 10
-"""Seconds of event time by which a site has to be behind the foremost one to be told of; what is
-told is a multiple of it, so that it does not change with every reading."""
+"""Seconds of event time by which a site has to be behind the foremost one to be reported, in
+multiples, so that the report does not change with every reading."""
 
 
 class SlowSites:
-    """Looks through the progress that the sites have sent.
+    """Compares the progress that the sites have sent.
 
     The watermark of a query is the least of all sites', so a site whose readings are old (a clock
     that is behind, a device that has stopped while others go on) holds back the windows of all.
-
-    Args:
-        bundle: The whole plan.
-        inbox: What has come of it here.
     """
 
     __slots__ = ("_inbox", "_ports", "_since")
@@ -37,13 +33,10 @@ class SlowSites:
         self._since: dict[str, int] = {}
 
     def at(self, now: int) -> tuple[SlowSite, ...]:
-        """Return who holds back whom, the slowest first.
+        """Return the slow sites at a time (microseconds since 1970 UTC), the slowest first.
 
-        Work: O(sites), nothing for a query that waits for no watermark.
-
-        Args:
-            now: Microseconds since 1970 UTC; who has become slow since the last look is told to
-                have been since now.
+        Sites that have become slow since the last call are slow since `now`. Work: O(sites),
+        nothing for a query that waits for no watermark.
         """
         if not self._ports:
             return ()

@@ -11,17 +11,16 @@ from streamsql.data.types import Row
 class IndexStore(SharedStore):
     """The rows of one subplan by some of its columns.
 
-    State and work: as `SharedStore`; for a stub that is behind the rows of the keys in which it
+    State and work: as `SharedStore`; for a stub that is behind, the rows of the keys in which it
     differs are copied.
 
     Attributes:
-        head: The index.
-        patches: By place in the log, for a stub that is there and differs in nothing else, the rows
-            of the keys that have changed since; until the head changes again.
+        head: The index; the store owns it from now on.
+        patches: By place in the log, for a stub there without lag, the rows of the keys that have
+            changed since; until the head changes again.
     """
 
     def __init__(self, number: int, relation: IndexedRelation) -> None:
-        """Take a relation over; it belongs to the store from now on."""
         super().__init__(number)
         self.head = relation
         self.patches: dict[int, dict[Any, Bucket | None]] = {}
@@ -55,9 +54,9 @@ class IndexStore(SharedStore):
         return any(row == other for other, _ in self.head.rows(key))
 
     def admit(self, relation: KeyedRows) -> "IndexStub | None":
-        """Return a stub that sees what a relation holds, or None if too much of it is different.
+        """Return a stub that sees the rows of a relation, or None if too many are different.
 
-        A lag takes as much memory as rows of one's own, so it may be half of them at most.
+        A lag takes as much memory as private rows, so it may be half of them at most.
         """
         ours, theirs = self.head_rows(), len(relation)
         most = max(ours, theirs) // 3
@@ -102,7 +101,7 @@ class IndexStub(Stub):
 
     @property
     def buckets(self) -> dict[Any, Bucket]:
-        """Its view: the store's own rows if there is no difference, else a copy."""
+        """Its view: the store's rows if there is no difference, else a copy."""
         return self.store.head.buckets if self.sees_head else self.content().buckets
 
     def finder(self) -> Callable[[Any], Bucket | None]:
@@ -113,9 +112,9 @@ class IndexStub(Stub):
         return lambda key: patched[key] if key in patched else find(key)
 
     def lookup(self) -> tuple[Callable[[Any], Bucket | None], Mapping[Any, Bucket | None]]:
-        """Return the store's function from key to rows, and the rows of keys that look otherwise.
+        """Return the store's function from key to rows, and the rows of keys that differ.
 
-        What only a step of the log tells apart is worked out once for all stubs before it.
+        Differences by steps of the log only are computed once for all stubs before them.
         """
         store = self.store
         find = store.head.buckets.get

@@ -1,24 +1,22 @@
 """Windows by count over one source that are kept together: `[ROWS 200]` is a part of `[ROWS 1000]`.
 
-Nobody looks a row of such a window up: all it gives are changes. So the first window that takes a
-change of the source lets the store find out what it means for every size at once, and the others
-take theirs from the log.
+No row of such a window is looked up: it only emits changes. So the first window that ingests a
+change of the source lets the store compute the changes of every size at once, and the others take
+theirs from the log.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from typing import TypeVar
 
 from stream_engine.operators.windows.rows_window import RowsWindow, WindowEntry
+from stream_engine.sharing.versions import ChangeLog, LoggedChange
 from stream_engine.state.columns import picker
 from stream_engine.state.row_order import comparable
 from stream_engine.state.sorted_list import SortedList
 from stream_engine.state.source_relation import TimedDelta, TimedRow
 from streamsql.data.delta import Delta, accumulate, add
 from streamsql.data.types import Row
-
-LONGEST_LOG = 256
-"""Changes that the slowest window may be behind; further, it keeps its rows alone."""
 
 _ALL = -1
 """Stands, among the sizes, for all rows of the source."""
@@ -27,20 +25,13 @@ _Change = dict[WindowEntry, int]
 _Contents = Mapping[Row, tuple[list[WindowEntry], list[WindowEntry]]]
 
 
-class _Entry:
-    """A change in the log.
+class _Entry(LoggedChange):
+    """A change of the source, and the changes of the windows by size."""
 
-    Attributes:
-        delta: Of the source.
-        waiting: Windows that have not taken it.
-        changes: What it means for each size.
-    """
-
-    __slots__ = ("_outputs", "changes", "delta", "waiting")
+    __slots__ = ("_outputs", "changes")
 
     def __init__(self, delta: TimedDelta, changes: dict[int, _Change]) -> None:
-        self.delta = delta
-        self.waiting = 0
+        super().__init__(delta)
         self.changes = changes
         self._outputs: dict[int, Delta] = {}
 
@@ -54,37 +45,28 @@ class _Entry:
         return known
 
 
-class RowsStore:
+class RowsStore(ChangeLog[_Entry, "RowsStub"]):
     """The last rows of a source, per partition, as many as the largest window has.
 
     As `RowsWindow`: of a log only the rows inside some window are kept (`bounded`), of other
-    sources all, because rows may come back. A log from which rows are withdrawn is more than the
-    store can follow: how far a window shrinks then depends on its size. Its windows go on alone.
+    sources all, because rows may come back. A log from which rows are withdrawn cannot be followed:
+    how far a window shrinks then depends on its size. Its windows go on alone.
 
     State: the rows of the largest window (all rows, if not bounded), and changes that not all
     windows have taken. Work: O(log rows) a changed copy plus O(rows of the largest window / 1,000)
     for each size; O(1) for each other window of the same size.
-
-    Attributes:
-        number: Unique at the site.
-        stubs: All windows.
-        end: Changes so far.
     """
 
     def __init__(self, number: int, partition: tuple[int, ...], *, bounded: bool) -> None:
-        self.number = number
-        self.stubs: list[RowsStub] = []
-        self.end = 0
+        super().__init__(number)
         self.bounded = bounded
         self.partition = partition
         self._partition_of = picker(partition)
         self._sizes: Counter[int] = Counter()
         self._partitions: dict[Row, SortedList[WindowEntry]] = {}
-        self._first = 0
-        self._log: deque[_Entry] = deque()
 
     def rows(self) -> int:
-        """Return the rows it holds, and those that left but are still inside for some window."""
+        """Return the number of rows, with those that left but are still inside some window."""
         gone = {
             entry
             for logged in self._log
@@ -106,7 +88,7 @@ class RowsStore:
         return not self.bounded or min(delta.values(), default=1) > 0
 
     def lead(self, delta: TimedDelta) -> _Entry:
-        """Make a change that no window has taken yet; the caller's does so now."""
+        """Make a change that no window has taken yet, for the caller."""
         sizes = list(self._sizes)
         changes: dict[int, _Change] = {size: {} for size in sizes}
         if not self.bounded:
@@ -124,17 +106,8 @@ class RowsStore:
                 _remove(rows, entry, changes)
             if not len(rows):
                 del partitions[key]
-        self.end += 1
         logged = _Entry(delta, changes)
-        logged.waiting = len(self.stubs) - 1
-        if logged.waiting:
-            self._log.append(logged)
-            if len(self._log) > LONGEST_LOG:
-                oldest = self._first
-                for stub in [stub for stub in self.stubs if stub.position == oldest]:
-                    stub.go_alone()
-        else:
-            self._first = self.end
+        self.append(logged)
         return logged
 
     def _insert(
@@ -154,24 +127,8 @@ class RowsStore:
         if self.bounded and count >= widest:
             rows.discard(rows.first())
 
-    def since(self, position: int) -> list[_Entry]:
-        """Return the changes from a place in the log on."""
-        if position == self.end:
-            return []
-        return list(self._log)[position - self._first :]
-
-    def passed(self, logged: _Entry) -> None:
-        """Note that one more window has taken a change; drop what all have taken."""
-        logged.waiting -= 1
-        log = self._log
-        while log and not log[0].waiting:
-            log.popleft()
-            self._first += 1
-
-    # --- who is in --------------------------------------------------------------------------------
-
     def admit(self, window: RowsWindow) -> "RowsStub | None":
-        """Return a stub in place of a window of one's own that holds the same, or None."""
+        """Return a stub in place of a private window with the same rows, or None."""
         theirs = window.contents()
         if self.stubs and not self._agrees(window.size, theirs):
             return None
@@ -201,7 +158,7 @@ class RowsStore:
         return True
 
     def contents(self, position: int, size: int) -> _Contents:
-        """Return what a window of a size holds after the changes up to a place in the log."""
+        """Return the rows of a window of a size after the changes up to a place in the log."""
         kept = size if self.bounded else _ALL
         found: dict[Row, list[WindowEntry]] = {}
         for key, rows in self._partitions.items():
@@ -221,7 +178,7 @@ class RowsStore:
         return result
 
     def rows_of(self, position: int, size: int) -> int:
-        """Return how many rows `contents` has."""
+        """Return the number of rows of `contents`."""
         if position != self.end:
             found = self.contents(position, size).values()
             return sum(len(inside) + len(before) for inside, before in found)
@@ -229,15 +186,13 @@ class RowsStore:
         return sum(min(length, size) for length in lengths) if self.bounded else sum(lengths)
 
     def join(self, stub: "RowsStub") -> None:
-        """Keep what a window needs from now on."""
+        """Keep the rows of a window from now on."""
         self.stubs.append(stub)
         self._sizes[stub.size] += 1
 
     def remove(self, stub: "RowsStub") -> None:
         """Let a window go, and the rows that only it had."""
-        for logged in self.since(stub.position):
-            self.passed(logged)
-        self.stubs.remove(stub)
+        super().remove(stub)
         self._sizes[stub.size] -= 1
         if not self._sizes[stub.size]:
             del self._sizes[stub.size]
@@ -249,13 +204,7 @@ class RowsStore:
 
 
 class RowsStub:
-    """A window by count whose rows are in a store; see `TimedOperator`.
-
-    Attributes:
-        store: Where the rows are.
-        size: Rows of the window.
-        position: Changes of the store that it has taken.
-    """
+    """A window by count whose rows are in a store; see `TimedOperator`."""
 
     def __init__(self, store: RowsStore, size: int) -> None:
         self.store = store
@@ -274,7 +223,7 @@ class RowsStub:
         return {}
 
     def apply_timed(self, delta: TimedDelta) -> Delta:
-        """Take the change of the source; return the change of the window."""
+        """Ingest the change of the source; return the change of the window."""
         if self._alone is not None:
             return self._alone.apply_timed(delta)
         store = self.store
@@ -289,8 +238,12 @@ class RowsStub:
                 return taken
         return self.go_alone().apply_timed(delta)
 
+    def fall_behind(self) -> None:
+        """Keep private rows from now on."""
+        self.go_alone()
+
     def go_alone(self) -> RowsWindow:
-        """Keep its rows itself from now on."""
+        """Keep private rows from now on; return the private window."""
         self._alone = window = self.as_private()
         self.store.remove(self)
         return window
@@ -320,13 +273,13 @@ class RowsStub:
         return None
 
     def state_rows(self) -> int:
-        """Return the rows it keeps, as if it kept them alone."""
+        """Return the number of rows that a private window would keep."""
         if self._alone is not None:
             return self._alone.state_rows()
         return self.store.rows_of(self.position, self.size)
 
     def as_private(self) -> RowsWindow:
-        """Return a window of its own that holds what this one sees."""
+        """Return a private window with the rows that this one sees."""
         if self._alone is not None:
             return self._alone
         store = self.store

@@ -1,4 +1,4 @@
-"""The places of a query where a synopsis stands that may be shared: its windows and join sides."""
+"""The synopses of a query that may be shared: its windows and join sides."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
@@ -32,10 +32,9 @@ AnyStub = IndexStub | TimeStub | RowsStub
 
 @dataclass(slots=True, eq=False)
 class Slot(ABC):
-    """A place with a synopsis: one of its own, or a stub.
+    """A place of a private synopsis or of a stub.
 
     Attributes:
-        query: Whose it is.
         entity: "f1/3", the operator with number 3 in the circuit of fragment f1; ".0" after it is
             the first input of a join, a further ".1" the second index of that input.
         key: Equal for synopses that one store could keep.
@@ -50,12 +49,12 @@ class Slot(ABC):
     @property
     @abstractmethod
     def kind(self) -> str:
-        """What a store of such synopses is called."""
+        """The kind of a store of such synopses."""
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """What it holds, as EXPLAIN writes it."""
+        """The plan of its rows, as EXPLAIN writes it."""
 
     @abstractmethod
     def rows(self) -> int:
@@ -63,11 +62,11 @@ class Slot(ABC):
 
     @abstractmethod
     def found(self, number: int) -> tuple[Store, AnyStub]:
-        """Return a store of what this private synopsis holds, and its first stub."""
+        """Return a store of this private synopsis, and its first stub."""
 
     @abstractmethod
     def admitted(self, store: Store) -> AnyStub | None:
-        """Return a stub of a store for what is here, if that is near enough to what it holds.
+        """Return a stub of a store in place of this synopsis, or None if they differ too much.
 
         Does not change the slot, which may be private or hold a stub of another store.
         """
@@ -78,7 +77,7 @@ class Slot(ABC):
 
     @abstractmethod
     def leave(self) -> None:
-        """Let the operator use a synopsis of its own from now on."""
+        """Let the operator use a private synopsis from now on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -121,7 +120,7 @@ class WindowSlot(Slot):
         return store, first
 
     def admitted(self, store: Store) -> AnyStub | None:
-        """Return a stub if the window holds what the store would show it."""
+        """Return a stub if the window has the rows that the store would show it."""
         operator = self.node.operator
         if isinstance(operator, TimeStub | RowsStub):
             operator = operator.as_private()
@@ -138,7 +137,7 @@ class WindowSlot(Slot):
         self.stub = self.node.operator = stub
 
     def leave(self) -> None:
-        """Put a window with rows of its own there."""
+        """Put a private window in the stub's place."""
         stub = self.stub
         if stub is None or isinstance(stub, IndexStub):
             raise InternalError("only a shared window leaves its store")
@@ -162,7 +161,7 @@ class IndexSlot(Slot):
 
     @property
     def label(self) -> str:
-        """The operator whose output it holds."""
+        """The operator whose output it keeps."""
         return describe(self.plan)
 
     @property
@@ -174,7 +173,7 @@ class IndexSlot(Slot):
         return len(self._kept)
 
     def found(self, number: int) -> tuple[Store, AnyStub]:
-        """Return a store that takes the index over."""
+        """Return a store that owns the index."""
         kept = self._kept
         if not isinstance(kept, IndexedRelation):
             raise InternalError("a store begins with a private index")
@@ -182,7 +181,7 @@ class IndexSlot(Slot):
         return store, IndexStub(store)
 
     def admitted(self, store: Store) -> AnyStub | None:
-        """Return a stub if the index holds about the same."""
+        """Return a stub if the index has about the same rows."""
         if not isinstance(store, IndexStore):
             raise InternalError(f"an index in a {type(store).__name__}")
         return store.admit(self._kept)
@@ -195,7 +194,7 @@ class IndexSlot(Slot):
         self.stub = stub
 
     def leave(self) -> None:
-        """Put an index of its own there: the store's, if nobody else reads it."""
+        """Put a private index in the stub's place: the store's, if no other stub reads it."""
         stub = self.stub
         if not isinstance(stub, IndexStub):
             raise InternalError("only a shared index leaves its store")
@@ -215,10 +214,10 @@ def release(stub: AnyStub) -> None:
 
 
 def slots_of(query: str, circuits: Mapping[str, Circuit]) -> Iterator[Slot]:
-    """Yield the places of a query whose synopses may be shared.
+    """Yield the slots of a query.
 
-    Windows over sources, but for `ROWS` with `RANGE`; and indexes by key over subplans that read
-    sources here and nothing else: what other sites send comes for one query only.
+    They are windows over sources, but for `ROWS` with `RANGE`, and indexes by key over subplans
+    that read only sources here: what other sites send comes for one query only.
     """
     for fragment, circuit in circuits.items():
         read: dict[tuple[int, int], Plan] = {}

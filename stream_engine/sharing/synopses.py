@@ -1,4 +1,4 @@
-"""All synopses of a site that could be shared, and the stores that keep those which are."""
+"""All synopses of a site that could be shared, and the stores of the shared ones."""
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
@@ -19,10 +19,10 @@ MOST_COMPARED = 8
 """Stores and private synopses that one is compared with at a time."""
 
 _ROUND = 64
-"""Steps between two looks at whether a stub wants to go."""
+"""Steps between two checks of whether a stub wants to leave."""
 
-_MOST_LOOKED_AT = 64
-"""Groups of a look: no more than one a step, however many there are; they take turns."""
+_MOST_CHECKED = 64
+"""Max groups of a check; they take turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,8 @@ class StoreReport:
     Attributes:
         number: Unique at the site; numbers are not used again.
         kind: "time" (windows by time), "rows" (windows by count) or "index" (join sides).
-        holds: What its rows are, as EXPLAIN writes it.
-        rows: Rows it keeps: the union of what the stubs see.
-        stubs: Synopses that it stands for.
+        holds: The plan of its rows, as EXPLAIN writes it.
+        rows: Of all stubs together.
     """
 
     number: int
@@ -46,13 +45,7 @@ class StoreReport:
 
 @dataclass(frozen=True, slots=True)
 class SynopsisReport:
-    """A synopsis that could be shared.
-
-    Attributes:
-        entity: See `Slot`.
-        rows: Rows it sees.
-        store: The number of the store that keeps them; None if it keeps them itself.
-    """
+    """A synopsis that could be shared; `store` is the number of its store, None if private."""
 
     query: str
     entity: str
@@ -62,11 +55,7 @@ class SynopsisReport:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Synopses of equal key.
-
-    Attributes:
-        wait: Steps until those that are apart are compared once more.
-    """
+    """Synopses of equal key; after `wait` steps those that are apart are compared again."""
 
     slots: "list[Slot]" = field(default_factory=list)
     wait: int = 1
@@ -86,13 +75,11 @@ class _Group:
 
 
 class Synopses:
-    """What is shared at a site.
+    """The synopses of a site; equal ones of one key are kept once between steps.
 
-    A synopsis is private as long as nobody else keeps the same. It is compared with others when its
+    A synopsis is private as long as no other has the same rows. It is compared with others when its
     query starts, and again after 1, 2, 4, … steps, because queries that start at different times
-    over a log come to hold the same only when their windows have moved on.
-
-    Between steps all that is held for one key and does not differ is held once. Work: that of
+    over a log come to have the same rows only when their windows have moved on. Work: that of
     comparing contents, at those times; nothing in other steps, however many synopses there are.
     """
 
@@ -103,7 +90,7 @@ class Synopses:
         self._stores = 0
         self._steps = 0
         self._due: Wakeups[_Group] = Wakeups()  # steps
-        self._shared: OrderedDict[_Group, None] = OrderedDict()  # looked at longest ago first
+        self._shared: OrderedDict[_Group, None] = OrderedDict()  # checked longest ago first
         self._look = _ROUND
 
     @property
@@ -112,10 +99,10 @@ class Synopses:
         return self._on
 
     def add(self, queries: Mapping[str, Mapping[str, Circuit]]) -> None:
-        """Take in the circuits of queries that are about to make their first step.
+        """Add the circuits of queries that are about to make their first step.
 
-        What they begin with is given to all of them in that step, so they may share it among
-        themselves now; with others only once they have taken it.
+        All of them get their initial rows in that step, so they may share among themselves now;
+        with others only afterwards.
         """
         # Windows and stores come with the first query.
         from stream_engine.sharing.slots import slots_of
@@ -171,7 +158,7 @@ class Synopses:
             return
         if self._steps >= self._look:
             self._look = self._steps + _ROUND
-            for group in list(islice(self._shared, _MOST_LOOKED_AT)):
+            for group in list(islice(self._shared, _MOST_CHECKED)):
                 self._shared.move_to_end(group)
                 if _let_go(group):
                     group.wait = 1
@@ -180,7 +167,7 @@ class Synopses:
             self._gather(group)
 
     def _gather(self, group: _Group) -> None:
-        """Bring together what is equal; note when to look again."""
+        """Share equal synopses; note when to compare again."""
         _end_lone_stores(group)
         if not group.is_together:
             private = [slot for slot in group.slots if slot.stub is None]
@@ -230,8 +217,6 @@ class Synopses:
                 release(old)
         _end_lone_stores(group)
 
-    # --- what there is ----------------------------------------------------------------------------
-
     def stores(self) -> list[StoreReport]:
         """Return the stores, oldest first."""
         first = {slot.stub.store.number: slot for slot in self._all() if slot.stub is not None}
@@ -268,7 +253,7 @@ def _join(slot: "Slot", stores: "Iterable[Store]") -> bool:
 
 
 def _let_go(group: _Group) -> bool:
-    """Let stubs go that are better off alone; return whether there were any."""
+    """Let stubs leave that want to; return whether there were any."""
     leaving = [slot for slot in group.slots if slot.stub is not None and slot.stub.wants_out]
     for slot in leaving:
         slot.leave()
@@ -277,7 +262,7 @@ def _let_go(group: _Group) -> bool:
 
 
 def _end_lone_stores(group: _Group) -> None:
-    """Give a synopsis that is the last one of its store its rows back."""
+    """Make the last synopsis of a store private."""
     for slot in group.slots:
         if slot.stub is not None and len(slot.stub.store.stubs) == 1:
             slot.leave()

@@ -1,8 +1,8 @@
 """Windows by event time over one source that are kept together: one store of rows by time.
 
 `[RANGE 1 MIN]` is a part of `[RANGE 10 MIN]`, and so are the steps of `SLIDE` and the second of
-`[NOW]`: each is a stretch of event time, which moves with the clock. So the store keeps rows by
-their time, from the beginning of the earliest stretch on, and a window is two times.
+`[NOW]`: each is a stretch of event time, which moves with the clock. The store keeps rows by their
+time, from the beginning of the earliest stretch on; a window is two times.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from stream_engine.sharing.versions import Change, Changes, Item, SharedStore, S
 from stream_engine.state.sorted_list import SortedList
 from stream_engine.state.source_relation import TimedDelta, TimedRow
 from streamsql.algebra.operators import Window, WindowKind
-from streamsql.data.delta import Delta
+from streamsql.data.delta import Delta, add
 from streamsql.data.types import MICROSECONDS, Row
 from streamsql.errors import InternalError
 
@@ -28,7 +28,7 @@ ALWAYS = 2**63
 """A time after all others."""
 
 _MOST_MEMO = 16
-"""Moves of windows that are remembered for others that make the same one."""
+"""Moves of windows that are cached for others that make the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Stretch:
 
     Attributes:
         at: From the time to (low, high): rows with low < event time <= high are inside.
-        alone: Makes a window operator that keeps its own rows.
+        alone: Makes a private window operator.
         bounds: From an event time to when its row enters and leaves.
     """
 
@@ -87,10 +87,6 @@ class TimeStore(SharedStore):
 
     State: the rows later than the beginning of the earliest stretch. Work: O(log times) for a new
     event time and for one that is dropped; see `SharedStore`.
-
-    Attributes:
-        times: Rows with their weights by event time.
-        order: The event times.
     """
 
     def __init__(self, number: int) -> None:
@@ -104,7 +100,7 @@ class TimeStore(SharedStore):
         self._outputs: dict[tuple[int, int], Delta] = {}
 
     def items(self, delta: Change) -> Iterator[Item]:
-        """Yield the rows that somebody may still want, by their time."""
+        """Yield the rows that some window may still need, by their time."""
         floor = self._floor
         for (ts, row), weight in delta.items():
             if ts > floor:
@@ -152,7 +148,7 @@ class TimeStore(SharedStore):
         self._floor = min(self._floor, low)
 
     def leave(self, low: int) -> None:
-        """Note that a stretch does not begin at a time any more; drop what nobody wants."""
+        """Note that a stretch no longer begins at a time; drop rows that no window needs."""
         if self._lows[low] > 1:
             self._lows[low] -= 1
             return
@@ -195,12 +191,12 @@ class TimeStore(SharedStore):
         times = self.times
         for ts in self.order.between(low + 1, high):
             for row, weight in times[ts].items():
-                _add(result, row, sign * weight)
+                add(result, row, sign * weight)
         for part in behind:
             for ts, rows in part.items():
                 if low < ts <= high:
                     for row, weight in rows.items():
-                        _add(result, row, -sign * weight)
+                        add(result, row, -sign * weight)
 
     def output(self, delta: TimedDelta, low: int, high: int) -> Delta:
         """Return the part of a source's change inside a stretch; equal stretches get the same."""
@@ -211,11 +207,11 @@ class TimeStore(SharedStore):
             known = self._outputs[low, high] = {}
             for (ts, row), weight in delta.items():
                 if low < ts <= high:
-                    _add(known, row, weight)
+                    add(known, row, weight)
         return known
 
     def admit(self, window: RangeWindow | SteppedWindow, stretch: Stretch) -> "TimeStub | None":
-        """Return a stub in place of a window of one's own that holds the same, or None.
+        """Return a stub in place of a private window with the same rows, or None.
 
         A window that reaches further back than all others is admitted if it agrees with them as far
         as they go.
@@ -240,20 +236,14 @@ class TimeStore(SharedStore):
         return TimeStub(self, stretch, window.now)
 
     def remove(self, stub: Stub) -> None:
-        """Let a window go, and what only it still wanted."""
+        """Let a window go, and the rows that only it needed."""
         super().remove(stub)
         if isinstance(stub, TimeStub):
             self.leave(stub.low)
 
 
 class TimeStub(Stub):
-    """A window whose rows are in a store; see `TimedOperator`.
-
-    Attributes:
-        now: The time it was last told.
-        low: Rows up to here have left.
-        high: Rows after this have not entered.
-    """
+    """A window whose rows, of low < event time <= high, are in a store; see `TimedOperator`."""
 
     store: TimeStore
 
@@ -283,7 +273,7 @@ class TimeStub(Stub):
         return result
 
     def apply_timed(self, delta: TimedDelta) -> Delta:
-        """Take the change of the source; return what of it is inside."""
+        """Ingest the change of the source; return the part of it that is inside."""
         self.make(delta)
         return self.store.output(delta, self.low, self.high)
 
@@ -333,7 +323,7 @@ class TimeStub(Stub):
             yield (ts, row), weight
 
     def as_private(self) -> RangeWindow | SteppedWindow:
-        """Return a window of its own that holds what this one sees."""
+        """Return a private window with the rows that this one sees."""
         window = self._stretch.alone()
         window.fill(self.now, self.contents())
         return window
@@ -345,11 +335,3 @@ def by_time(contents: Iterator[tuple[TimedRow, int]]) -> dict[int, dict[Row, int
     for (ts, row), weight in contents:
         result.setdefault(ts, {})[row] = weight
     return result
-
-
-def _add(delta: Delta, row: Row, weight: int) -> None:
-    new = delta.get(row, 0) + weight
-    if new:
-        delta[row] = new
-    else:
-        del delta[row]

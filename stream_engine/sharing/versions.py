@@ -1,40 +1,39 @@
-"""What a store with several readers is made of: its newest state, and how far behind each one is.
+"""Stores with several readers: a newest state, and how far behind it each reader is.
 
-The idea is that of STREAM (Babu's thesis, section 2.3.1): stubs stand where operators had a
-synopsis each, one store holds the rows, and because operators run independently the store knows
-every stub's progress and shows it what it has inserted and not yet deleted.
+After STREAM (Babu's thesis, section 2.3.1): stubs replace the synopses of operators, one store
+holds the rows, and because operators run independently the store knows every stub's progress.
 
 A store is one state (its *head*) and a log of the changes that not all stubs have made yet. The
 stub that is ahead changes the head; the others, when their operator comes to the same change, only
 move on in the log, which takes the same time whatever the size of a change that is the same object,
 and a comparison at the speed of C for one that is equal. What a stub sees is the head without the
-changes after its place in the log, and without its *lag*: a Z-set of what else it differs in,
-because changes came to it in other pieces, or because it joined with other contents.
+changes after its place in the log, and without its *lag*: a Z-set of all other differences, because
+changes came to it in other pieces, or because it joined with other contents.
 
     view of a stub = head - changes logged after its place - its lag
 
-At least one stub has neither: its view is the head. So the store holds no row that nobody sees, but
-for what is being changed.
+At least one stub has neither: its view is the head. So between changes the store holds no row that
+no stub sees.
 """
 
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from streamsql.data.types import Row
 
 LONGEST_LOG = 256
-"""Changes that the slowest stub may be behind; what is older becomes a part of its lag."""
+"""Changes that the slowest stub may be behind; then it falls behind the log."""
 
 FIRST_LIMIT = 1_024
-"""Rows of lag from which on a stub asks whether it were better off alone."""
+"""Rows of lag from which on a stub checks whether to leave its store."""
 
 Change = dict[Any, int]
-"""Rows, with times or without, and their weights; never changed once somebody has it."""
+"""Rows, with times or without, and their weights; never altered once a stub has it."""
 
 Item = tuple[Any, Row, int]
-"""What a change is taken apart into: key, row, weight."""
+"""A part of a change: key, row, weight."""
 
 
 @runtime_checkable
@@ -42,14 +41,11 @@ class SharesRows(Protocol):
     """A window whose rows a store keeps."""
 
     def as_private(self) -> object:
-        """Return a window of its own that holds what this one sees."""
+        """Return a private window with the rows that this one sees."""
 
 
 def as_private(operator: object) -> object:
-    """Return an operator as it would be if it did not share its rows.
-
-    Windows that share them are copied; join sides show what they see anyway.
-    """
+    """Return an operator with private rows: a copy of a window that shares them, else itself."""
     return operator.as_private() if isinstance(operator, SharesRows) else operator
 
 
@@ -95,51 +91,108 @@ class Changes:
                 yield key, row, weight
 
     def drop(self, key: Any) -> None:
-        """Forget the rows of a key."""
+        """Discard the rows of a key."""
         self.rows -= len(self.by_key.pop(key, ()))
 
 
-class Entry:
-    """A change in the log.
+class LoggedChange:
+    """A change in a log: as the first stub made it, and how many stubs have not made it yet."""
+
+    __slots__ = ("delta", "waiting")
+
+    def __init__(self, delta: Change) -> None:
+        self.delta = delta
+        self.waiting = 0
+
+
+class Reader(Protocol):
+    """A stub of a store; `position` is its place in the log."""
+
+    position: int
+
+    def fall_behind(self) -> None:
+        """Make no more use of the log's oldest change: the log is full."""
+
+
+L = TypeVar("L", bound=LoggedChange)
+R = TypeVar("R", bound=Reader)
+
+
+class ChangeLog(Generic[L, R]):
+    """The changes of a store that not all stubs have made yet.
 
     Attributes:
-        delta: As the first stub brought it.
-        waiting: Stubs that have not made it yet.
+        number: Unique at the site.
+        stubs: All readers of the store.
+        end: Changes made so far.
     """
 
-    __slots__ = ("_changes", "delta", "waiting")
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.stubs: list[R] = []
+        self.end = 0
+        self._first = 0
+        self._log: deque[L] = deque()
 
-    def __init__(self, delta: Change, waiting: int) -> None:
-        self.delta = delta
-        self.waiting = waiting
+    def append(self, entry: L) -> None:
+        """Log a change that one stub makes now and the others have not made."""
+        self.end += 1
+        entry.waiting = len(self.stubs) - 1
+        if not entry.waiting:
+            self._first = self.end
+            return
+        self._log.append(entry)
+        if len(self._log) > LONGEST_LOG:
+            oldest = self._first
+            for stub in [stub for stub in self.stubs if stub.position == oldest]:
+                stub.fall_behind()
+
+    def entry(self, position: int) -> L:
+        """Return the change at a place in the log."""
+        return self._log[position - self._first]
+
+    def since(self, position: int) -> list[L]:
+        """Return the changes from a place in the log on."""
+        return [] if position == self.end else list(self._log)[position - self._first :]
+
+    def passed(self, entry: L) -> None:
+        """Note that one more stub has made a change; drop what all have made."""
+        entry.waiting -= 1
+        log = self._log
+        while log and not log[0].waiting:
+            log.popleft()
+            self._first += 1
+
+    def remove(self, stub: R) -> None:
+        """Let a stub go; the others see what they saw."""
+        for entry in self.since(stub.position):
+            self.passed(entry)
+        self.stubs.remove(stub)
+
+
+class Entry(LoggedChange):
+    """A change of a `SharedStore`, taken apart once for all stubs."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, delta: Change) -> None:
+        super().__init__(delta)
         self._changes: Changes | None = None
 
     def changes(self, store: "SharedStore") -> Changes:
-        """Return it by key; taken apart once for all stubs."""
+        """Return the change by key."""
         if self._changes is None:
             self._changes = Changes(store.items(self.delta))
         return self._changes
 
 
-class SharedStore(ABC):
+class SharedStore(ChangeLog[Entry, "Stub"], ABC):
     """A head and a log.
 
     State: the head's rows, the changes that not all stubs have made, and the stubs' lags. Work:
     that of one private synopsis for the first stub that makes a change, O(1) for each other one as
     long as changes come in the same pieces; O(changed rows) where they do not.
-
-    Attributes:
-        number: Unique at the site.
-        stubs: All that read it.
-        end: Changes made to the head so far.
     """
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.stubs: list[Stub] = []
-        self.end = 0
-        self._first = 0
-        self._log: deque[Entry] = deque()
 
     @abstractmethod
     def items(self, delta: Change) -> Iterator[Item]:
@@ -182,63 +235,33 @@ class SharedStore(ABC):
     def lead(self, delta: Change) -> None:
         """Make a change that no other stub has made."""
         self.change(delta)
-        self.end += 1
-        others = len(self.stubs) - 1
-        if not others:
-            self._first = self.end
-            return
-        self._log.append(Entry(delta, others))
-        if len(self._log) > LONGEST_LOG:
-            oldest = self._first
-            for stub in self.stubs:
-                if stub.position == oldest:
-                    stub.absorb()
-
-    def entry(self, position: int) -> Entry:
-        """Return the change at a place in the log."""
-        return self._log[position - self._first]
-
-    def since(self, position: int) -> list[Entry]:
-        """Return the changes from a place in the log on."""
-        if position == self.end:
-            return []
-        skipped = position - self._first
-        return [entry for number, entry in enumerate(self._log) if number >= skipped]
-
-    def passed(self, entry: Entry) -> None:
-        """Note that one more stub has made a change; drop what all have made."""
-        entry.waiting -= 1
-        log = self._log
-        while log and not log[0].waiting:
-            log.popleft()
-            self._first += 1
+        self.append(Entry(delta))
 
     def remove(self, stub: "Stub") -> None:
-        """Let a stub go; the others see what they saw."""
-        for entry in self.since(stub.position):
-            self.passed(entry)
-        self.stubs.remove(stub)
+        """Let a stub go; the head becomes a view of another one if it was this one's alone."""
+        super().remove(stub)
         if self.stubs and not any(other.sees_head for other in self.stubs):
             self._move_head()
 
     def _move_head(self) -> None:
         """Make the view of the stub that is least behind the head."""
         for stub in self.stubs:
-            stub.absorb()
+            stub.fall_behind()
         nearest = min(self.stubs, key=lambda stub: 0 if stub.lag is None else stub.lag.rows)
         moved = nearest.lag
         if moved is None:
             return
         self.subtract(moved)
         for stub in self.stubs:
-            stub.shift(moved.items(), -1) if stub is not nearest else stub.catch_up()
+            if stub is not nearest:
+                stub.shift(moved.items(), -1)
+        nearest.lag = None
 
 
 class Stub:
-    """Stands where an operator has a synopsis of its own.
+    """Replaces an operator's private synopsis.
 
     Attributes:
-        store: Where the rows are.
         position: Changes of the store's head that the view has.
         lag: What else the head has and the view has not; None if nothing.
     """
@@ -257,7 +280,7 @@ class Stub:
 
     @property
     def wants_out(self) -> bool:
-        """Whether so much is different that it were better off alone."""
+        """Whether so much is different that a private synopsis is better."""
         lag = self.lag
         if lag is None or lag.rows <= self._limit:
             return False
@@ -280,10 +303,10 @@ class Stub:
                 self.position += 1
                 store.passed(entry)
                 return
-            self.absorb()
+            self.fall_behind()
         self.shift(store.items(delta), -1)
 
-    def absorb(self) -> None:
+    def fall_behind(self) -> None:
         """Count the changes that it has not made as a part of its lag."""
         for entry in self.store.since(self.position):
             self.shift(entry.changes(self.store).items(), 1)
@@ -297,10 +320,6 @@ class Stub:
         self.lag.add(items, sign)
         if not self.lag.rows:
             self.lag = None
-
-    def catch_up(self) -> None:
-        """The head has become its view."""
-        self.lag = None
 
     def reaches(self, key: Any) -> bool:  # noqa: ARG002  (for stubs that see a part of the keys)
         """Whether rows of a key may be in the view."""

@@ -1,4 +1,4 @@
-"""Which sources' clocks have to move when a query has something to do."""
+"""The sources whose clocks have to move when a query has work."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,9 +6,9 @@ from streamsql.algebra.operators import Scan, ScanPart
 
 
 class ClockSources:
-    """The sources whose progress is the site's clock, beside those that are read with them.
+    """The sources whose progress is the site's clock, by the sources that are read with them.
 
-    A stream over several sources gives what is final at all of them, so when one has news the
+    A stream over several sources emits what is final at all of them, so when one has events the
     clocks of the others move as well; those that no such query reads rest.
 
     State: a number for any two sources that a query reads together, if one has a clock.
@@ -18,11 +18,11 @@ class ClockSources:
         self._beside: dict[str, dict[str, int]] = {}
 
     def add(self, scans: Sequence[Scan]) -> None:
-        """Take in what a query reads."""
+        """Count what a query reads."""
         self._count(scans, 1)
 
     def drop(self, scans: Sequence[Scan]) -> None:
-        """Forget what a query has read."""
+        """Discount what a query has read."""
         self._count(scans, -1)
 
     def with_clocks(self, sources: Iterable[str]) -> dict[str, None]:
@@ -55,5 +55,5 @@ class ClockSources:
 
 
 def has_clock(scan: Scan) -> bool:
-    """Whether a scan gives the site's clock, for want of a watermark."""
+    """Whether a scan's progress is the site's clock, for want of a watermark."""
     return scan.part == ScanPart.PROGRESS and scan.lateness is None

@@ -9,7 +9,7 @@ _BEGINNING = -(2**62)
 
 
 def source_relation(scan: Scan) -> SourceRelation:
-    """Return what a scan means at one site, empty."""
+    """Return the empty relation of a scan at one site."""
     if scan.part == ScanPart.EVENTS:
         return EventLog(scan)
     if scan.part == ScanPart.PROGRESS and scan.lateness is None:
@@ -18,7 +18,7 @@ def source_relation(scan: Scan) -> SourceRelation:
 
 
 def as_events(rows: TimedDelta) -> TimedDelta:
-    """Return what a source holds as the events that brought it, each at its own time."""
+    """Return the rows of a source as events, each at its own time."""
     return {(ts, (ts, 0, False, ts, *row)): weight for (ts, row), weight in rows.items()}
 
 
@@ -42,7 +42,7 @@ class EventLog(SourceRelation):
         self._number = 0
 
     def not_before(self, now: int) -> None:
-        """Let nothing count before a time that the site may have told others it has reached."""
+        """Let nothing count before a time that the site may have reported as reached."""
         self._clock = max(self._clock, now)
 
     def take(self, judged: Judged, site: str, now: int) -> TimedDelta:  # noqa: ARG002
@@ -64,10 +64,10 @@ class EventLog(SourceRelation):
 class ClockProgress(SourceRelation):
     """The progress of a source without a watermark: the site's clock.
 
-    What was handed in counts at the clock of the last step or later (`EventLog`), so instants
-    before it are over. It moves when it is looked at: in steps with events of a source that a query
-    reads with it, right after one with events of its own, to end their instant, and every second.
-    State: one row. Work: O(1) a look.
+    Events count at the clock of the last step or later (`EventLog`), so instants before it are
+    over. It moves when it is polled: in steps with events of a source that a query reads with it,
+    right after one with events of its own, to end their instant, and every second.
+    State: one row. Work: O(1) a poll.
     """
 
     __slots__ = ("_clock", "_heard")
@@ -93,7 +93,7 @@ class ClockProgress(SourceRelation):
         return delta
 
     def next_expiry(self) -> int | None:
-        """Return when the clock should be looked at again."""
+        """Return when to poll the clock again."""
         if self._clock is None:
             return None
         if self._heard:

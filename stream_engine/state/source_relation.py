@@ -83,7 +83,7 @@ def _pass_on(events: Sequence[SourceEvent], delta: TimedDelta) -> None:
 
 
 class SourceRelation:
-    """What a scan means at one site.
+    """The relation of a scan at one site.
 
     * Keyed: the newest row per key. A row older than the current one is ignored; of equal times
       the later arrival wins. A withdrawal removes the key's row.
@@ -100,8 +100,8 @@ class SourceRelation:
     State: one entry per row alive (none for a log). Work per event: O(1), O(log rows) with a ttl.
 
     Attributes:
-        follows_clock: Whether it changes whenever it is looked at, with events or without.
-        may_expire: Whether rows may go although nothing comes in.
+        follows_clock: Whether it changes whenever it is polled, with events or without.
+        may_expire: Whether rows may go without input.
     """
 
     __slots__ = (
@@ -131,7 +131,7 @@ class SourceRelation:
         self._expiry: ExpiryQueue[Row] = ExpiryQueue()
 
     def take(self, judged: Judged, site: str, now: int) -> TimedDelta:
-        """Take in what the watermarks have let pass, or what they have not, or what they are."""
+        """Ingest accepted events, late events or watermarks, whichever the scan reads."""
         match self.scan.part:
             case ScanPart.ROWS:
                 return self.apply(judged.accepted, now)
@@ -146,13 +146,9 @@ class SourceRelation:
     def begin(
         self, reached: Mapping[str, int], heard: Mapping[str, int], site: str, now: int
     ) -> None:
-        """Begin with the progress so far.
+        """Begin with the watermarks of all origins at the time of the last step.
 
-        Args:
-            reached: The watermarks of all origins.
-            heard: When each was last heard; now, if nothing is known.
-            site: This one.
-            now: The time of the last step.
+        `heard` says when each origin last had readings; now, if nothing is known.
         """
         idle = self.scan.ttl
         for origin in sorted(reached, key=lambda name: heard.get(name, now)):
@@ -190,10 +186,10 @@ class SourceRelation:
         return delta
 
     def not_before(self, now: int) -> None:
-        """Take in that time has come so far; does nothing where that is all."""
+        """Note that time has come so far; only an `EventLog` needs it."""
 
     def apply(self, events: Sequence[SourceEvent], now: int) -> TimedDelta:
-        """Take in what happened; return the change, with what expired up to `now`."""
+        """Ingest events; return the change, with expiry up to `now`."""
         delta = self.advance(now)
         if self.is_log:
             _pass_on(events, delta)

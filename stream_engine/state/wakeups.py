@@ -1,4 +1,4 @@
-"""When each of many has something to do next, without asking all of them."""
+"""The next time of each of many keys, without asking all of them."""
 
 from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 MOST_STALE = 64
-"""Entries that mean nothing any more, beyond as many as mean something, before they go."""
+"""Max stale heap entries, beyond as many as there are keys."""
 
 
 class Wakeups(Generic[K]):
@@ -32,7 +32,7 @@ class Wakeups(Generic[K]):
         self._count = 0
 
     def set(self, key: K, time: int | None) -> None:
-        """Note when a key has something to do next; None: never."""
+        """Set a key's next time; None: never."""
         known = self._times.get(key)
         if time is None:
             if known is not None:
@@ -52,7 +52,7 @@ class Wakeups(Generic[K]):
         return self._heap[0][0] if self._heap else None
 
     def take_due(self, now: int) -> list[K]:
-        """Return the keys whose time has come, the earliest first; they have none afterwards."""
+        """Remove and return the keys whose time has come, the earliest first."""
         due = []
         while self._heap and self._heap[0][0] <= now:
             _time, _number, key = heappop(self._heap)

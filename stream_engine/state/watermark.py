@@ -1,4 +1,4 @@
-"""How far the event time of a source has come, and which of its events come too late."""
+"""How far the event time of a source has come, and which of its events are late."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from streamsql.data.events import SourceEvent
 
 HERE = ""
-"""The origin of what a site takes in itself."""
+"""The origin of events that a site ingests first itself."""
 
 
 def site_of(origin: str) -> str:
@@ -20,21 +20,21 @@ def site_of(origin: str) -> str:
 
 
 Run = tuple[str, Sequence[SourceEvent]]
-"""Events in order of arrival that one gateway has taken in, and which: its id, or `HERE`."""
+"""A gateway's id, or `HERE`, and the events that it ingested, in order of arrival."""
 
 
 @dataclass(slots=True)
 class Judged:
-    """Events after the watermark has judged them; nobody changes it.
-
-    Not frozen only because making a frozen one takes three times as long, and every step makes one.
+    """Events judged by the watermark, never altered.
 
     Attributes:
         accepted: In order of arrival.
         late: Likewise.
-        reached: The watermark after all of them of every gateway that was heard.
-        gone: The origins that are away, or removed for good: they hold nobody back.
+        reached: The watermark after all of them of every gateway that sent some.
+        gone: Origins that are away or removed: they hold no other back.
     """
+
+    # Not frozen: making a frozen one takes three times as long, and every step makes one.
 
     accepted: Sequence[SourceEvent]
     late: Sequence[SourceEvent]
@@ -84,11 +84,11 @@ class Watermark:
         return Judged((), (), dict(self._marks))
 
     def forget(self, origin: str) -> None:
-        """Forget a gateway that was removed for good: if it ever sends again, it begins anew."""
+        """Discard a permanently removed gateway's mark: if it ever sends again, it restarts."""
         self._marks.pop(origin, None)
 
     def judge(self, runs: Sequence[Run]) -> Judged:
-        """Tell the events that count from those that come too late."""
+        """Separate the events that count from late ones."""
         late: list[SourceEvent] = []
         marks = self._marks
         if len(runs) == 1:

@@ -3,7 +3,7 @@
 import pytest
 
 from stream_engine.operators.windows.rows_window import RowsWindow
-from stream_engine.sharing import rows_store, versions
+from stream_engine.sharing import versions
 from stream_engine.sharing.index_store import IndexStore, IndexStub
 from stream_engine.sharing.rows_store import RowsStore
 from stream_engine.sharing.time_store import TimeStore, TimeStub, stretch_of
@@ -238,7 +238,7 @@ def test_a_withdrawal_from_a_log_makes_its_windows_go_on_alone() -> None:
 
 
 def test_a_window_too_far_behind_goes_on_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_store, "LONGEST_LOG", 5)
+    monkeypatch.setattr(versions, "LONGEST_LOG", 5)
     store = RowsStore(1, (), bounded=True)
     fast, slow = (store.admit(RowsWindow(2, (), bounded=True)) for _ in range(2))
     assert fast is not None
@@ -339,7 +339,7 @@ def test_a_window_wakes_for_rows_that_the_store_has_already_lost() -> None:
         stub.apply_timed({(6 * SECOND, X): 1, (8 * SECOND, Y): 1})
     assert first.apply_timed({(6 * SECOND, X): -1}) == {X: -1}
     assert (first.next_wakeup(), second.next_wakeup()) == (13 * SECOND, 11 * SECOND)
-    second.absorb()
+    second.fall_behind()
     assert second.lag is not None
     assert second.next_wakeup() == 11 * SECOND
     assert second.advance(11 * SECOND) == {X: -1}
