@@ -34,7 +34,8 @@ from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperato
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
 from stream_engine.simulation.bundles import everywhere
 from stream_engine.site.site_engine import SiteEngine
-from stream_engine.testing.recursion_ensembles import LINK, Ensemble, reachable
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import LINK, reachable
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row

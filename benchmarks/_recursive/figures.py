@@ -10,7 +10,7 @@ from benchmarks._recursive.virtual_network import VirtualNetwork
 from benchmarks._recursive.workloads import SensorTrace, w2
 from stream_engine.provenance.bdd import BddEncoding
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
-from stream_engine.testing.recursion_ensembles import reachable, region
+from stream_engine.testing.recursion_programs import reachable, region
 from streamsql.algebra.operators import AggregateSelection, Best, Fixpoint
 from streamsql.data.types import Row
 

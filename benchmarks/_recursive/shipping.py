@@ -13,7 +13,8 @@ from typing import Any
 from benchmarks._recursive.targets import Outcome
 from benchmarks._recursive.workloads import LinkTrace, closure, w1
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
-from stream_engine.testing.recursion_ensembles import Ensemble, reachable
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import reachable
 from streamsql.data.types import Row
 
 SITES = tuple(f"g{number}" for number in range(12))

@@ -91,13 +91,3 @@ def odd_and_even() -> Fixpoint:
 
     base = Project(LINK, (Literal("odd", TEXT), *_BASE), schema.names)
     return Fixpoint("walks", schema, (base,), (tagged("odd", "even"), tagged("even", "odd")))
-
-
-def reachable_by_halves() -> Fixpoint:
-    """Return pairs of connected nodes by joining the relation with itself."""
-    schema = Schema.of(*_PAIR)
-    reference = RecursiveReference("halves", schema)
-    base = Project(LINK, _BASE, schema.names)
-    joined = Join(reference, reference, JoinKind.INNER, ((1, 0),))
-    step = project(joined, src=Column(0, "src", TEXT), dst=Column(3, "dst", TEXT))
-    return Fixpoint("halves", schema, (base,), (step,))

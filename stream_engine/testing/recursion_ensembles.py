@@ -1,7 +1,4 @@
-"""Several sites in one process, for tests and benchmarks; with the example programs.
-
-Not imported by the engine.
-"""
+"""Several sites in one process that compute a recursion, for tests and benchmarks."""
 
 import random
 from collections import deque
@@ -10,54 +7,12 @@ from stream_engine.operators.rows.operator import RecursiveMessage
 from stream_engine.recursion.absorption.recursion_outbox import row_count
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
-from stream_engine.testing.recursion_programs import (
-    DOUBLE,
-    INTEGER,
-    LINK,
-    SEED,
-    SENSOR,
-    TEXT,
-    TRIGGERED,
-    bridged,
-    cheapest_path,
-    column,
-    doubling,
-    doubling_cheapest,
-    equals,
-    odd_and_even,
-    project,
-    reachable,
-    region,
-    two_ways,
-)
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.types import Row
 from streamsql.errors import InternalError
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.messages import DeltaBatch
-
-__all__ = [
-    "DOUBLE",
-    "INTEGER",
-    "LINK",
-    "SEED",
-    "SENSOR",
-    "TEXT",
-    "TRIGGERED",
-    "Ensemble",
-    "bridged",
-    "cheapest_path",
-    "column",
-    "doubling",
-    "doubling_cheapest",
-    "equals",
-    "odd_and_even",
-    "project",
-    "reachable",
-    "region",
-    "two_ways",
-]
 
 
 class Ensemble:

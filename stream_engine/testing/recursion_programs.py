@@ -1,7 +1,4 @@
-"""Recursive views written in the algebra, for tests and benchmarks.
-
-Not imported by the engine.
-"""
+"""Recursive views written in the algebra, for tests and benchmarks."""
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (

@@ -1,16 +1,13 @@
-"""Random schedules for recursions over several sites, and the answer from scratch, for tests.
-
-Not imported by the engine.
-"""
+"""Random schedules for recursions over several sites, and the answer from scratch, for tests."""
 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
-from stream_engine.testing.recursion_ensembles import (
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import (
     TEXT,
-    Ensemble,
     bridged,
     cheapest_path,
     doubling,

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.testing import COLUMNS, SECOND, LocalRun, alone
+from stream_engine.testing.histories import COLUMNS, SECOND
+from stream_engine.testing.running import LocalRun, alone
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,

@@ -5,7 +5,9 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.testing import LocalRun, Moment, histories, plans
+from stream_engine.testing.histories import Moment, histories
+from stream_engine.testing.plans import plans
+from stream_engine.testing.running import LocalRun
 from streamsql.algebra.operators import Plan
 
 

@@ -9,7 +9,7 @@ from stream_engine.explanation.explained_base_rows import BaseRow, Contents, lea
 from stream_engine.explanation.restricting import invariant_columns, restricted
 from stream_engine.explanation.what_if import what_if_deleted
 from stream_engine.explanation.why import DISTURBED, LOOSE, Why, why
-from stream_engine.testing.recursion_ensembles import (
+from stream_engine.testing.recursion_programs import (
     INTEGER,
     LINK,
     TEXT,

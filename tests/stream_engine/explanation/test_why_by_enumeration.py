@@ -17,8 +17,9 @@ from stream_engine.explanation.explained_base_rows import (
 from stream_engine.explanation.faithfulness import faithfulness_of
 from stream_engine.explanation.what_if import what_if_deleted
 from stream_engine.explanation.why import Why, why
-from stream_engine.testing import plans, rows
-from stream_engine.testing.recursion_ensembles import (
+from stream_engine.testing.histories import rows
+from stream_engine.testing.plans import plans
+from stream_engine.testing.recursion_programs import (
     LINK,
     SEED,
     SENSOR,

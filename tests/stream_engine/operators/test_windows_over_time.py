@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.operators.windows.rows_window import RowsWindow
-from stream_engine.testing import SECOND, SOURCES, LocalRun, Moment, histories
+from stream_engine.testing.histories import SECOND, SOURCES, Moment, histories
+from stream_engine.testing.running import LocalRun
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,

@@ -11,13 +11,8 @@ from stream_engine.provenance.annotation import AnnotationTooWideError, Support,
 from stream_engine.provenance.relative import Derivations, RelativeEncoding, row_node
 from stream_engine.provenance.tokens import TokenSource
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
-from stream_engine.testing.recursion_ensembles import (
-    Ensemble,
-    cheapest_path,
-    reachable,
-    region,
-    two_ways,
-)
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import cheapest_path, reachable, region, two_ways
 from stream_engine.testing.recursion_schedules import (
     FAMILY,
     LINKS,

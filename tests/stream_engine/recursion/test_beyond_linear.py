@@ -11,8 +11,8 @@ from stream_engine.recursion.program.fixpoint_options import RecursionOptions, S
 from stream_engine.recursion.program.placement import LeafRoute, placement_of
 from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.program.rules import RECURSIVE
-from stream_engine.testing.recursion_ensembles import (
-    Ensemble,
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import (
     bridged,
     doubling,
     doubling_cheapest,

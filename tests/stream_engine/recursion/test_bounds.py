@@ -7,7 +7,8 @@ import pytest
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
 from stream_engine.recursion.strategies import recursive_operator
-from stream_engine.testing.recursion_ensembles import Ensemble, cheapest_path, reachable
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import cheapest_path, reachable
 from streamsql.algebra.operators import Fixpoint, walk_plan
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog

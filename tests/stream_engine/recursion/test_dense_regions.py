@@ -9,7 +9,7 @@ import pytest
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
-from stream_engine.testing.recursion_ensembles import region
+from stream_engine.testing.recursion_programs import region
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.data.types import Row
 

@@ -10,10 +10,7 @@ from stream_engine.recursion.absorption.replicated import ReplicatedFixpoint
 from stream_engine.recursion.baselines.dred.dred_engine import DredEngine
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.program import program_of
-from stream_engine.testing.recursion_ensembles import (
-    cheapest_path,
-    reachable,
-)
+from stream_engine.testing.recursion_programs import cheapest_path, reachable
 from stream_engine.testing.recursion_schedules import (
     EXAMPLES,
     BaseRow,

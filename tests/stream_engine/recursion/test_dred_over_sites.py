@@ -10,12 +10,8 @@ from stream_engine.recursion.baselines.dred.dred_items import PORT, Item, Kind, 
 from stream_engine.recursion.baselines.dred.dred_operator import DredOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.program import program_of
-from stream_engine.testing.recursion_ensembles import (
-    Ensemble,
-    cheapest_path,
-    doubling,
-    reachable,
-)
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import cheapest_path, doubling, reachable
 from stream_engine.testing.recursion_schedules import (
     EXAMPLES,
     LINKS,

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.simulation.topologies import transit_stub
-from stream_engine.testing.recursion_ensembles import Ensemble, reachable
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import reachable
 from streamsql.data.types import Row
 
 SITES = ("g0", "g1", "g2", "g3")

@@ -16,11 +16,16 @@ from stream_engine.testing.ranked_checks import (
     cheapest_and_shortest,
     extreme_label,
     odd_and_even,
-    reachable_by_halves,
     same_generation,
     widest_path,
 )
-from stream_engine.testing.recursion_ensembles import cheapest_path, reachable, region, two_ways
+from stream_engine.testing.recursion_programs import (
+    cheapest_path,
+    doubling,
+    reachable,
+    region,
+    two_ways,
+)
 from streamsql.algebra.operators import Fixpoint, Plan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.events import SourceEvent
@@ -123,7 +128,7 @@ def check(node: Fixpoint, batches: Batches, elastic: float) -> None:
         widest_path(),
         same_generation(),
         odd_and_even(),
-        reachable_by_halves(),
+        doubling(),
     ],
     ids=lambda node: f"{node.name}{len(node.schema)}",
 )
@@ -235,7 +240,7 @@ def test_a_view_beyond_its_limit_stops_and_says_so() -> None:
 
 
 def test_work_is_bounded_per_change() -> None:
-    node = reachable_by_halves()
+    node = doubling()
     operator = ReplicatedFixpoint(
         program_of(node),
         ranked_engine,
@@ -303,7 +308,7 @@ def test_nothing_is_left_when_everything_has_gone(node: Fixpoint) -> None:
 
 @pytest.mark.parametrize(
     "node",
-    [reachable(), cheapest_path(), extreme_label(minimum=True), reachable_by_halves()],
+    [reachable(), cheapest_path(), extreme_label(minimum=True), doubling()],
     ids=lambda node: node.name,
 )
 def test_every_row_rests_on_older_ones_and_these_know_it(node: Fixpoint) -> None:

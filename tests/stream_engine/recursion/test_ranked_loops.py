@@ -12,7 +12,7 @@ from stream_engine.recursion.ranked.join_order import nest_from_head
 from stream_engine.recursion.ranked.ranked_derivations import nests_of
 from stream_engine.recursion.ranked.ranked_engine import ranked_engine
 from stream_engine.testing.ranked_checks import odd_and_even
-from stream_engine.testing.recursion_ensembles import LINK, TEXT, project, reachable, region
+from stream_engine.testing.recursion_programs import LINK, TEXT, project, reachable, region
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Fixpoint, Join, JoinKind, Plan, RecursiveReference
 from streamsql.data.schema import Schema

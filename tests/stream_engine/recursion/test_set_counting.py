@@ -10,7 +10,8 @@ from collections import Counter, deque
 import pytest
 
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
-from stream_engine.testing.recursion_ensembles import Ensemble, reachable
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import reachable
 from stream_engine.testing.recursion_schedules import database
 from streamsql.data.types import Row
 from streamsql.errors import UnsupportedError

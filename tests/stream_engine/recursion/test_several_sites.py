@@ -13,13 +13,8 @@ from stream_engine.provenance.tokens import TokenSource
 from stream_engine.provenance.tombstones import Tombstones
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
-from stream_engine.testing.recursion_ensembles import (
-    Ensemble,
-    cheapest_path,
-    reachable,
-    region,
-    two_ways,
-)
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import cheapest_path, reachable, region, two_ways
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import difference
 from streamsql.data.events import SourceEvent

@@ -10,7 +10,8 @@ import pytest
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
-from stream_engine.testing.recursion_ensembles import Ensemble, doubling, reachable
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import doubling, reachable
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row

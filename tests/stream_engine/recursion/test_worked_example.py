@@ -8,7 +8,8 @@ import pytest
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
-from stream_engine.testing.recursion_ensembles import Ensemble, reachable
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import reachable
 from streamsql.data.types import Row
 
 SITES = ("A", "B", "C")

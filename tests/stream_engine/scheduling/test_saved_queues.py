@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.testing import SECOND, SOURCES, Moment, histories, plans
+from stream_engine.testing.histories import SECOND, SOURCES, Moment, histories
+from stream_engine.testing.plans import plans
 from streamsql.algebra.operators import Aggregate, AggregateCall, AggregateFunction, Plan
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent

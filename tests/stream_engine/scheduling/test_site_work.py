@@ -7,7 +7,7 @@ import pytest
 
 from stream_engine.circuit.nodes import Node, OperatorNode
 from stream_engine.site.site_engine import SiteEngine
-from stream_engine.testing import COLUMNS, SECOND
+from stream_engine.testing.histories import COLUMNS, SECOND
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,

@@ -10,7 +10,8 @@ from stream_engine.sharing.index_store import IndexStore, IndexStub
 from stream_engine.sharing.rows_store import RowsStore, RowsStub
 from stream_engine.sharing.time_store import TimeStore, TimeStub
 from stream_engine.site.site_engine import SiteEngine
-from stream_engine.testing import SECOND, SOURCES, Moment, histories, joins, plans, windows
+from stream_engine.testing.histories import SECOND, SOURCES, Moment, histories
+from stream_engine.testing.plans import joins, plans, windows
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,

@@ -16,14 +16,9 @@ from stream_engine.simulation.bundles import everywhere
 from stream_engine.simulation.network import Faults, _Will
 from stream_engine.simulation.recorded_network import RecordedNetwork
 from stream_engine.site.step_result import StepResult
-from stream_engine.testing import (
-    COLUMNS,
-    SECOND,
-    SOURCES,
-    bundles,
-    expected_result,
-    plans,
-)
+from stream_engine.testing.bundles import bundles, expected_result
+from stream_engine.testing.histories import COLUMNS, SECOND, SOURCES
+from stream_engine.testing.plans import plans
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,

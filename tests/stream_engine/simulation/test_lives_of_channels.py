@@ -5,7 +5,7 @@ import pytest
 from stream_engine.simulation.bundles import everywhere
 from stream_engine.simulation.network import CONSOLE
 from stream_engine.simulation.recorded_network import RecordedNetwork
-from stream_engine.testing import COLUMNS, SECOND
+from stream_engine.testing.histories import COLUMNS, SECOND
 from streamsql.algebra.operators import (
     Join,
     JoinKind,

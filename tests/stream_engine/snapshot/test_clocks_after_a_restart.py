@@ -3,7 +3,7 @@
 import pytest
 
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.testing import COLUMNS, SECOND
+from stream_engine.testing.histories import COLUMNS, SECOND
 from streamsql.algebra.operators import Plan, Scan, ScanPart, SourceKind
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row

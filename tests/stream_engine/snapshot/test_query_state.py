@@ -3,7 +3,7 @@
 from stream_engine.scheduling.site_work import SiteWork
 from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.snapshot.query_state import QueryLayout
-from stream_engine.testing import SOURCES
+from stream_engine.testing.histories import SOURCES
 from streamsql.algebra.operators import Distinct, RemoteSource
 from streamsql.data.delta import Delta
 from streamsql.wire.channel_protocol import Forgotten, ReceivingChannel, SendingChannel

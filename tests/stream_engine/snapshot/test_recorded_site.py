@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.snapshot.recorded_site import RecordedSite
 from stream_engine.snapshot.saved_site import SnapshotError
-from stream_engine.testing import COLUMNS, SECOND, SOURCES, Moment, histories, plans
+from stream_engine.testing.histories import COLUMNS, SECOND, SOURCES, Moment, histories
+from stream_engine.testing.plans import plans
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,

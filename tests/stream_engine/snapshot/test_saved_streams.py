@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.testing import COLUMNS, SECOND, rows
+from stream_engine.testing.histories import COLUMNS, SECOND, rows
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,

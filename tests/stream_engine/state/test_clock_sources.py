@@ -2,7 +2,7 @@
 
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.state.clock_sources import ClockSources
-from stream_engine.testing import SECOND
+from stream_engine.testing.histories import SECOND
 from streamsql.algebra.operators import Plan, Scan
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog

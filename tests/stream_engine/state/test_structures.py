@@ -11,7 +11,7 @@ from stream_engine.state.columns import key_picker, picker
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.indexed_relation import IndexedRelation
 from stream_engine.state.sorted_list import SortedList
-from stream_engine.testing import delta_sequences
+from stream_engine.testing.histories import delta_sequences
 from streamsql.data.delta import Delta, accumulate
 
 

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
-from stream_engine.testing.recursion_ensembles import Ensemble, cheapest_path, reachable
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import cheapest_path, reachable
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent

@@ -3,7 +3,7 @@
 import pytest
 
 from stream_engine.recursion.strategies import recursive_operator
-from stream_engine.testing.recursion_ensembles import cheapest_path, reachable
+from stream_engine.testing.recursion_programs import cheapest_path, reachable
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.events import SourceEvent

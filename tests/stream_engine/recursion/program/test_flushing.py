@@ -8,7 +8,8 @@ from stream_engine.recursion.program.fixpoint_options import RecursionOptions, S
 from stream_engine.recursion.program.flushing import Flushing
 from stream_engine.simulation.bundles import everywhere
 from stream_engine.simulation.network import Network
-from stream_engine.testing.recursion_ensembles import Ensemble, reachable
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import reachable
 from streamsql.algebra.operators import RecursionChoice, Scan, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row

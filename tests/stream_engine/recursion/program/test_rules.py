@@ -5,9 +5,9 @@ import pytest
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.placement import LeafRoute, Router, placement_of
 from stream_engine.recursion.program.rules import RECURSIVE, narrowed, rules_of
-from stream_engine.testing.recursion_ensembles import (
+from stream_engine.testing.recursion_ensembles import Ensemble
+from stream_engine.testing.recursion_programs import (
     LINK,
-    Ensemble,
     cheapest_path,
     column,
     project,
