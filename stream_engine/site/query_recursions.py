@@ -1,7 +1,4 @@
-"""The recursions of a fragment at one site: how they run, and what they report.
-
-The package `recursion` is imported with the first plan that has one.
-"""
+"""The recursions of a fragment at one site, and their reports."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,12 +40,7 @@ def fixpoints_at(
 
 
 def recursion_report(done: RecursionStatistics, lives: int) -> RecursionReport:
-    """Return what a recursion has done, for EXPLAIN ANALYZE.
-
-    Args:
-        done: At this site.
-        lives: How many it has had here.
-    """
+    """Return the report of a recursion and its number of incarnations, for EXPLAIN ANALYZE."""
     work = done.work
     return RecursionReport(
         name=done.name,
@@ -76,5 +68,5 @@ def recursion_report(done: RecursionStatistics, lives: int) -> RecursionReport:
 
 
 def _bounded(count: int) -> int:
-    """Return what a message can say: copies of rows may be more."""
+    """Return at most what a message can carry: copies of rows may be more."""
     return min(count, _MOST)

@@ -25,21 +25,21 @@ from streamsql.wire.source_shapes import (
 )
 
 MAX_PENDING_EVENTS = 1_000_000
-"""Events that may wait for a step; more means that nobody steps the site."""
+"""Max events pending for a step; more means that no host steps the site."""
 
 
 class SiteSources:
-    """What a site keeps of the sources that are declared there or read by a query.
+    """The sources that are declared at a site or read by a query, by name.
 
     Attributes:
-        declared: Sources that are kept whether a query reads them or not, by name.
+        declared: Sources that are kept whether a query reads them or not.
         relations: Their rows, by name and scan.
         watermarks: By name and lateness.
-        taken: Events that have come in, by name.
-        pending: Events that wait for a step.
-        clocks: Has to be told what queries read.
+        taken: Number of ingested events.
+        pending: Number of events pending for a step.
+        clocks: Callers report to it what queries read.
         now: Time of the last step.
-        heard: When each origin last had readings, by name.
+        heard: When each origin last had readings.
         tell_time: Whether all clocks move in the next step.
     """
 
@@ -65,7 +65,7 @@ class SiteSources:
         self.relation(scan, now)
 
     def check_columns(self, scan: Scan) -> None:
-        """Refuse a source that is declared otherwise than it is read: its rows mean something else.
+        """Refuse a source that is declared with other columns than it is read with.
 
         Raises:
             DeploymentError: It is; says how.
@@ -81,7 +81,7 @@ class SiteSources:
             )
 
     def relation(self, scan: Scan, now: int) -> SourceRelation:
-        """Return the rows of a scan, from now on if they were not kept so far."""
+        """Return the rows of a scan, which are kept from now on."""
         relations = self.relations.setdefault(scan.source, {})
         if scan not in relations:
             relation = relations[scan] = source_relation(scan)
@@ -96,12 +96,7 @@ class SiteSources:
         return relations[scan]
 
     def ingest(self, source: str, events: Sequence[SourceEvent], origin: str) -> None:
-        """Let events wait for the next step; see `SiteEngine.ingest`.
-
-        Raises:
-            DeploymentError: The source is unknown here, a row has the wrong width, or too many
-                events wait for a step.
-        """
+        """Make events pending for the next step; raises as `SiteEngine.ingest`."""
         relations = self.relations.get(source)
         if relations is None:
             raise DeploymentError(
@@ -132,20 +127,15 @@ class SiteSources:
 
     @property
     def has_news(self) -> bool:
-        """Whether something but time waits for the next step."""
+        """Whether input is pending for the next step."""
         return bool(self.pending or self._gone or self.tell_time)
 
     def origins(self) -> set[str]:
-        """Return the sites whose readings have been read here, in this life or an earlier one."""
+        """Return the sites whose readings have been read here, in any incarnation."""
         return {site_of(origin) for heard in self.heard.values() for origin in heard if origin}
 
     def lose(self, site: str, *, for_good: bool) -> None:
-        """Let nobody wait for a site's readings any more, from the next step on.
-
-        Args:
-            site: That was given up.
-            for_good: Forget how far it was, as well.
-        """
+        """Stop waiting for a site's readings in the next step; `for_good` drops its marks too."""
         for source in self.relations:
             waiting = (origin for origin, _events in self._events.get(source, ()))
             for origin in {*self.heard.get(source, ()), *waiting}:
@@ -193,7 +183,7 @@ class SiteSources:
             self._look_at(source)
 
     def _due(self, now: int) -> Iterable[str]:
-        """Return the sources that a step at this time changes, or may change."""
+        """Return the sources that a step at this time may change."""
         due = [*self._gone, *self._expiries.take_due(now)]
         if self.tell_time:
             due += self.clocks.all()
@@ -204,7 +194,7 @@ class SiteSources:
     def _take(
         self, source: str, now: int, deltas: dict[Scan, TimedDelta], oldest: dict[Scan, int]
     ) -> None:
-        """Apply what waits for a source, and the passage of time, to its relations."""
+        """Apply a source's pending events, and the passage of time, to its relations."""
         runs, gone = self._events.get(source, ()), self._gone.get(source)
         judged: dict[int | None, Judged] = {}
         first: int | None = None
@@ -233,7 +223,7 @@ class SiteSources:
     def _judge(
         self, source: str, runs: Sequence[Run], gone: Mapping[str, bool] | None
     ) -> dict[int | None, Judged]:
-        """Return what each watermark lets pass, and who was given up after their readings."""
+        """Return what each watermark accepts, and the origins given up after their readings."""
         marks = self.watermarks[source]
         judged = {lateness: mark.judge(runs) for lateness, mark in marks.items()}
         if gone:
@@ -244,7 +234,7 @@ class SiteSources:
         return judged
 
     def _know(self, source: str) -> None:
-        """Find out whether a source changes although nothing comes in, and when it does next."""
+        """Find out whether a source changes without input, and when next."""
         relations = self.relations.get(source, {}).values()
         if any(relation.may_expire for relation in relations):
             self._expiring.add(source)
@@ -266,12 +256,7 @@ class SiteSources:
         return list(expand(without_times(self.relations[source][scan].snapshot())))
 
     def keep(self, sources: Iterable[str], read: Container[Scan]) -> None:
-        """Forget, of some sources, the relations that are neither declared nor read.
-
-        Args:
-            sources: Their names; others are left alone.
-            read: The scans that a query reads.
-        """
+        """Discard, of some sources, the relations that are neither declared nor `read`."""
         for source in sources:
             relations, declared = self.relations.get(source), self.declared.get(source)
             if relations is None:

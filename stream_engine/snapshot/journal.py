@@ -1,7 +1,7 @@
-"""What happened to a site since its last snapshot, as records.
+"""The input of a site since its last snapshot, as records.
 
-The engine is pure, so what it was given, in order, and the times it was given, are enough to bring
-it where it was. What other sites have sent is not among it: they are asked for all of it again.
+The engine is pure, so its input in order, with the times, reproduces its state. Batches of other
+sites are not recorded: they are asked for a snapshot again.
 """
 
 from collections.abc import Iterable
@@ -16,15 +16,11 @@ from streamsql.errors import FederationError
 from streamsql.wire.fragments import FragmentBundle
 
 Note = tuple[str, Any]
-"""Something of the host's that belongs to events: a kind, and plain values."""
+"""A note of the host that belongs to events: a kind, and plain values."""
 
 
 class Taken(msgspec.Struct, frozen=True, tag="taken", array_like=True):
-    """Events came in, by source; all or none of them.
-
-    Attributes:
-        origin: The gateway that had taken them in before, or empty: this site.
-    """
+    """Events were ingested, by source, all or none; `origin` is the gateway that had them first."""
 
     events: dict[str, tuple[SourceEvent, ...]]
     note: Note | None = None
@@ -50,7 +46,7 @@ class Uninstalled(msgspec.Struct, frozen=True, tag="uninstalled", array_like=Tru
 
 
 class Lost(msgspec.Struct, frozen=True, tag="lost", array_like=True):
-    """Another site was declared lost; with a query: to that one only."""
+    """Another site was declared lost; with a query: only for that one."""
 
     site: str
     epoch: int | None = None
@@ -58,13 +54,13 @@ class Lost(msgspec.Struct, frozen=True, tag="lost", array_like=True):
 
 
 class Removed(msgspec.Struct, frozen=True, tag="removed", array_like=True):
-    """Another site was removed for good."""
+    """Another site was permanently removed."""
 
     site: str
 
 
 class Restarted(msgspec.Struct, frozen=True, tag="restarted", array_like=True):
-    """The site came back from its disk: nothing that waits or comes counts before that."""
+    """The site was restored from its disk: no pending or later event counts before that."""
 
     now: int
 
@@ -82,7 +78,7 @@ def encode_record(record: Record) -> bytes:
 
 @dataclass(slots=True)
 class Lived:
-    """What came of living through a journal.
+    """The outcome of replaying a journal.
 
     Attributes:
         notes: Of the host, in order.
@@ -96,7 +92,7 @@ class Lived:
 
 
 def replay(engine: SiteEngine, records: Iterable[bytes]) -> Lived:
-    """Let a site live through records again; what it sends is dropped."""
+    """Replay records at a site; its output is dropped."""
     lived = Lived()
     for content in records:
         try:

@@ -1,9 +1,9 @@
-"""Where the state of an operator is: found by looking at one that has none yet.
+"""The places of an operator's state, found on one that has none yet.
 
-An operator just compiled holds what its plan says (functions, positions, classes) and empty
-containers. Its state later is in these containers and in its plain attributes; what the plan says
-stays. So the places are listed on a fresh operator, read on one that runs, and filled, in place, on
-a fresh one again: functions that hold on to a container find the restored content in it.
+A fresh operator holds the parts that its plan determines (functions, positions, classes) and empty
+containers. Its later state is in these containers and in its plain attributes. So the places are
+listed on a fresh operator, read on one that runs, and filled, in place, on a fresh one again:
+functions that refer to a container find the restored content in it.
 """
 
 from collections.abc import Iterator
@@ -20,15 +20,14 @@ _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 _MUTABLE = (list, dict, set)
 _MOST_PLACES = 5_000
 _VALUE, _UNSET = -1, -2
-"""What is at a place, where it is no container that the plan has filled."""
+"""The content of a place that is no container which the plan has filled."""
 
 
 def places_of(fresh: object) -> dict[Place, int]:
     """Return the places of an object that has no state yet.
 
-    Returns:
-        By place -1 for a value, -2 for nothing yet, else how many parts a container has that the
-        plan has filled.
+    Each maps to -1 for a value, -2 for nothing yet, or the length of a container that the plan has
+    filled.
 
     Raises:
         UnsavableError: It has more places than any operator should have.
@@ -88,7 +87,7 @@ def _is_fixed(value: object) -> bool:
 
 
 def read(value: object, places: dict[Place, int]) -> list[Any]:
-    """Return what is at the places of an object that runs, in their order; nothing is copied.
+    """Return the values at the places of an object that runs, in order; nothing is copied.
 
     Raises:
         UnsavableError: It has grown where only the plan should have put something.
@@ -136,7 +135,7 @@ def fill(fresh: object, places: dict[Place, int], values: list[Any]) -> None:
 
 
 def names(places: dict[Place, int]) -> list[str]:
-    """Return the places as text, to tell whether saved state fits."""
+    """Return the places as text, to check whether saved state fits."""
     return [f"{_name(place)}:{length}" for place, length in places.items()]
 
 

@@ -48,20 +48,20 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 
 RECORD_TIME = 1_000_000
-"""Microseconds after which a step is recorded although it changes nothing: so much more than the
-time the site was away may be named as lost."""
+"""Microseconds after which a step is recorded although it changes nothing: at most so much more
+than the time the site was away is named as lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What became of a snapshot and a journal.
+    """The outcome of restoring a snapshot and a journal.
 
     Attributes:
-        now: The time up to which the site knows what happened; 0 for a new one.
-        host: What the host had put into the snapshot, or None.
-        notes: What it had noted since, in order.
-        unsaved: Queries whose state of the time before is lost: since when they had run, and why.
-        complaints: What went wrong while the journal was lived through again.
+        now: The time up to which the state is known; 0 for a new site.
+        host: The host's values in the snapshot, or None.
+        notes: Its notes since, in order.
+        unsaved: Queries whose former state is lost: since when they had run, and why.
+        complaints: What went wrong while the journal was replayed.
         cut: Why the rest of the journal could not be read, or empty.
     """
 
@@ -85,9 +85,9 @@ class RecordedSite(SiteEngine):
     """An engine site with a journal.
 
     Attributes:
-        record: Given everything that happens to the site, before any of its effects can be seen
-            outside. Never raises.
-        changes: Grows with everything that happens but the passing of time.
+        record: Called with every input of the site, before its effects can be seen outside. Never
+            raises.
+        changes: Grows with every input but the passing of time.
     """
 
     def __init__(  # noqa: PLR0913  (each is one seam)
@@ -100,7 +100,6 @@ class RecordedSite(SiteEngine):
         budget: StepBudget | None = None,
         refusal: Refusal | None = None,
     ) -> None:
-        """Create a site; see `SiteEngine`."""
         super().__init__(site, epoch, stopwatch=stopwatch, budget=budget, refusal=refusal)
         self.record = record
         self.unrecorded: Callable[[str], None] = unheard
@@ -112,8 +111,6 @@ class RecordedSite(SiteEngine):
         self._undated: set[str] = set()  # installed before the first step
         self._layouts: dict[str, QueryLayout] = {}
         self._unsavable: dict[str, str] = {}
-
-    # --- what happens -----------------------------------------------------------------------
 
     def install(self, bundle: FragmentBundle) -> None:
         """Run a query; see `SiteEngine.install`."""
@@ -142,7 +139,7 @@ class RecordedSite(SiteEngine):
             self._say(Uninstalled(query))
 
     def ingest(self, source: str, events: Sequence[SourceEvent], origin: str = HERE) -> None:
-        """Take events in; see `SiteEngine.ingest`."""
+        """Ingest events; see `SiteEngine.ingest`."""
         self.take_in({source: events}, origin=origin)
 
     def take_in(
@@ -151,15 +148,15 @@ class RecordedSite(SiteEngine):
         note: Note | None = None,
         origin: str = HERE,
     ) -> None:
-        """Take in events of several sources: after a restart all of them are known, or none.
+        """Ingest events of several sources: after a restart all of them are known, or none.
 
         Args:
             batches: By source.
-            note: Given back with them by `restore`: how far a recording was read, say.
-            origin: The gateway that had taken them in before.
+            note: Returned with them by `restore`: how far a recording was read, say.
+            origin: The gateway that had ingested them before.
 
         Raises:
-            DeploymentError: As `ingest`; the batches before the refused one are taken in.
+            DeploymentError: As `ingest`; the batches before the refused one are ingested.
         """
         self._say_time()
         taken: dict[str, tuple[SourceEvent, ...]] = {}
@@ -176,10 +173,9 @@ class RecordedSite(SiteEngine):
         return [told for told in super().forgettable() if told.query in self._layouts]
 
     def receive(self, query: str, sender: str, batch: DeltaBatch) -> None:
-        """Take a batch in; see `SiteEngine.receive`.
+        """Ingest a batch; see `SiteEngine.receive`.
 
-        It is not recorded: the sender is asked for it again. But once a snapshot knows what came of
-        it, the sender need not.
+        It is not recorded: the sender is asked for it again, unless a snapshot has its effects.
         """
         super().receive(query, sender, batch)
         self.changes += query in self._layouts
@@ -190,15 +186,15 @@ class RecordedSite(SiteEngine):
         self._say(Lost(site, epoch, query))
 
     def site_removed(self, site: str) -> None:
-        """Forget a site for good; see `SiteEngine.site_removed`."""
+        """Discard a site permanently; see `SiteEngine.site_removed`."""
         super().site_removed(site)
         self._say(Removed(site))
 
     def step(self, now: int) -> StepResult:
-        """Work on what came in; see `SiteEngine.step`."""
+        """Apply all pending input; see `SiteEngine.step`."""
         wakeup = self.next_change()
         due = wakeup is not None and wakeup <= now
-        begins = bool(self._newcomers)  # what it begins with may be gone by the next step
+        begins = bool(self._newcomers)  # its initial rows may be gone by the next step
         if self._sources.has_news or due or begins or now - self._recorded_at >= RECORD_TIME:
             self._recorded_at = now
             self._say(Stepped(now))
@@ -214,10 +210,7 @@ class RecordedSite(SiteEngine):
         return result
 
     def _say_time(self) -> None:
-        """Record the time of the last step if nothing has: what comes now counts from then on.
-
-        Nothing had come in for that step, or it would be recorded.
-        """
+        """Record the time of the last step if it was not recorded: that step had no input."""
         if self._now > self._recorded_at and not self._sources.has_news:
             self._recorded_at = self._now
             self._say(Stepped(self._now))
@@ -247,11 +240,9 @@ class RecordedSite(SiteEngine):
         self._layouts.pop(query, None)
         self._unsavable.pop(query, None)
 
-    # --- snapshots --------------------------------------------------------------------------
-
     @property
     def is_at_rest(self) -> bool:
-        """Whether everything that came in has been worked on, or waits between operators."""
+        """Whether all input was applied, or is pending between operators."""
         busy = self._stepping or self._sources.has_news
         return not busy and all(query.is_at_rest for query in self._queries.values())
 
@@ -262,9 +253,7 @@ class RecordedSite(SiteEngine):
     def memory_of(
         self, query: str, *, heard: bool = False, newest: int | None = None
     ) -> int | None:
-        """Return for how many microseconds a query here remembers an event.
-
-        None if for ever, as far as can be said.
+        """Return for how many microseconds a query here remembers an event; None if unbounded.
 
         Args:
             query: Its id.
@@ -287,13 +276,10 @@ class RecordedSite(SiteEngine):
         return [query.bundle for query in self._queries.values()]
 
     def snapshot(self, host: object = None) -> bytes:
-        """Return the state of the site between two steps.
-
-        Args:
-            host: Plain values to keep with it.
+        """Return the state of the site between two steps, with the host's plain values.
 
         Raises:
-            InternalError: Something is under way: a part of it would be in, another not.
+            InternalError: Input is pending: a part of it would be in, another not.
             UnsavableError: The sources cannot be saved.
         """
         if not self.is_at_rest:
@@ -321,10 +307,10 @@ class RecordedSite(SiteEngine):
             return SavedQuery(query.bundle, since, unsaved=error.message)
 
     def restore(self, snapshot: bytes | None, records: Iterable[bytes], now: int) -> Restored:
-        """Bring a site that has only declared its sources where another life of it was.
+        """Restore a site that has only declared its sources to the state of a former incarnation.
 
-        Queries run again, at their place; their channels send snapshots, and every sender has to
-        be asked for one (`unsynchronised`). Nothing is recorded while this goes on.
+        Queries go on; their channels send snapshots, and every sender has to be asked for one
+        (`unsynchronised`). Nothing is recorded meanwhile.
 
         Args:
             snapshot: Or None, where the journal goes back to the beginning.
@@ -378,7 +364,7 @@ class RecordedSite(SiteEngine):
         return Restored(saved.now, host, unsaved=unsaved)
 
     def _restore_query(self, saved: SavedQuery) -> str:
-        """Return why a query had to start anew without what only its operators knew, or ""."""
+        """Return why a query restarted without the state of its operators, or ""."""
         name = saved.bundle.query
         layout = self._layouts.get(name)
         if layout is None or not saved.state:

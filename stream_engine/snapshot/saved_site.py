@@ -14,10 +14,10 @@ from streamsql.errors import DeploymentError
 from streamsql.wire.fragments import FragmentBundle
 
 FORMAT = 2
-"""Grows whenever saved state of the same shape begins to mean something else."""
+"""Grows whenever saved state of the same shape changes its meaning."""
 
 MOST_AHEAD = 60_000_000
-"""Microseconds that a snapshot may be ahead of the clock; further, it is of another time."""
+"""Max microseconds that a snapshot may be ahead of the clock."""
 
 
 class SnapshotError(DeploymentError):
@@ -52,15 +52,10 @@ _decode = msgspec.msgpack.Decoder(SavedSite).decode
 
 
 def decode_site(content: bytes, site: str, now: int) -> SavedSite:
-    """Return a snapshot that is ours to use.
-
-    Args:
-        content: As `encode_site` gave it.
-        site: Who wants to use it.
-        now: The time of its clock.
+    """Return a snapshot, as `encode_site` made it, for a site whose clock says `now`.
 
     Raises:
-        SnapshotError: It is not.
+        SnapshotError: It cannot be used; says why.
     """
     try:
         version = msgspec.msgpack.decode(content, type=tuple[Any, ...])[:1]
@@ -90,7 +85,7 @@ def saved_sources(sources: SiteSources) -> dict[str, Any]:
     """Return the state of all sources of a site; containers are not copied.
 
     Raises:
-        UnsavableError: Some state has come to be where none is expected.
+        UnsavableError: There is state where none is expected.
     """
     return {
         "rows": [
@@ -106,17 +101,17 @@ def saved_sources(sources: SiteSources) -> dict[str, Any]:
 
 
 def check_sources(scans: tuple[Scan, ...], saved: dict[str, Any]) -> None:
-    """Refuse what does not fit, before anything is changed.
+    """Refuse state that does not fit, before anything is changed.
 
     Raises:
-        SnapshotError: It is of another version; what is no such state at all raises what it likes.
+        SnapshotError: It is of another version; other values raise arbitrary errors.
     """
     for fresh, parts in _fresh_sources(scans, saved):
         _fill(fresh, fresh, parts)
 
 
 def restore_sources(sources: SiteSources, scans: tuple[Scan, ...], saved: dict[str, Any]) -> None:
-    """Fill the relations that are declared or read here; what others held is of no use."""
+    """Fill the relations that are declared or read here; other saved ones are ignored."""
     for scan, parts in zip(scans, saved["rows"], strict=True):
         relation = sources.relations.get(scan.source, {}).get(scan)
         if relation is not None:
