@@ -25,7 +25,7 @@ from benchmarks._figures import print_tables
 from benchmarks.optimizer import STATEMENTS as SAMPLES
 from benchmarks.optimizer import sample_catalog
 from federated_optimizer import Topology, colocation_of, normalize
-from federated_optimizer.coordinator.queries.planning_processes import (
+from federated_optimizer.coordinator.planning_processes import (
     Beside,
     InProcesses,
     OnTheLoop,

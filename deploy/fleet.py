@@ -19,7 +19,7 @@ import psutil
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.service import Coordinator
+from federated_optimizer.coordinator.service import Coordinator, open_coordinator
 from gateway.settings import GatewaySettings, WrapperSettings
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_client
@@ -106,10 +106,17 @@ class Fleet:
         self.gateways = tuple(sorted(set(hosts.values())))
         self._source = _definition()
         self.sites = {name: self._process(name) for name in ("base", *self.gateways)}
-        settings = CoordinatorSettings(
+        self._settings = CoordinatorSettings(
             site=SITE, database=f"sqlite:///{folder}/catalog.db", **changes
         )
-        self.coordinator = Coordinator(settings, self._client, wall_clock)
+        self._coordinator: Coordinator | None = None
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """The coordinator, once `start` has opened it."""
+        if self._coordinator is None:
+            raise RuntimeError("the fleet has not started")
+        return self._coordinator
 
     def _client(self, will: Will) -> MessageClient:
         return open_client(self.broker, "coordinator", will=will, keepalive=5)
@@ -144,7 +151,7 @@ class Fleet:
             self._held(name).write_text(json.dumps(held))
         for process in self.sites.values():
             process.start()
-        await self.coordinator.start()
+        self._coordinator = await open_coordinator(self._settings, self._client, wall_clock)
         await self.coordinator.execute(LINK_SOURCE)
         await self.until(self.all_live, f"{len(self.sites)} sites are online", seconds)
 
@@ -161,7 +168,8 @@ class Fleet:
         """Stop everything that was started."""
         for process in self.sites.values():
             process.stop()
-        await self.coordinator.close()
+        if self._coordinator is not None:
+            await self._coordinator.close()
 
     async def query(self, text: str) -> str:
         """Start a query; return its id."""

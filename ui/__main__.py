@@ -16,8 +16,8 @@ import uvicorn
 
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.explaining.explanations import RowExplainer
-from federated_optimizer.coordinator.queries.planning_processes import InProcesses
-from federated_optimizer.coordinator.service import Coordinator
+from federated_optimizer.coordinator.planning_processes import InProcesses
+from federated_optimizer.coordinator.service import open_coordinator
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import read_command_line
@@ -34,26 +34,20 @@ VANISHED_MILLISECONDS = 60_000
 """For which what was sent to a client may stay unacknowledged."""
 
 
-def _coordinator(settings: ConsoleSettings, explainer: RowExplainer | None) -> Coordinator:
+def _coordinator_settings(settings: ConsoleSettings) -> CoordinatorSettings:
     data = Path(settings.data_dir)
     try:
         data.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DeploymentError(f"cannot use data directory {data}: {error.strerror}") from error
     url = settings.catalog_url or f"sqlite:///{data.resolve() / 'catalog.db'}"
-
-    def client(will: Will) -> MessageClient:
-        return open_service_client(settings, CLIENT_ID, will, keepalive=KEEPALIVE)
-
-    options = CoordinatorSettings(
+    return CoordinatorSettings(
         site=settings.site,
         database=url,
         grace=settings.grace_seconds,
         time_zone=settings.time_zone,
         folders=settings.folders,
     )
-    beside = InProcesses(settings.statement_seconds)
-    return Coordinator(options, client, wall_clock, explainer, beside)
 
 
 def _script(path: Path) -> str:
@@ -117,8 +111,14 @@ class _Server(uvicorn.Server):
 async def serve(settings: ConsoleSettings, explainer: RowExplainer | None = None) -> None:
     """Run coordinator and console until a signal."""
     listener = _listen(settings)
-    coordinator = _coordinator(settings, explainer)
-    await coordinator.start()
+
+    def client(will: Will) -> MessageClient:
+        return open_service_client(settings, CLIENT_ID, will, keepalive=KEEPALIVE)
+
+    beside = InProcesses(settings.statement_seconds)
+    coordinator = await open_coordinator(
+        _coordinator_settings(settings), client, wall_clock, explainer, beside
+    )
     try:
         if settings.schema_file:
             await apply_schema(coordinator, _script(Path(settings.schema_file)))

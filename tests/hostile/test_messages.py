@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.service import Coordinator
+from federated_optimizer.coordinator.service import open_coordinator
 from gateway.runtime import Gateway
 from gateway.testing import SEATS, TEMPERATURES, settings_for
 from host.files.site_directory import SiteDirectory
@@ -175,8 +175,9 @@ async def coordinator(folder: Path) -> AsyncIterator[Victim]:
     """A coordinator with a running query."""
     async with observed("#") as (broker, published):
         settings = CoordinatorSettings(database=f"sqlite:///{folder / 'catalog.db'}")
-        made = Coordinator(settings, lambda will: broker.client("coordinator", will=will), wall)
-        await made.start()
+        made = await open_coordinator(
+            settings, lambda will: broker.client("coordinator", will=will), wall
+        )
         await made.execute(
             "CREATE SOURCE SeatSensor (mid TEXT, KEY (mid)) WITH (wrapper = 'motes')"
         )

@@ -36,9 +36,9 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.explaining.explaining_rows import Question
-from federated_optimizer.coordinator.queries.planning_processes import OnTheLoop
+from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
-from federated_optimizer.coordinator.statements.scripts import carry_out
+from federated_optimizer.coordinator.statements.statement_execution import carry_out
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.system.site_settings_changes import changed
 from streamsql.binder import bind_query, define

@@ -9,7 +9,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.explanations import Leaf
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows, scan_of
-from federated_optimizer.coordinator.queries.planning_processes import OnTheLoop
+from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.sites.membership import Membership
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
@@ -45,6 +45,5 @@ def questions(
     planner: Any = SimpleNamespace(bind=bind)
     queries: Any = SimpleNamespace(all=infos, find=find)
     reader: Any = GivenRows(rows)
-    return RowExplanations(
-        EngineExplainer(), reader, catalog, planner, queries, Membership(), OnTheLoop()
-    )
+    core: Any = SimpleNamespace(catalog=catalog, membership=Membership(), beside=OnTheLoop())
+    return RowExplanations(core, EngineExplainer(), reader, planner, queries)

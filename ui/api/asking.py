@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from starlette.requests import Request
 
-from federated_optimizer.coordinator.queries.planning_processes import wanted_until
+from federated_optimizer.coordinator.planning_processes import wanted_until
 
 
 @contextlib.asynccontextmanager

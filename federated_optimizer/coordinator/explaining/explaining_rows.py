@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus, StatementResult
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.explaining.chances import (
     deletion_of,
     given_row,
@@ -30,10 +31,8 @@ from federated_optimizer.coordinator.explaining.row_answers import (
     why_answer,
 )
 from federated_optimizer.coordinator.queries.planner import Planner
-from federated_optimizer.coordinator.queries.planning_processes import Beside
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.sites.membership import Membership
 from streamsql.binder import (
     BoundConfidence,
     BoundLoss,
@@ -46,7 +45,6 @@ from streamsql.binder import (
     gateway_deletion,
     node_deletion,
 )
-from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, DeploymentError, FederationError
 from streamsql.syntax import (
     ExplainConfidence,
@@ -88,32 +86,26 @@ class RowExplanations:
     """Answers questions about rows of queries; see `RowQuestions`.
 
     Args:
+        core: Catalog and sites.
         engine: What reasons; without it every question is refused.
         reader: Reads base rows.
-        catalog: Definitions.
         planner: Binds queries.
         queries: The running ones.
-        membership: The sites.
-        beside: Where questions are bound and answered.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what an answer rests on
+    def __init__(
         self,
+        core: Core,
         engine: RowExplainer | None,
         reader: BaseRowReader,
-        catalog: Catalog,
         planner: Planner,
         queries: Queries,
-        membership: Membership,
-        beside: Beside,
     ) -> None:
+        self._core = core
         self._engine = engine
         self._reader = reader
-        self._catalog = catalog
         self._planner = planner
         self._queries = queries
-        self._membership = membership
-        self._beside = beside
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def answer(self, question: Question) -> StatementResult:
@@ -128,12 +120,12 @@ class RowExplanations:
     async def _answer(self, question: Question) -> StatementResult:
         match question:
             case ExplainWhy():
-                bound = await self._read(lambda: bind_why(question, self._catalog))
+                bound = await self._read(lambda: bind_why(question, self._core.catalog))
                 return await self._why(bound)
             case ExplainWhatIf():
                 return await self._what_if_asked(question)
             case ExplainConfidence():
-                asked = await self._read(lambda: bind_confidence(question, self._catalog))
+                asked = await self._read(lambda: bind_confidence(question, self._core.catalog))
                 return await self._confidence(asked)
 
     # --- RowQuestions ------------------------------------------------------------------------
@@ -145,7 +137,7 @@ class RowExplanations:
         bound = await self._bound(self._find(query_id))
         _check_limit(limit)
         row = given_row(bound.schema, values)
-        column = source_column(self._catalog, bound.plan, confidence) if confidence else None
+        column = source_column(self._core.catalog, bound.plan, confidence) if confidence else None
         return await self._why(BoundWhy(bound, row, limit, column))
 
     async def confidence_of_rows(
@@ -155,7 +147,7 @@ class RowExplanations:
         bound = await self._bound(self._find(query_id))
         if limit is not None:
             _check_limit(limit)
-        using = source_column(self._catalog, bound.plan, column)
+        using = source_column(self._core.catalog, bound.plan, column)
         return await self._confidence(BoundConfidence(bound, using, limit))
 
     async def what_if_deleted(
@@ -168,9 +160,9 @@ class RowExplanations:
     ) -> StatementResult:
         """Return what would become of a running query, or of all, without base rows."""
         found: list[BoundLoss] = [
-            *(deletion_of(self._catalog, source, values) for source, values in deletions),
-            *(gateway_deletion(gateway, self._catalog) for gateway in gateways),
-            *(node_deletion(node, self._catalog) for node in nodes),
+            *(deletion_of(self._core.catalog, source, values) for source, values in deletions),
+            *(gateway_deletion(gateway, self._core.catalog) for gateway in gateways),
+            *(node_deletion(node, self._core.catalog) for node in nodes),
         ]
         chosen = self._find(query_id) if query_id is not None else None
         return await self._what_if_running(found, chosen)
@@ -207,14 +199,14 @@ class RowExplanations:
         """Answer WHAT IF of a written query, of a running one by its name, or of all that run."""
         running = self._named(question)
         if question.inner is not None and running is None:
-            bound = await self._read(lambda: bind_what_if(question, self._catalog))
+            bound = await self._read(lambda: bind_what_if(question, self._core.catalog))
             return await self._what_if(bound.deletions, [Target("", bound.query)], one=True)
-        found = await self._read(lambda: bind_deletions(question, self._catalog))
+        found = await self._read(lambda: bind_deletions(question, self._core.catalog))
         return await self._what_if_running(found, running)
 
     def _named(self, question: ExplainWhatIf) -> RunningQuery | None:
         """Return the running query behind FOR; a view of that name comes first."""
-        if question.named is None or self._catalog.find(question.named.text) is not None:
+        if question.named is None or self._core.catalog.find(question.named.text) is not None:
             return None
         return self._queries.find(question.named.text)
 
@@ -224,13 +216,13 @@ class RowExplanations:
         engine = self._engine_or_refuse()
         async with self._room:
             base = await self._reader.read(leaves_of(asked.query.plan))
-            return await self._beside.run(lambda: why_answer(engine, asked, base), _ANSWERING)
+            return await self._core.beside.run(lambda: why_answer(engine, asked, base), _ANSWERING)
 
     async def _confidence(self, asked: BoundConfidence) -> StatementResult:
         engine = self._engine_or_refuse()
         async with self._room:
             base = await self._reader.read(leaves_of(asked.query.plan))
-            return await self._beside.run(
+            return await self._core.beside.run(
                 lambda: confidence_answer(engine, asked, base), _ANSWERING
             )
 
@@ -243,7 +235,7 @@ class RowExplanations:
         one: bool,
     ) -> StatementResult:
         engine = self._engine_or_refuse()
-        check_gateways(losses, self._membership)
+        check_gateways(losses, self._core.membership)
         leaves: dict[Leaf, None] = {}
         for target in targets:
             leaves.update(dict.fromkeys(leaves_of(target.bound.plan)))
@@ -270,7 +262,7 @@ class RowExplanations:
         plan = target.bound.plan
         contents, lost = ({leaf: rows[leaf] for leaf in leaves_of(plan)} for rows in world)
         try:
-            answer = await self._beside.run(
+            answer = await self._core.beside.run(
                 lambda: engine.what_if_deleted(plan, contents, lost), _ANSWERING
             )
         except FederationError as error:
@@ -287,7 +279,7 @@ class RowExplanations:
         return query
 
     async def _read(self, work: Callable[[], T]) -> T:
-        return await self._beside.run(work, "reading the question")
+        return await self._core.beside.run(work, "reading the question")
 
     async def _bound(self, query: RunningQuery) -> BoundQuery:
         return await self._read(lambda: self._bind(query))

@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
-from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.explaining.explanations import Leaf
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.sites.membership import Membership
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import Plan, Scan, SourceKind, Window, WindowKind
 from streamsql.data.delta import expand
@@ -47,20 +46,17 @@ class BaseRowReader:
     """Reads the rows of leaves.
 
     Args:
+        core: The sites, and the bounds `base_seconds` and `max_base_rows`.
         start: Starts a session query of a text.
-        stop: Stops and forgets it.
-        membership: The sites.
-        settings: Bounds: `base_seconds` and `max_base_rows`.
+        stop: Stops and discards it.
     """
 
-    def __init__(
-        self, start: Start, stop: Stop, membership: Membership, settings: CoordinatorSettings
-    ) -> None:
+    def __init__(self, core: Core, start: Start, stop: Stop) -> None:
+        self._membership = core.membership
         self._start = start
         self._stop = stop
-        self._membership = membership
-        self._seconds = settings.base_seconds
-        self._max_rows = settings.max_base_rows
+        self._seconds = core.settings.base_seconds
+        self._max_rows = core.settings.max_base_rows
 
     async def read(self, leaves: Sequence[Leaf]) -> BaseRows:
         """Return the rows of some leaves.

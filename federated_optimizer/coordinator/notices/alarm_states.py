@@ -21,11 +21,10 @@ from dataclasses import replace
 
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo, alarm_info
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.sites.membership import Membership
-from federated_optimizer.coordinator.store.catalog_store import CatalogStore
-from host.clocks import Clock, monotonic_clock
+from host.clocks import monotonic_clock
 from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.delta import Delta
 from streamsql.errors import FederationError
@@ -45,19 +44,13 @@ DOUBT_MICROSECONDS = 60_000_000
 class _Followed:
     """One alarm: its query and its book."""
 
-    def __init__(
-        self,
-        query: RunningQuery,
-        book: AlarmBook,
-        membership: Membership,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, query: RunningQuery, book: AlarmBook, core: Core) -> None:
         self.query = query
         self.book = book
         self.is_met = False
         self.unsettled_since: int | None = None  # by the wall clock
-        self._membership = membership
-        self._clock = clock
+        self._membership = core.membership
+        self._clock = core.clock
         # Sites that are away and whose rows the answer has been without since before.
         self._missing: frozenset[str] = frozenset()
         self._last_away: frozenset[str] = frozenset()
@@ -155,23 +148,13 @@ class Alarms:
     """All alarms. Everything but writing to the catalog is done at once.
 
     Args:
+        core: Keeps their rows, knows the sites.
         queries: Where their queries run.
-        membership: Which sites are there.
-        store: Keeps their rows.
-        clock: Wall-clock microseconds.
     """
 
-    def __init__(
-        self,
-        queries: Queries,
-        membership: Membership,
-        store: CatalogStore,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, core: Core, queries: Queries) -> None:
+        self._core = core
         self._queries = queries
-        self._membership = membership
-        self._store = store
-        self._clock = clock
         self._followed: dict[str, _Followed] = {}
         self._next = 1
         self._unwritten: dict[int, AlarmRow | None] = {}
@@ -192,7 +175,7 @@ class Alarms:
     ) -> None:
         """Follow an alarm whose query has been started."""
         book = AlarmBook(definition, self._number, known)
-        self._followed[definition.name] = _Followed(query, book, self._membership, self._clock)
+        self._followed[definition.name] = _Followed(query, book, self._core)
 
     async def forget(self, definition: AlarmDefinition) -> None:
         """Forget an alarm and all its rows."""
@@ -203,7 +186,7 @@ class Alarms:
                 for number, row in self._unwritten.items()
                 if row is None or row.alarm != definition.name
             }
-            await asyncio.to_thread(self._store.drop_alarm, definition.name)
+            await asyncio.to_thread(self._core.store.drop_alarm, definition.name)
 
     async def keep(self) -> None:
         """Raise what is due, and write what has changed to the catalog.
@@ -218,7 +201,7 @@ class Alarms:
             if not self._unwritten:
                 return
             written = dict(self._unwritten)
-            await asyncio.to_thread(self._store.put_alarm_rows, written)
+            await asyncio.to_thread(self._core.store.put_alarm_rows, written)
             self._unwritten = {
                 number: row
                 for number, row in self._unwritten.items()

@@ -3,11 +3,10 @@
 import asyncio
 import logging
 
-from federated_optimizer.coordinator.queries.deployment import Deployment
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.sites.flows import sites_of
-from host.mqtt import MessageClient, MessagingError
-from streamsql.wire.topics import Topics
+from host.mqtt import MessagingError
 
 log = logging.getLogger(__name__)
 
@@ -17,12 +16,8 @@ SWEEP_SECONDS = 3.0
 class Leftovers:
     """Finds and withdraws retained fragments of queries that do not run."""
 
-    def __init__(
-        self, client: MessageClient, topics: Topics, deployment: Deployment, queries: Queries
-    ) -> None:
-        self._client = client
-        self._topics = topics
-        self._deployment = deployment
+    def __init__(self, core: Core, queries: Queries) -> None:
+        self._core = core
         self._queries = queries
         self._sweeping = False
         self._asked = False
@@ -31,7 +26,7 @@ class Leftovers:
         """Withdraw a retained fragment if it is of no query that runs at that site."""
         query = self._queries.find(query_id)
         if query is None or query.id != query_id or site not in sites_of(query.bundle):
-            self._deployment.withdraw_from(query_id, site)
+            self._core.deployment.withdraw_from(query_id, site)
 
     async def sweep(self) -> None:
         """Read the retained fragments for a while; `found` hears of each.
@@ -45,9 +40,9 @@ class Leftovers:
         try:
             while self._asked:
                 self._asked = False
-                await self._client.subscribe(self._topics.fragment())
+                await self._core.client.subscribe(self._core.topics.fragment())
                 await asyncio.sleep(SWEEP_SECONDS)
-                await self._client.unsubscribe(self._topics.fragment())
+                await self._core.client.unsubscribe(self._core.topics.fragment())
         except MessagingError as error:
             log.warning("cannot look for old fragments: %s", error.message)
         finally:

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.measured_plans import recursion_facts, source_facts
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.sites.membership import Membership
-from federated_optimizer.coordinator.sites.published_links import LinkTable
 from federated_optimizer.placement import (
     Foresee,
     Placed,
@@ -17,10 +16,9 @@ from federated_optimizer.placement import (
     ungathered,
 )
 from federated_optimizer.planning import normalize, plan
-from host.clocks import Clock, monotonic_clock
+from host.clocks import monotonic_clock
 from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query, bind_refresh
-from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_site_source, is_system
 from streamsql.errors import InternalError, QueryError
@@ -44,42 +42,16 @@ class Planner:
 
     It remembers which gateway had which source, from births and from bundles of before a restart:
     a gateway that is away, or whose birth has not arrived yet, keeps its part of a plan. Only a
-    recursion that gateways compute together does without one that has been away for `patience`:
-    the part of the answer that it should show would be missing.
+    recursion that gateways compute together does without one that has been away for the setting
+    `patience`: the part of the answer that it should show would be missing.
 
     Args:
-        catalog: All definitions.
-        membership: All sites.
-        bases: Base sites that are expected to exist.
-        static: The static engine's site.
-        host: The coordinator's own site, which keeps the system's tables.
-        links: The links that gateways have published.
-        clock: Wall-clock microseconds.
-        patience: Seconds for which a gateway may be away and still be counted on.
+        core: Catalog, sites and links.
         foresee: Tells how the engine will maintain a recursion, or refuses it.
     """
 
-    def __init__(  # noqa: PLR0913  (what plans rest on)
-        self,
-        catalog: Catalog,
-        membership: Membership,
-        *,
-        bases: tuple[str, ...],
-        static: str,
-        host: str,
-        links: LinkTable,
-        clock: Clock,
-        patience: float,
-        foresee: Foresee | None = None,
-    ) -> None:
-        self._catalog = catalog
-        self._membership = membership
-        self._bases = bases
-        self._static = static
-        self._host = host
-        self._links = links
-        self._clock = clock
-        self._patience = int(patience * 1_000_000)
+    def __init__(self, core: Core, foresee: Foresee | None) -> None:
+        self._core = core
         self._foresee = foresee
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._remembered: dict[str, set[str]] = {}
@@ -103,19 +75,20 @@ class Planner:
 
     def topology(self) -> Topology:
         """Return the sites as known now."""
-        for site, sources in self._membership.sources().items():
+        settings, membership = self._core.settings, self._core.membership
+        for site, sources in membership.sources().items():
             self._remembered.setdefault(site, set()).update(sources)
-        for site in self._membership.with_role("gateway"):
+        for site in membership.with_role("gateway"):
             self._remembered.setdefault(site, set())  # an engine site, even if it has no source
-        others = self._membership.with_role("base")
-        bases = self._bases + tuple(site for site in others if site not in self._bases)
+        bases = dict.fromkeys((*settings.bases, *membership.with_role("base")))
+        patience = int(settings.patience * 1_000_000)
         return Topology(
             gateways={site: frozenset(names) for site, names in self._remembered.items()},
-            bases=bases,
-            static=self._static,
-            coordinator=self._host,
-            colocation=colocation_of(self._catalog),
-            absent=self._membership.long_gone(self._clock(), self._patience),
+            bases=tuple(bases),
+            static=settings.static,
+            coordinator=settings.host,
+            colocation=colocation_of(self._core.catalog),
+            absent=membership.long_gone(self._core.clock(), patience),
         )
 
     def statistics(self, current: FragmentBundle | None = None) -> Statistics:
@@ -126,10 +99,10 @@ class Planner:
                 cheaper.
         """
         return Statistics(
-            sources=source_facts(self._catalog, self._membership),
+            sources=source_facts(self._core.catalog, self._core.membership),
             recursions=recursion_facts(self._running(), monotonic_clock()),
             placed={} if current is None else _placed(current),
-            homes=self._links.homes(),
+            homes=self._core.links.homes(),
         )
 
     def bind(self, statement: Statement) -> BoundQuery:
@@ -138,7 +111,7 @@ class Planner:
         Raises:
             QueryError: It is wrong.
         """
-        return bind_query(query_of(statement), self._catalog)
+        return bind_query(query_of(statement), self._core.catalog)
 
     def tables(self, zone: str) -> tuple[tuple[SourceDefinition, ...], tuple[RefreshOrder, ...]]:
         """Return the tables that the static engine reads, and the views that it refreshes.
@@ -146,14 +119,14 @@ class Planner:
         Args:
             zone: The time zone of the times of day of REFRESH AT.
         """
-        tables = [table for table in self._catalog.tables if not is_system(table)]
+        tables = [table for table in self._core.catalog.tables if not is_system(table)]
         stored = tuple(table for table in tables if table.refresh is None)
-        return stored, tuple(self._refresh_order(v, zone) for v in self._catalog.refreshed)
+        return stored, tuple(self._refresh_order(v, zone) for v in self._core.catalog.refreshed)
 
     def _refresh_order(self, view: SourceDefinition, zone: str) -> RefreshOrder:
         """Return how a view is refreshed, or why its rows only stay as they are."""
         try:
-            found = normalize(bind_refresh(view, self._catalog), self.topology())
+            found = normalize(bind_refresh(view, self._core.catalog), self.topology())
         except QueryError as error:
             return RefreshOrder(view, None, zone, error.message)
         return RefreshOrder(view, found, zone)

@@ -6,18 +6,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
-from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.contract.presentation import presentation_of_text
-from federated_optimizer.coordinator.queries.deployment import Deployment
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.unread_queries import UnreadQueries
 from federated_optimizer.coordinator.sites.flows import sites_of
-from federated_optimizer.coordinator.sites.membership import Membership
 from federated_optimizer.coordinator.store.catalog_store import StoredQuery
-from host.clocks import Clock, monotonic_clock
+from host.clocks import monotonic_clock
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, FederationError, RecursionRoundsError, WireError
 from streamsql.wire.channel_protocol import Reception
@@ -51,20 +49,13 @@ class Queries:
         differing: How gateways define sources otherwise than the catalog, by source and gateway.
     """
 
-    def __init__(
-        self,
-        settings: CoordinatorSettings,
-        deployment: Deployment,
-        planner: Planner,
-        membership: Membership,
-        clock: Clock,
-    ) -> None:
-        self._settings = settings
-        self.unread = UnreadQueries(settings)
-        self._deployment = deployment
+    def __init__(self, core: Core, planner: Planner) -> None:
+        self._settings = core.settings
+        self._deployment = core.deployment
+        self._membership = core.membership
+        self._clock = core.clock
         self._planner = planner
-        self._membership = membership
-        self._clock = clock
+        self.unread = UnreadQueries(core.settings)
         self._running: dict[str, RunningQuery] = {}
         self._asked: dict[tuple[str, str], _Asked] = {}
         self._owed: dict[str, None] = {}

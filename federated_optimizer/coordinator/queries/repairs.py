@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
-from federated_optimizer.coordinator.queries.deployment import Deployment
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.sites.deployment import Deployment
 from federated_optimizer.coordinator.sites.flows import OUTPUT, sites_of
 from federated_optimizer.coordinator.sites.membership import Membership
 

@@ -1,16 +1,14 @@
 """Plans are made again when what they rest on has changed: sites, sources, definitions."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
-from federated_optimizer.coordinator.queries.planning_processes import Beside
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from host.clocks import monotonic_clock
-from streamsql.catalog.catalog import Catalog
 from streamsql.errors import FederationError
 
 log = logging.getLogger(__name__)
@@ -26,36 +24,27 @@ class Replanning:
     Soon and not at once: other gateways may be about to announce themselves.
 
     Args:
-        planner: Knows the sites.
-        catalog: All definitions.
+        core: Catalog and sites.
+        planner: Makes plans.
         queries: Those that run.
         redeploy: Stores and deploys another plan of one.
-        lock: Held by whoever changes queries.
-        seconds: How long to wait for more gateways.
-        beside: Where plans are made.
 
     Attributes:
-        due: When plans are made again, by the elapsed clock; None: nothing has changed.
+        due: When plans are made again, by `monotonic_clock`; None: nothing has changed.
     """
 
-    def __init__(  # noqa: PLR0913 - what plans rest on, and what is done about it
+    def __init__(
         self,
+        core: Core,
         planner: Planner,
-        catalog: Catalog,
         queries: Queries,
-        *,
         redeploy: Callable[[RunningQuery, Planned], Awaitable[None]],
-        lock: asyncio.Lock,
-        seconds: float,
-        beside: Beside,
     ) -> None:
+        self._core = core
         self._planner = planner
-        self._catalog = catalog
         self._queries = queries
         self._redeploy = redeploy
-        self._lock = lock
-        self._seconds = seconds
-        self._beside = beside
+        self._seconds = core.settings.regroup
         self.due: int | None = None
         self._planned_for: object = None
 
@@ -84,7 +73,7 @@ class Replanning:
         ids = [query.id for query in self._queries.all()]
         for first in range(0, len(ids), AT_ONCE):
             plans = await self._plans(ids[first : first + AT_ONCE])
-            async with self._lock:
+            async with self._core.lock:
                 await self._take(ids[first : first + AT_ONCE], plans)
         if self.due == retry:
             self.due = None
@@ -111,7 +100,7 @@ class Replanning:
         """Return what is to be changed; a query that takes too long keeps no other from it."""
         work = partial(self._queries.changed_plans, ids)
         try:
-            return await self._beside.run(work, "replanning")
+            return await self._core.beside.run(work, "replanning")
         except FederationError as error:
             if error.code != "statement_limit":
                 raise
@@ -122,4 +111,4 @@ class Replanning:
 
     def _inputs(self) -> object:
         """Return all that plans depend on beside their text."""
-        return (self._planner.topology(), tuple(self._catalog))
+        return (self._planner.topology(), tuple(self._core.catalog))

@@ -15,7 +15,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import SiteInfo
 from host.heartbeats import Trust
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.errors import DeploymentError
+from streamsql.errors import BindingError, DeploymentError
 from streamsql.wire.site_messages import Birth, SiteState, WrapperState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import differences, shape_of
@@ -158,6 +158,28 @@ class Membership:
             raise DeploymentError(
                 f"site {site} has not reported since the broker was offline",
                 hint="wait a few seconds, then retry",
+            )
+
+    def check_removable(self, site: str) -> None:
+        """Check that a gateway may be removed: nobody plans with it or waits for it any more.
+
+        If it ever starts again it is a new gateway.
+
+        Raises:
+            KeyError: There is no such site.
+            BindingError: It is no gateway, or it is online.
+        """
+        role = self.role(site)
+        if not role:
+            raise KeyError(site)
+        if role != "gateway":
+            raise BindingError(
+                f"{site} is a {role} site, not a gateway", hint="only gateways can be removed"
+            )
+        if self.is_online(site):
+            raise BindingError(
+                f"gateway {site} is online",
+                hint="stop it first: a running gateway announces itself again",
             )
 
     def is_in_touch(self, site: str) -> bool:

@@ -1,7 +1,7 @@
 """Whether this coordinator is in charge: what it says of itself, and what it hears of others.
 
 The newest coordinator of a federation has the greatest epoch; an older one that hears of it steps
-down for good.
+down permanently.
 """
 
 import logging
@@ -26,17 +26,17 @@ class Presence:
     Args:
         settings: Names the federation and us.
         clock: Wall-clock microseconds.
+        epoch: Of this incarnation; greater than any before.
 
     Attributes:
-        epoch: Of this life; greater than any before.
         taken_over: Whether a newer coordinator has been heard of.
         closing: Whether we are about to leave.
     """
 
-    def __init__(self, settings: CoordinatorSettings, clock: Clock) -> None:
+    def __init__(self, settings: CoordinatorSettings, clock: Clock, epoch: int) -> None:
         self._settings = settings
         self._clock = clock
-        self.epoch = 0
+        self.epoch = epoch
         self.taken_over = False
         self.closing = False
 

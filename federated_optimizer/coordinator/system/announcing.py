@@ -2,11 +2,9 @@
 
 import logging
 
-from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.queries.deployment import Deployment
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
-from federated_optimizer.coordinator.sites.site_presence import Presence
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
 from host.mqtt import MessagingError
 
@@ -17,26 +15,16 @@ class Announcer:
     """Tells the broker what it should know, whenever there is room in the message queue.
 
     Args:
-        settings: Name the static engine, and the time zone.
-        presence: What we say of ourselves.
-        deployment: What all is told through.
+        core: What all is told through.
         planner: Knows the tables.
         queries: What they still have to publish follows.
         site_settings: What is set at sites.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  (each tells one part of it)
-        self,
-        settings: CoordinatorSettings,
-        presence: Presence,
-        deployment: Deployment,
-        planner: Planner,
-        queries: Queries,
-        site_settings: SettingsBook,
+    def __init__(
+        self, core: Core, planner: Planner, queries: Queries, site_settings: SettingsBook
     ) -> None:
-        self._settings = settings
-        self._presence = presence
-        self._deployment = deployment
+        self._core = core
         self._planner = planner
         self._queries = queries
         self._site_settings = site_settings
@@ -65,9 +53,9 @@ class Announcer:
 
     def say_online(self) -> None:
         """Say that we are there."""
-        self._deployment.state(self._presence.state(online=True))
+        self._core.deployment.state(self._core.presence.state(online=True))
 
     def tables(self) -> None:
         """Tell the static engine which tables and refreshed views there are."""
-        stored, refreshed = self._planner.tables(self._settings.time_zone)
-        self._deployment.tables(stored, refreshed, self._settings.static)
+        stored, refreshed = self._planner.tables(self._core.settings.time_zone)
+        self._core.deployment.tables(stored, refreshed, self._core.settings.static)

@@ -6,47 +6,27 @@ The coordinator tells of its results, and asks the static engine to tell of its 
 import logging
 from collections.abc import Iterable
 
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from host.mqtt import MessageClient, MessagingError
+from host.mqtt import MessagingError
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.catalog.system import SYS_STREAM
+from streamsql.data.types import MICROSECONDS
 from streamsql.wire.codec import encode_json
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import ReportRequest, SystemRow, SystemRows
-from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
 
-SECOND = 1_000_000
+PERIOD_SECONDS = 1.0
+"""Between two reports."""
 
 
 class HostReports:
-    """Publishes reports of the coordinator, and asks for those of the static engine.
+    """Publishes reports of the coordinator, and asks for those of the static engine."""
 
-    Args:
-        client: To publish with.
-        topics: Of the federation.
-        host: The coordinator's id.
-        static: The static engine's id.
-        epoch: Of this life.
-        seconds: Between two reports.
-    """
-
-    def __init__(  # noqa: PLR0913, PLR0917  (who tells whom, and how often)
-        self,
-        client: MessageClient,
-        topics: Topics,
-        host: str,
-        static: str,
-        epoch: int,
-        seconds: float = 1.0,
-    ) -> None:
-        self._client = client
-        self._topics = topics
-        self._host = host
-        self._static = static
-        self._epoch = epoch
-        self._seconds = seconds
+    def __init__(self, core: Core) -> None:
+        self._core = core
         self._sequence = 0
         self._asked: bool | None = None
         self._told_at: int | None = None
@@ -71,16 +51,18 @@ class HostReports:
         wanted = any(self._reads.values())
         try:
             if wanted != self._asked:
-                payload = encode_json(ReportRequest(self._seconds)) if wanted else b""
-                self._client.publish(self._topics.reports(self._static), payload, retain=True)
+                payload = encode_json(ReportRequest(PERIOD_SECONDS)) if wanted else b""
+                self._core.client.publish(
+                    self._core.topics.reports(self._core.settings.static), payload, retain=True
+                )
                 self._asked = wanted
-            due = self._told_at is None or moment - self._told_at >= self._seconds * SECOND
+            due = self._told_at is None or moment - self._told_at >= PERIOD_SECONDS * MICROSECONDS
             if wanted and due:
                 self._told_at = moment
                 rows = tuple(row for query in running for row in _rows(query))
-                topic = self._topics.observation(self._host, SYS_STREAM.name)
-                pack = SystemRows(self._epoch, self._sequence, rows)
-                self._client.publish(topic, encode_json(pack))
+                topic = self._core.topics.observation(self._core.settings.host, SYS_STREAM.name)
+                pack = SystemRows(self._core.presence.epoch, self._sequence, rows)
+                self._core.client.publish(topic, encode_json(pack))
                 self._sequence += 1
         except MessagingError as error:
             log.warning("no report: %s", error.message)

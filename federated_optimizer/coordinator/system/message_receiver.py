@@ -2,63 +2,54 @@
 
 from collections.abc import Callable
 
+from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.query_registry import Queries
-from federated_optimizer.coordinator.sites.membership import Membership
-from federated_optimizer.coordinator.sites.published_links import LinkTable
 from federated_optimizer.coordinator.tables.table_change_requests import TableChanges
-from host.clocks import Clock, monotonic_clock
-from host.mqtt import Message, MessageClient
+from host.clocks import monotonic_clock
+from host.mqtt import Message
 from host.mqtt.dead_letters import DeadLetters
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.messages import Command, DeltaBatch, FlowReport, LinkMessage, QueryProblem
 from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.table_changes import TableChanged
-from streamsql.wire.topics import Topics
 
 
 class Receiver:
     """Routes messages to membership, links and queries.
 
     Args:
+        core: What is known of sites.
+        queries: Get what concerns them.
+        changes: Wait for answers of the static engine.
         on_sites: Called when sites or what they offer have changed.
+        on_removed: Called with a site that was removed.
         on_own_state: Called with the retained state under the coordinator's own id.
         on_retained_fragment: Called with query and site of fragments found on the broker.
         on_resync: Called with query and site that asks for everything of the channel to it.
-        changes: Wait for answers of the static engine.
     """
 
     def __init__(  # noqa: PLR0913 - each is one seam
         self,
-        client: MessageClient,
-        topics: Topics,
-        host: str,
-        clock: Clock,
-        *,
-        membership: Membership,
-        links: LinkTable,
+        core: Core,
         queries: Queries,
+        changes: TableChanges,
+        *,
         on_sites: Callable[[], None],
         on_removed: Callable[[str], None],
         on_own_state: Callable[[SiteState], None],
         on_retained_fragment: Callable[[str, str], None],
         on_resync: Callable[[str, str], None],
-        changes: TableChanges,
     ) -> None:
-        self._client = client
-        self._topics = topics
-        self._host = host
-        self._clock = clock
-        self._membership = membership
-        self._links = links
+        self._core = core
         self._queries = queries
+        self._changes = changes
         self._on_sites = on_sites
         self._on_removed = on_removed
         self._on_own_state = on_own_state
         self._on_retained_fragment = on_retained_fragment
         self._on_resync = on_resync
-        self._changes = changes
-        self._dead_letters = DeadLetters(host, client, topics)
+        self._dead_letters = DeadLetters(core.settings.host, core.client, core.topics)
 
     @property
     def bad_payloads(self) -> int:
@@ -67,7 +58,7 @@ class Receiver:
 
     def filters(self) -> tuple[str, ...]:
         """Return the subscriptions to keep."""
-        topics = self._topics
+        topics = self._core.topics
         return (
             topics.state(),
             topics.birth(),
@@ -77,8 +68,8 @@ class Receiver:
             topics.flow(),
             topics.error(),
             topics.clock(),
-            topics.request(self._host, "resync"),
-            topics.response(self._changes.static),
+            topics.request(self._core.settings.host, "resync"),
+            topics.response(self._core.settings.static),
         )
 
     def on_messages(self, burst: list[Message]) -> None:
@@ -87,12 +78,12 @@ class Receiver:
             self._dead_letters.guard(self._dispatch, message)
 
     def _dispatch(self, message: Message) -> None:
-        match self._topics.parts(message.topic):
+        match self._core.topics.parts(message.topic):
             case ["q", query, "out", site]:
                 self._queries.hear_output(query, site, decode_packed(message.payload, DeltaBatch))
             case ["q", query, "flow", site]:
                 report = decode_packed(message.payload, FlowReport)
-                self._membership.hear_live(site, report.epoch)
+                self._core.membership.hear_live(site, report.epoch)
                 self._queries.hear_flow(query, site, report)
             case ["q", query, "error", site]:
                 self._problem(query, site, message.payload)
@@ -103,12 +94,12 @@ class Receiver:
                 self._link(gateway, tuple(levels), message.payload)
             case ["gw" | "host", site, "state"]:
                 self._state(site, message.payload, retained=message.retain)
-            case ["gw", site, "cmd", "resync", sender] if site == self._host:
+            case ["gw", site, "cmd", "resync", sender] if site == self._core.settings.host:
                 request = decode_json(message.payload, Command)
                 if request.channel != sender:
                     raise WireError(f"{sender!r:.80} asks for {request.channel!r:.80}")
                 self._on_resync(request.query, request.channel)
-            case ["gw", host, "rsp", _] if host == self._changes.static:
+            case ["gw", host, "rsp", _] if host == self._core.settings.static:
                 self._changes.heard(decode_packed(message.payload, TableChanged))
             case ["gw", site, "clock"]:
                 self._tell_time(site, decode_json(message.payload, Command))
@@ -123,8 +114,8 @@ class Receiver:
 
     def _link(self, gateway: str, levels: tuple[str, ...], payload: bytes) -> None:
         if not payload:
-            self._links.remove(gateway, levels)
-        elif not self._links.put(gateway, levels, decode_json(payload, LinkMessage)):
+            self._core.links.remove(gateway, levels)
+        elif not self._core.links.put(gateway, levels, decode_json(payload, LinkMessage)):
             raise WireError("there are more links than the coordinator can keep")
 
     def _state(self, site: str, payload: bytes, *, retained: bool) -> None:
@@ -132,12 +123,12 @@ class Receiver:
             self._removed(site)
             return
         state = decode_json(payload, SiteState)
-        if site == self._host:
+        if site == self._core.settings.host:
             self._on_own_state(state)
             return
-        before = self._membership.epoch(site)
+        before = self._core.membership.epoch(site)
         at = monotonic_clock() if retained else None
-        if self._membership.hear_state(site, state, self._clock(), retained_at=at):
+        if self._core.membership.hear_state(site, state, self._core.clock(), retained_at=at):
             has_restarted = -1 < before < state.epoch
             if has_restarted:
                 self._queries.site_restarted(site, state.started)
@@ -147,10 +138,10 @@ class Receiver:
 
     def _tell_time(self, site: str, question: Command) -> None:
         """Answer a gateway that compares its clock with ours."""
-        received = self._clock()
-        told = {**question.arguments, "received": received, "sent": self._clock()}
+        received = self._core.clock()
+        told = {**question.arguments, "received": received, "sent": self._core.clock()}
         answer = Command(id=question.id, arguments=told)
-        self._client.publish(self._topics.command(site, "clock"), encode_json(answer))
+        self._core.client.publish(self._core.topics.command(site, "clock"), encode_json(answer))
 
     def _birth(self, site: str, payload: bytes) -> None:
         if not payload:
@@ -159,10 +150,10 @@ class Receiver:
         birth = decode_json(payload, Birth)
         if birth.gateway != site:
             raise WireError(f"a birth of {birth.gateway!r:.80} on the topic of {site!r:.80}")
-        if self._membership.hear_birth(birth):
+        if self._core.membership.hear_birth(birth):
             self._on_sites()
 
     def _removed(self, site: str) -> None:
-        if self._membership.forget(site):
+        if self._core.membership.forget(site):
             self._on_removed(site)
             self._on_sites()

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
-from federated_optimizer.coordinator.queries.deployment import Deployment
-from federated_optimizer.coordinator.sites.membership import Membership
-from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.coordinator_core import Core
 from streamsql.data.types import Value
 from streamsql.errors import BindingError, Span
 from streamsql.syntax.statements import Name, Option
@@ -28,27 +26,12 @@ class SettingsBook:
     """The settings of sites.
 
     Args:
-        store: The catalog on disk.
-        deployment: What sites are told through.
-        membership: All sites.
-        bases: Base sites that are expected to exist.
+        core: Keeps them, and tells them to sites.
+        stored: What a former incarnation of the coordinator has kept.
     """
 
-    def __init__(
-        self,
-        store: CatalogStore,
-        deployment: Deployment,
-        membership: Membership,
-        bases: tuple[str, ...],
-    ) -> None:
-        self._store = store
-        self._deployment = deployment
-        self._membership = membership
-        self._bases = bases
-        self._set: dict[str, SiteSettings] = {}
-
-    def begin(self, stored: Mapping[str, SiteSettings]) -> None:
-        """Take over what a former life of the coordinator has kept."""
+    def __init__(self, core: Core, stored: Mapping[str, SiteSettings]) -> None:
+        self._core = core
         self._set = dict(stored)
 
     def of(self, site: str) -> SiteSettings:
@@ -57,9 +40,12 @@ class SettingsBook:
         Raises:
             KeyError: There is no such engine site.
         """
-        if self._membership.role(site) not in ENGINE_ROLES and site not in self._bases:
+        if (
+            self._core.membership.role(site) not in ENGINE_ROLES
+            and site not in self._core.settings.bases
+        ):
             raise KeyError(site)
-        return self._set.get(site) or self._membership.settings(site) or SiteSettings()
+        return self._set.get(site) or self._core.membership.settings(site) or SiteSettings()
 
     async def change(
         self, site: str, changes: Mapping[str, Value], span: Span | None = None
@@ -71,9 +57,9 @@ class SettingsBook:
             BindingError: A name or a value is wrong; nothing has changed then.
         """
         settings = changed(self.of(site), changes, span)
-        await asyncio.to_thread(self._store.put_settings, site, settings)
+        await asyncio.to_thread(self._core.store.put_settings, site, settings)
         self._set[site] = settings
-        self._deployment.settings(site, settings)
+        self._core.deployment.settings(site, settings)
         return settings
 
     def publish(self) -> None:
@@ -83,7 +69,7 @@ class SettingsBook:
             MessagingError: The message queue is full.
         """
         for site, settings in self._set.items():
-            self._deployment.settings(site, settings)
+            self._core.deployment.settings(site, settings)
 
 
 def changed(

@@ -8,9 +8,10 @@ or sent for queries that read none.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from federated_optimizer.coordinator.queries.planning_processes import Beside
+from federated_optimizer.coordinator.coordinator_core import Core
+from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from host.mqtt import MessageClient, MessagingError
+from host.mqtt import MessagingError
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, Project, Scan, Window, walk_plan
 from streamsql.catalog.system import is_system_table
@@ -24,7 +25,6 @@ from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
 from streamsql.wire.partitioning import site_of
-from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
 
@@ -38,32 +38,16 @@ class SystemTables:
     State: what was sent to each receiver, and the last result of each fragment.
 
     Args:
-        client: To publish with.
-        topics: Of the federation.
-        host: The coordinator's id.
-        epoch: Of this life.
+        core: To publish with; fragments are evaluated beside the loop.
         tables: See `Tables`.
-        beside: Where fragments are evaluated.
-        fail: Stops a query whose fragments cannot be.
+        fail: Stops a query whose fragments cannot be evaluated.
     """
 
-    def __init__(  # noqa: PLR0913  (what it says, to whom, and who works)
-        self,
-        client: MessageClient,
-        topics: Topics,
-        host: str,
-        epoch: int,
-        tables: Tables,
-        *,
-        beside: Beside,
-        fail: Callable[[RunningQuery, FederationError], None],
+    def __init__(
+        self, core: Core, tables: Tables, fail: Callable[[RunningQuery, FederationError], None]
     ) -> None:
-        self._client = client
-        self._topics = topics
-        self._host = host
-        self._epoch = epoch
+        self._core = core
         self._tables = tables
-        self._beside = beside
         self._fail = fail
         self._parts: dict[str, _Part] = {}
 
@@ -74,28 +58,25 @@ class SystemTables:
             queries: All that run.
             now: Wall-clock microseconds.
         """
-        concerned = {
-            query.id: query
-            for query in queries
-            if query.bundle.at(self._host) and self._host not in query.problems
-        }
+        host, epoch = self._core.settings.host, self._core.presence.epoch
+        concerned = {q.id: q for q in queries if q.bundle.at(host) and host not in q.problems}
         self._parts = {name: part for name, part in self._parts.items() if name in concerned}
         rows: dict[str, tuple[Row, ...]] = {}
         for name, query in concerned.items():
             part = self._parts.get(name)
             if part is None or part.bundle is not query.bundle:
-                part = self._parts[name] = _Part(query.bundle, self._host, self._epoch)
+                part = self._parts[name] = _Part(query.bundle, host, epoch)
             for table in part.reads:
                 if table not in rows:
                     rows[table] = tuple(sorted(self._tables[table](), key=repr))
             try:
-                sending = await part.evaluate(rows, now, self._beside)
+                sending = await part.evaluate(rows, now, self._core.beside)
             except FederationError as error:
                 self._fail(query, error)
                 continue
             if sending and part.bundle is query.bundle:
                 self._send(part, now)
-            query.flows.hear(self._host, part.flow(), query.bundle)
+            query.flows.hear(host, part.flow(), query.bundle)
 
     def resync(self, query: str, destination: str) -> None:
         """Send everything to a receiver again with the next look."""
@@ -111,10 +92,10 @@ class SystemTables:
     def _send(self, part: "_Part", now: int) -> None:
         query = part.bundle.query
         for destination, channel in part.channels.items():
-            topic = self._topics.exchange(query, destination, self._host)
+            topic = self._core.topics.exchange(query, destination, self._core.settings.host)
             try:
                 for batch in part.batches(destination, channel, now):
-                    self._client.publish(topic, encode_packed(batch))
+                    self._core.client.publish(topic, encode_packed(batch))
             except MessagingError as error:
                 log.warning("system tables of query %s: %s", query, error.message)
                 part.owed.add(destination)

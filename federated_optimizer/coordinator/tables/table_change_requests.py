@@ -7,10 +7,8 @@ import time
 import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
-from federated_optimizer.coordinator.queries.deployment import Deployment
-from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.coordinator_core import Core
 from streamsql.binder import bind_delete, bind_insert
-from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from streamsql.syntax import Delete, Insert
@@ -27,26 +25,11 @@ _LOOK_SECONDS = 0.25
 
 
 class TableChanges:
-    """Sends changes and waits for the answers.
+    """Sends changes and waits for the answers."""
 
-    Args:
-        catalog: All definitions.
-        deployment: Sends them.
-        membership: Says whether the static engine is there.
-        static: Its id.
-    """
-
-    def __init__(
-        self,
-        catalog: Catalog,
-        deployment: Deployment,
-        membership: Membership,
-        static: str,
-    ) -> None:
-        self._catalog = catalog
-        self._deployment = deployment
-        self._membership = membership
-        self.static = static
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._static = core.settings.static
         self._waiting: dict[str, asyncio.Future[TableChanged]] = {}
 
     async def run(self, statement: Changing) -> StatementResult:
@@ -81,11 +64,11 @@ class TableChanges:
     def _bound(self, statement: Changing) -> tuple[TableChange, str]:
         number = secrets.token_hex(8)
         if isinstance(statement, Insert):
-            insert = bind_insert(statement, self._catalog)
+            insert = bind_insert(statement, self._core.catalog)
             self._check(insert.definition, statement)
             rows, given = insert.rows, insert.given
             return TableChange(number, 0, insert.definition, rows, given=given), "inserted into"
-        delete = bind_delete(statement, self._catalog)
+        delete = bind_delete(statement, self._core.catalog)
         self._check(delete.definition, statement)
         change = TableChange(number, 0, delete.definition, delete=True, predicate=delete.predicate)
         return change, "deleted from"
@@ -116,18 +99,18 @@ class TableChanges:
             )
 
     async def _asked(self, change: TableChange) -> TableChanged:
-        self._membership.check_reachable(self.static)
+        self._core.membership.check_reachable(self._static)
         if len(self._waiting) >= MAX_WAITING:
             raise DeploymentError(
                 f"{MAX_WAITING} changes of tables already wait",
                 hint="retry later",
                 code="change_failed",
             )
-        asked = msgspec.structs.replace(change, epoch=self._membership.epoch(self.static))
+        asked = msgspec.structs.replace(change, epoch=self._core.membership.epoch(self._static))
         waiting: asyncio.Future[TableChanged] = asyncio.get_running_loop().create_future()
         self._waiting[change.id] = waiting
         try:
-            self._deployment.change(self.static, asked)
+            self._core.deployment.change(self._static, asked)
             await self._until_answered_or_gone(waiting, asked.epoch)
         finally:
             del self._waiting[change.id]
@@ -152,5 +135,5 @@ class TableChanges:
             await asyncio.wait((waiting,), timeout=min(_LOOK_SECONDS, SECONDS))
 
     def _is_there(self, epoch: int) -> bool:
-        membership = self._membership
-        return membership.is_online(self.static) and membership.epoch(self.static) == epoch
+        membership = self._core.membership
+        return membership.is_online(self._static) and membership.epoch(self._static) == epoch

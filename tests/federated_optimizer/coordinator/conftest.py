@@ -16,7 +16,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.queries import repairs
-from federated_optimizer.coordinator.service import Coordinator
+from federated_optimizer.coordinator.service import Coordinator, open_coordinator
 from gateway.site import flow_reports, host
 from gateway.site.host import SiteHost
 from host.mqtt import Will
@@ -179,8 +179,7 @@ class Federation:
         def client(will: Will) -> InMemoryClient:
             return self.broker.client(settings.host, will=will)
 
-        made = Coordinator(settings, client, wall, explainer, beside)
-        await made.start()
+        made = await open_coordinator(settings, client, wall, explainer, beside)
         self.coordinators.append(made)
         if define_schema:
             await made.execute(SCHEMA)

@@ -176,7 +176,7 @@ def test_a_query_that_cannot_be_sent_is_not_kept(
             raise QueueFull("too many messages wait")
 
         with monkeypatch.context() as patched:
-            patched.setattr(coordinator._client, "publish", full)
+            patched.setattr(coordinator._core.client, "publish", full)
             with pytest.raises(QueueFull):
                 await coordinator.execute(ROOMS)
         assert coordinator.queries() == ()
@@ -265,7 +265,7 @@ def test_what_a_new_life_complains_about_before_its_state_is_heard_stays(harness
         await harness.until_status(coordinator, query, QueryStatus.FAILED)
         complain("of the second life", 201)
         state(2, started=200)
-        await harness.until(lambda: coordinator._membership.epoch("gw-1") == 2)
+        await harness.until(lambda: coordinator._core.membership.epoch("gw-1") == 2)
         await federation.broker.settle()
         assert coordinator.query(query).error == "gw-1: of the second life"
         assert federation.broker.retained[topic].payload

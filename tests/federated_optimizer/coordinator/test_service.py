@@ -104,7 +104,7 @@ def test_the_newest_coordinator_takes_over(harness: Any) -> None:
             await older.execute(ROOMS)
         await harness.start_query(newer, "SELECT rid FROM RoomSensor")
         assert state_of(federation).online
-        assert state_of(federation).epoch == newer.epoch
+        assert state_of(federation).epoch == newer._core.presence.epoch
 
     harness.run(scenario)
 

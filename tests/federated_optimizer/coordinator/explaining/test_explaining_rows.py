@@ -344,6 +344,6 @@ def test_leaf_queries_read_just_that_leaf(harness: Any, text: str) -> None:
         (leaf,) = leaves_of(planner.bind(parse_statement(f"SELECT * FROM {text}")).plan)
         again = parse_statement(leaf_query(leaf))
         assert isinstance(again, Query)
-        assert leaves_of(bind_query(again, coordinator._catalog).plan) == [leaf]
+        assert leaves_of(bind_query(again, coordinator._core.catalog).plan) == [leaf]
 
     harness.run(scenario)

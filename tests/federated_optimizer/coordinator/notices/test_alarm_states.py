@@ -131,7 +131,7 @@ def test_counts_that_pass_while_a_gateway_comes_back_raise_nothing(harness: Any)
         await harness.until(lambda: coordinator.alarms()[0].unknown == 1)
         back = await federation.site("gw-2", epoch=2)
         await harness.until(
-            lambda: coordinator.sites() and coordinator._membership.is_online("gw-2")
+            lambda: coordinator.sites() and coordinator._core.membership.is_online("gw-2")
         )
         back.put("roomsensor", ("r3", "open"))
         back.put("roomsensor", ("r4", "open"))
@@ -192,16 +192,16 @@ def test_rows_that_go_before_a_query_has_settled_again_are_unknown(
         federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
         await harness.until(lambda: coordinator.alarms()[0].raised == 1)
         followed = coordinator._alarms._followed["open"]
-        await harness.until(lambda: followed.query.is_settled(coordinator._membership))
+        await harness.until(lambda: followed.query.is_settled(coordinator._core.membership))
         # The broker was away. All sites are heard again, and then a base retracts a gateway's rows
         # that it had given up meanwhile.
         with monkeypatch.context() as patch:
             patch.setattr(RunningQuery, "is_settled", lambda _self, _membership: False)
-            coordinator._membership.lost_touch(monotonic_clock())
+            coordinator._core.membership.lost_touch(monotonic_clock())
             followed.look()
             assert followed.away == {"base", "gw-1", "gw-2"}
             for site in followed.away:
-                coordinator._membership.hear_live(site, 1)
+                coordinator._core.membership.hear_live(site, 1)
             assert not followed.away
             federation.sites["gw-2"].put("roomsensor", ("r2", "dark"))
             await harness.until(lambda: states(coordinator) != [("r2", AlarmState.RAISED)])
@@ -221,7 +221,7 @@ def leave_and_return(federation: Any, coordinator: Any, site: str) -> None:
     epoch = federation.sites[site].epoch
     burst = []
     for online in (False, True):
-        state = SiteState(online=online, epoch=epoch, ts=coordinator._clock(), role="gateway")
+        state = SiteState(online=online, epoch=epoch, ts=coordinator._core.clock(), role="gateway")
         burst.append(Message(federation.topics.state(site), encode_json(state)))
     coordinator._receiver.on_messages(burst)
 
@@ -241,13 +241,13 @@ def test_a_query_that_never_settles_decides_its_rows_after_a_bound(
         coordinator.acknowledge(ids["r3"])
         coordinator.acknowledge(ids["r4"])
         never_settled(monkeypatch)
-        before = coordinator._clock()
+        before = coordinator._core.clock()
         leave_and_return(federation, coordinator, "gw-2")
         federation.sites["gw-2"].put("roomsensor", ("r2", "dark"), ("r3", "dark"), ("r4", "dark"))
         await harness.until(lambda: coordinator.alarms()[0].unknown == 3)
         (info,) = coordinator.alarms()
         assert (info.state, info.away) == ("unknown", ())
-        assert before <= info.unsettled_since <= coordinator._clock()
+        assert before <= info.unsettled_since <= coordinator._core.clock()
         federation.sites["gw-2"].put("roomsensor", ("r4", "open"))
         await harness.until(lambda: ("r4", AlarmState.ACKNOWLEDGED) in states(coordinator))
         # All sites are there, and have reported: no retraction of that absence can come any more.
@@ -274,7 +274,7 @@ def test_the_bound_waits_for_a_report_of_every_site_that_is_there(
         federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
         await harness.until(lambda: coordinator.alarms()[0].raised == 1)
         followed = coordinator._alarms._followed["open"]
-        await harness.until(lambda: followed.query.is_settled(coordinator._membership))
+        await harness.until(lambda: followed.query.is_settled(coordinator._core.membership))
         never_settled(monkeypatch)
         monkeypatch.setattr(alarm_states, "DOUBT_MICROSECONDS", 0)
         leave_and_return(federation, coordinator, "gw-2")
@@ -310,7 +310,7 @@ def test_a_site_that_is_back_before_the_next_look_was_away(
         coordinator._on_connection(False)
         coordinator._on_connection(True)
         for site in followed.away:
-            coordinator._membership.hear_live(site, 1)
+            coordinator._core.membership.hear_live(site, 1)
         assert not followed.away
         result._show({("r1",): -1}, None)
         assert ("r1", AlarmState.UNKNOWN) in states(coordinator)
@@ -329,7 +329,7 @@ def test_a_site_that_restarts_without_a_will_was_away(
         followed = coordinator._alarms._followed["open"]
         await harness.until(lambda: not followed._is_unsettled)
         never_settled(monkeypatch)
-        state = SiteState(online=True, epoch=2, ts=coordinator._clock(), role="gateway")
+        state = SiteState(online=True, epoch=2, ts=coordinator._core.clock(), role="gateway")
         message = Message(federation.topics.state("gw-2"), encode_json(state))
         coordinator._receiver.on_messages([message])
         followed.query.result._show({("r2",): -1}, None)
@@ -369,7 +369,7 @@ def test_rows_that_are_being_written_do_not_outlive_their_alarm(
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=1)
         await coordinator.execute(ALARM)
-        store = coordinator._store
+        store = coordinator._core.store
         put, drop = store.put_alarm_rows, store.drop_alarm
         began, may_go = threading.Event(), threading.Event()
         done = []
@@ -421,7 +421,7 @@ def test_for_goes_by_the_time_in_the_answer(harness: Any) -> None:
         await harness.until(lambda: states(coordinator) == [("r1", AlarmState.WAITING)])
         (info,) = coordinator.alarms()
         result = coordinator._find(info.query).result
-        wall = coordinator._clock()
+        wall = coordinator._core.clock()
         result.time.heard(wall + 7_200_000_000, wall)  # what a batch of a fast replay says
         await harness.until(lambda: states(coordinator) == [("r1", AlarmState.RAISED)])
         (row,) = coordinator.alarms()[0].rows
@@ -459,7 +459,7 @@ def test_what_alarms_and_displays_use_stays(harness: Any) -> None:
         await coordinator.execute("DROP ALARM open")
         assert coordinator.alarms() == ()
         assert info.query not in [found.id for found in coordinator.queries()]
-        assert coordinator._store.alarm_rows() == {}
+        assert coordinator._core.store.alarm_rows() == {}
 
     harness.run(scenario)
 

@@ -1,6 +1,7 @@
 """Old fragments are looked for after every connect, also one that comes during a look."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,7 +31,8 @@ def test_a_connect_during_a_look_has_it_begin_once_more(monkeypatch: pytest.Monk
 
     async def run() -> None:
         client: Any = Client()
-        found = Leftovers(client, Topics("demo"), unused, unused)
+        core: Any = SimpleNamespace(client=client, topics=Topics("demo"))
+        found = Leftovers(core, unused)
         first = asyncio.create_task(found.sweep())
         await asyncio.sleep(0)
         assert client.calls == ["subscribe"]

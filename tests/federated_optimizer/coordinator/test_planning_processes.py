@@ -12,12 +12,12 @@ import pytest
 
 from deploy.explainer import EngineExplainer
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
-from federated_optimizer.coordinator.queries.planning_processes import (
+from federated_optimizer.coordinator.planning_processes import (
     InProcesses,
     OnTheLoop,
     wanted_until,
 )
-from federated_optimizer.coordinator.statements import statement_execution as statements
+from federated_optimizer.coordinator.statements import preparation
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import BindingError, FederationError, InternalError, Span
 
@@ -194,7 +194,7 @@ def test_a_definition_that_is_checked_for_long_lets_others_in(
         await federation.site("gw-1")
         beside = InProcesses(5.0)
         coordinator = await federation.coordinator(define_schema=True, beside=beside)
-        monkeypatch.setattr(statements, "define", never)
+        monkeypatch.setattr(preparation, "define", never)
         creating = asyncio.create_task(coordinator.execute(text))
         query = await harness.start_query(coordinator, "SELECT rid FROM RoomSensor")
         await coordinator.stop(query)
@@ -257,7 +257,7 @@ def test_planning_anew_for_long_lets_others_in(harness: Any) -> None:
         beside.run = told  # type: ignore[method-assign]
         await federation.site("gw-2")
         await asyncio.wait_for(planning.wait(), 30)
-        assert not coordinator._lock.locked()
+        assert not coordinator._core.lock.locked()
         await harness.until(lambda: coordinator.query(good).version == 2)
         assert coordinator.query(endless).version == 1
 

@@ -6,8 +6,9 @@ import threading
 import pytest
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
-from federated_optimizer.coordinator.queries.planning_processes import OnTheLoop
-from federated_optimizer.coordinator.statements import scripts
+from federated_optimizer.coordinator.planning_processes import OnTheLoop
+from federated_optimizer.coordinator.statements import statement_execution as scripts
+from federated_optimizer.coordinator.statements.statement_execution import carry_out
 from streamsql.errors import QueryError
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import Statement
@@ -30,7 +31,7 @@ def test_a_long_script_does_not_block_the_loop(
 
     monkeypatch.setattr(scripts, "parse_script", parse)
     text = "INSERT INTO desks VALUES " + ", ".join(f"('desk {n}', {n})" for n in range(rows))
-    (result,) = asyncio.run(scripts.carry_out(text, ran, OnTheLoop()))
+    (result,) = asyncio.run(carry_out(text, ran, OnTheLoop()))
     assert result.message == "done"
     assert parsed[-1] == beside
 
@@ -38,4 +39,4 @@ def test_a_long_script_does_not_block_the_loop(
 def test_a_mistake_in_a_long_script_is_told() -> None:
     text = "INSERT INTO desks VALUES " + ", ".join("('a')" for _ in range(4_000)) + " nonsense"
     with pytest.raises(QueryError):
-        asyncio.run(scripts.carry_out(text, ran, OnTheLoop()))
+        asyncio.run(carry_out(text, ran, OnTheLoop()))

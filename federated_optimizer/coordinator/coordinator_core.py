@@ -1,0 +1,75 @@
+"""What all parts of a coordinator rest on."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.planning_processes import Beside
+from federated_optimizer.coordinator.sites.deployment import Deployment
+from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.published_links import LinkTable
+from federated_optimizer.coordinator.sites.site_presence import Presence
+from federated_optimizer.coordinator.store.catalog_store import CatalogStore, Stored, open_catalog
+from host.clocks import Clock
+from host.mqtt import MessageClient, Will
+from streamsql.catalog.catalog import Catalog
+from streamsql.wire.topics import Topics
+
+ClientFactory = Callable[[Will], MessageClient]
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The catalog, the sites, and the way to both.
+
+    Attributes:
+        clock: Wall-clock microseconds.
+        beside: Where statements are bound and planned, and expressions of users evaluated.
+        store: The catalog on disk.
+        catalog: The catalog in memory: all definitions.
+        presence: Whether this coordinator is in charge, and since which epoch.
+        deployment: Tells sites what to do.
+        lock: Held by whoever changes queries or definitions.
+    """
+
+    settings: CoordinatorSettings
+    clock: Clock
+    beside: Beside
+    store: CatalogStore
+    catalog: Catalog
+    presence: Presence
+    client: MessageClient
+    topics: Topics
+    deployment: Deployment
+    membership: Membership
+    links: LinkTable
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+async def open_core(
+    settings: CoordinatorSettings, client: ClientFactory, clock: Clock, beside: Beside
+) -> tuple[Core, Stored]:
+    """Take the catalog over; the client is not connected yet.
+
+    Raises:
+        DeploymentError: The catalog cannot be used.
+    """
+    store, found = await asyncio.to_thread(open_catalog, settings.database, clock())
+    presence = Presence(settings, clock, found.epoch)
+    messages, topics = client(presence.will()), Topics(settings.site)
+    deployment = Deployment(messages, topics, settings.host)
+    core = Core(
+        settings,
+        clock,
+        beside,
+        store,
+        found.catalog(),
+        presence,
+        messages,
+        topics,
+        deployment,
+        Membership(),
+        LinkTable(),
+    )
+    return core, found

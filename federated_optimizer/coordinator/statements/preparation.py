@@ -1,0 +1,102 @@
+"""What can be done of a statement before it is its turn: planning and checking, beside the loop."""
+
+from dataclasses import dataclass, replace
+
+from federated_optimizer.coordinator.contract.presentation import presentation_of
+from federated_optimizer.coordinator.coordinator_core import Core
+from federated_optimizer.coordinator.queries.planner import Planned, Planner
+from streamsql.binder import Creating, define
+from streamsql.catalog.definitions import Definition
+from streamsql.syntax import (
+    CreateAlarm,
+    CreateDisplay,
+    CreateFunction,
+    CreateSource,
+    CreateView,
+    Query,
+    Subscribe,
+)
+from streamsql.syntax.statements import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query that was planned before it is its turn.
+
+    Attributes:
+        catalog: The definitions it was planned with.
+        planned: Its plan, without an id.
+        display: The display it wants to be shown on, or empty.
+        gathered: Whether rows of gateways are brought together first.
+    """
+
+    catalog: tuple[Definition, ...]
+    planned: Planned
+    display: str
+    gathered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDefinition:
+    """A definition that was checked before it is its turn.
+
+    Attributes:
+        catalog: The definitions it was checked with.
+        definition: What it defines.
+        query: The plan of an alarm's query.
+    """
+
+    catalog: tuple[Definition, ...]
+    definition: Definition
+    query: Prepared | None = None
+
+
+class Preparation:
+    """Plans queries and checks definitions, before others have to wait for it."""
+
+    def __init__(self, core: Core, planner: Planner) -> None:
+        self._core = core
+        self._planner = planner
+
+    async def of(self, statement: Statement) -> Prepared | PreparedDefinition | None:
+        """Do what can be done of a statement before others have to wait for it.
+
+        Raises:
+            FederationError: The statement is wrong, or takes too long.
+        """
+        match statement:
+            case Query() | Subscribe():
+                return await self.query(statement)
+            case CreateAlarm(query=query):
+                defined = await self.definition(statement)
+                return replace(defined, query=await self.query(query))
+            case CreateSource() | CreateView() | CreateFunction() | CreateDisplay():
+                return await self.definition(statement)
+            case _:
+                return None
+
+    def is_current(self, prepared: Prepared | PreparedDefinition) -> bool:
+        """Whether no definition has changed since."""
+        return prepared.catalog == tuple(self._core.catalog)
+
+    async def query(self, statement: Query | Subscribe, *, gathered: bool = True) -> Prepared:
+        """Return a query with its plan; not gathered, gateways give their rows themselves."""
+        self._planner.topology()  # remembers who is there
+        known = tuple(self._core.catalog)
+
+        def work() -> Prepared:
+            bound = self._planner.bind(statement)
+            presentation = presentation_of(statement, bound.schema, bound.emit)
+            bundle = self._planner.place(bound, query="", text=statement.text, gathered=gathered)
+            planned = Planned(bundle, tuple(bound.warnings), bound.order)
+            return Prepared((), planned, presentation.display, gathered)
+
+        return replace(await self._core.beside.run(work, "planning the query"), catalog=known)
+
+    async def definition(self, statement: Creating) -> PreparedDefinition:
+        """Return a definition that was checked."""
+        known = tuple(self._core.catalog)
+        work = lambda: define(statement, self._core.catalog)  # noqa: E731
+        return PreparedDefinition(
+            known, await self._core.beside.run(work, "checking the definition")
+        )

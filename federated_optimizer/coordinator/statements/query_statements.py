@@ -1,0 +1,154 @@
+"""Queries that are started, redeployed and stopped, in the catalog and at the sites."""
+
+import asyncio
+from dataclasses import replace
+
+import msgspec
+
+from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
+from federated_optimizer.coordinator.contract.presentation import check_room_on
+from federated_optimizer.coordinator.coordinator_core import Core
+from federated_optimizer.coordinator.notices.alarm_states import ORIGIN as ALARM
+from federated_optimizer.coordinator.queries.planner import Planned
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.statements.preparation import Preparation, Prepared
+from federated_optimizer.coordinator.store.catalog_store import StoredQuery
+from streamsql.errors import BindingError, FederationError
+from streamsql.syntax import Query, Subscribe, parse_statement
+from streamsql.syntax.statements import Statement
+from streamsql.wire.topics import check_id
+
+ORIGINS = ("user", "map", "session")
+
+
+class QueryStatements:
+    """Starts and stops queries. One at a time."""
+
+    def __init__(self, core: Core, queries: Queries, preparation: Preparation) -> None:
+        self._core = core
+        self._queries = queries
+        self._preparation = preparation
+
+    async def start(
+        self,
+        statement: Query | Subscribe,
+        *,
+        name: str,
+        origin: str,
+        prepared: Prepared | None = None,
+    ) -> StatementResult:
+        """Start a continuous query; one of the same name and text is returned as it runs."""
+        if origin not in ORIGINS:
+            raise BindingError(
+                f"origin {origin!r} is not one of {', '.join(ORIGINS)}", code="bad_option"
+            )
+        running = self._of_same_name(statement, name)
+        if running is not None:
+            return self._query_result(running, f"query {running.name} already runs")
+        running = await self.deploy(statement, name, origin, prepared)
+        return self._query_result(running, f"query {running.name} started")
+
+    async def start_reading(self, text: str) -> RunningQuery:
+        """Start a session query over a leaf whose rows come from the sites that have them."""
+        statement = parse_statement(text)
+        assert isinstance(statement, Query)  # noqa: S101  (our own text)
+        async with self._core.lock:
+            self._core.presence.check_in_charge()
+            prepared = await self._preparation.query(statement, gathered=False)
+            return await self.deploy(statement, "", "session", prepared)
+
+    async def stop_reading(self, query: RunningQuery) -> None:
+        """Stop what `start_reading` has started, unless it is stopped."""
+        async with self._core.lock:
+            if query.id in self._queries:
+                await self.stop(query)
+
+    async def stop_unread(self) -> None:
+        """Stop the session queries that nobody reads any more."""
+        async with self._core.lock:
+            for query in self._queries.unread.abandoned(self._queries.all()):
+                await self.stop(query)
+
+    async def deploy(
+        self, statement: Query | Subscribe, name: str, origin: str, prepared: Prepared | None
+    ) -> RunningQuery:
+        """Store and deploy a query; it is planned again if definitions have changed."""
+        if prepared is None or not self._preparation.is_current(prepared):
+            prepared = await self._preparation.query(statement)
+        planned = prepared.planned
+        check_room_on(statement, len(self.shown_on(prepared.display)))
+        self._queries.check_room()
+        number = await asyncio.to_thread(self._core.store.next_query_number)
+        query_id = f"q{number}"
+        bundle = msgspec.structs.replace(planned.bundle, query=query_id)
+        stored = StoredQuery(
+            query_id, name or query_id, statement.text, origin, self._core.clock(), bundle
+        )
+        if origin != "session":
+            await asyncio.to_thread(self._core.store.put_query, stored)
+        try:
+            running = self._queries.start(
+                replace(planned, bundle=bundle),
+                name=stored.name,
+                origin=origin,
+                created=stored.created,
+                gathered=prepared.gathered,
+            )
+        except FederationError:
+            await asyncio.to_thread(self._core.store.drop_query, query_id)
+            raise
+        return running
+
+    def shown_on(self, display: str) -> list[RunningQuery]:
+        """Return the queries whose answers a display shows, oldest first."""
+        return [q for q in self._queries.all() if display and q.presentation.display == display]
+
+    async def stop(self, query: RunningQuery) -> StatementResult:
+        """Stop and forget a query.
+
+        Raises:
+            BindingError: It is an alarm's.
+        """
+        if query.origin == ALARM:
+            alarm = query.name.partition(" ")[2]
+            raise BindingError(
+                f"query {query.id} belongs to alarm {alarm}",
+                hint=f'DROP ALARM "{alarm}"',
+                code="in_use",
+            )
+        return await self.discard(query)
+
+    async def discard(self, query: RunningQuery) -> StatementResult:
+        """Stop and forget a query, even an alarm's."""
+        if query.origin != "session":
+            await asyncio.to_thread(self._core.store.drop_query, query.id)
+        info = self._queries.stop(query)
+        return StatementResult(ResultKind.DONE, f"query {info.name} stopped", query=info)
+
+    async def redeploy(self, query: RunningQuery, planned: Planned) -> None:
+        """Store and deploy another bundle of a running query."""
+        if query.origin != "session":
+            stored = StoredQuery(
+                query.id, query.name, query.text, query.origin, query.created, planned.bundle
+            )
+            await asyncio.to_thread(self._core.store.put_query, stored)
+        if query.id in self._queries:
+            self._queries.redeploy(query, planned)
+
+    def _of_same_name(self, statement: Statement, name: str) -> RunningQuery | None:
+        if not name:
+            return None
+        check_id(name, "query name")
+        existing = self._queries.find(name)
+        if existing is not None and existing.text != statement.text:
+            raise BindingError(
+                f"query {name!r} already exists",
+                hint=f'DROP QUERY "{name}" or choose another name',
+                code="already_exists",
+            )
+        return existing
+
+    def _query_result(self, query: RunningQuery, message: str) -> StatementResult:
+        info = self._queries.info(query)
+        return StatementResult(ResultKind.QUERY, message, query=info, warnings=info.warnings)
