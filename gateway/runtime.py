@@ -6,6 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from gateway.intake.devices import MEMORY, Devices
 from gateway.intake.last_values import LastValues
 from gateway.intake.links import LinkPublisher, clear_unknown
 from gateway.intake.observations import ObservationLane
+from gateway.observations.missing_packs import Missing
 from gateway.session.announcer import Announcer
 from gateway.session.clock_exchange import ClockExchange
 from gateway.session.description import birth_of, ended_state, state_of
@@ -28,13 +30,13 @@ from gateway.session.identity import (
     judge,
 )
 from gateway.settings import GatewaySettings
-from gateway.site.heard_logs import Missing
 from gateway.site.host import SiteHost
 from gateway.site.process_numbers import measured_process, measured_wrappers
 from gateway.site.state_keeper import StateKeeper
+from gateway.site.state_losses import Loss
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
-from gateway.site_clock import clock_from
+from gateway.site_clock import clock_from, site_time
 from host.clocks import wall_clock
 from host.files.site_directory import SiteDirectory
 from host.mqtt import MessageClient, SubscribeRefused, Will, open_service_client
@@ -119,6 +121,8 @@ class Gateway:
             on_own_link=self._own_link,
             on_step=self._stepped,
             on_missing=self._missed,
+            on_withdrawn=lambda lost: self.keeper.withdraw(lost.origin),
+            site_time=partial(site_time, settings.clock),
             published=published,
             meter=self._measured,
             settings=settings.engine,
@@ -214,7 +218,15 @@ class Gateway:
 
     def _missed(self, lost: Missing) -> None:
         queries = self.host.inbox.readers(lost.stream)
-        self.keeper.missed(queries, lost.since, lost.reason, lost.newest)
+        lost_here = Loss(
+            lost.since,
+            lost.until,
+            lost.reason,
+            heard=True,
+            newest=lost.newest,
+            origin=lost.origin,
+        )
+        self.keeper.missed(queries, lost_here)
 
     def _hearing(self) -> frozenset[str]:
         return self.engine.readers_of(SYS_STREAM.name)
@@ -329,7 +341,7 @@ class Gateway:
             self._connections += 1
             self._connected.set()
             self.announcer.announce()
-        elif (whole_at := self.host.inbox.logs.whole_at()) is not None:
+        elif (whole_at := self.host.inbox.logs.whole_at(self.host.clock())) is not None:
             self.keeper.cut_off(whole_at)
 
     def _own_link(self, levels: tuple[str, ...]) -> None:

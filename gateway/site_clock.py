@@ -4,6 +4,13 @@ from gateway.settings import ClockSettings
 from host.clocks import Clock, SteadyClock, monotonic_clock, wall_clock
 
 
+def site_time(settings: ClockSettings, wall: int) -> int:
+    """Return the time of a site when the wall's clock shows a time, both in microseconds."""
+    if settings.origin is None or settings.origin_wall is None:
+        return wall
+    return settings.origin + int((wall - settings.origin_wall) * settings.speed)
+
+
 def clock_from(settings: ClockSettings, wall: Clock = wall_clock) -> Clock:
     """Return the clock that settings describe.
 
@@ -13,11 +20,6 @@ def clock_from(settings: ClockSettings, wall: Clock = wall_clock) -> Clock:
         True
     """
     steady = SteadyClock(wall, monotonic_clock)
-    if settings.origin is None or settings.origin_wall is None:
+    if settings.origin is None:
         return steady
-    origin, start, speed = settings.origin, settings.origin_wall, settings.speed
-
-    def replay_clock() -> int:
-        return origin + int((steady() - start) * speed)
-
-    return replay_clock
+    return lambda: site_time(settings, steady())

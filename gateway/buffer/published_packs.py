@@ -13,6 +13,9 @@ limit, which is more than brokers wait for a base site (1.5 times its `keepalive
 MAX_AT_ONCE = 500
 """Packs that are sent again for one request; the asker asks again for the rest."""
 
+MAX_AHEAD = 1_000
+"""Publishes that may wait for the broker while older packs are still sent: live lanes go first."""
+
 Published = tuple[int, str, bytes]
 """Number, topic, payload."""
 

@@ -12,7 +12,7 @@ from collections import deque
 import msgspec
 
 from gateway.buffer.disk_buffer import DiskBuffer
-from gateway.buffer.published_packs import PublishedPacks
+from gateway.buffer.published_packs import MAX_AHEAD, PublishedPacks
 from gateway.senml import microseconds, records_of
 from host.mqtt import MessageClient, PublishTicket, QueueFull
 from streamsql.data.schema import Schema
@@ -27,8 +27,6 @@ log = logging.getLogger(__name__)
 MAX_PACK_BYTES = 100_000
 """About how large a pack may grow before it is sent; a single row may be larger."""
 _RECORD_BYTES = 40
-MAX_AHEAD = 1_000
-"""Publishes that may wait for the broker while history is still sent: live lanes go first."""
 
 
 class ObservationLane:

@@ -59,7 +59,7 @@ def birth_of(
         role=settings.role,
         sensors=settings.sensors,
         wrappers=tuple(wrappers),
-        sources=tuple(definition.name for definition in settings.sources),
+        sources=_sources(settings),
         rooms=settings.rooms,
         current=tuple(current),
         capabilities=CAPABILITIES,
@@ -92,6 +92,7 @@ def state_of(  # noqa: PLR0913  (each comes from elsewhere)
         wrappers=tuple(wrappers),
         settings=engine,
         clock=clock,
+        sources=_sources(settings),
     )
 
 
@@ -111,4 +112,9 @@ def ended_state(settings: GatewaySettings, session: Session, reason: str) -> Sit
         reason=reason,
         instance=session.instance,
         started=session.started,
+        sources=_sources(settings),
     )
+
+
+def _sources(settings: GatewaySettings) -> tuple[str, ...]:
+    return tuple(definition.name for definition in settings.sources)

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Iterable
 
 from gateway.buffer.published_packs import PublishedPacks
+from gateway.observations.lost_packs import LostPacks
+from gateway.observations.missing_packs import Missing, Withdrawn
+from gateway.observations.pack_answers import PackAnswers
 from gateway.site.flow_reports import FlowReports
 from gateway.site.forget_messages import forget_command
-from gateway.site.heard_logs import Missing
 from gateway.site.inbox import SiteInbox
 from gateway.site.left_fragments import LeftFragments
-from gateway.site.lost_packs import LostPacks
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.process_numbers import measured_host
@@ -47,6 +48,10 @@ LONGEST_SLEEP = 5.0
 """Between two log entries of steps that fail."""
 
 
+def ignore(_given: object) -> None:
+    """Do nothing with what a host reports."""
+
+
 class SiteHost:
     """Hosts one `RecordedSite` on a `MessageClient`.
 
@@ -54,6 +59,7 @@ class SiteHost:
         grace_seconds: How long an offline site's rows stay.
         tick_seconds: Longest rest between two steps while there is something to do.
         speed: How fast the site's clock passes against the wall, to turn waits into seconds.
+        site_time: Turns a time of the wall into one of the site's clock, in microseconds.
         reads_observations: Listen to the observation lanes of streams that fragments here read
             directly (base sites).
         on_command: Called with verb and command for verbs the host does not know.
@@ -61,6 +67,7 @@ class SiteHost:
         on_own_link: Called with the topic levels of a link retained under our own id.
         on_step: Called after each step, with whether the broker is there.
         on_missing: Called with packs that will never come.
+        on_withdrawn: Called with losses that are none.
         published: What this site has published of its streams.
         meter: Returns what the process has counted beside the host, for reports on the site.
         settings: How the engine works until it is told otherwise.
@@ -82,7 +89,9 @@ class SiteHost:
         on_own_state: Callable[[SiteState, bool], None] | None = None,
         on_own_link: Callable[[tuple[str, ...]], None] | None = None,
         on_step: Callable[[bool], None] | None = None,
-        on_missing: Callable[[Missing], None] | None = None,
+        on_missing: Callable[[Missing], None] = ignore,
+        on_withdrawn: Callable[[Withdrawn], None] = ignore,
+        site_time: Callable[[int], int] = int,
         published: PublishedPacks | None = None,
         meter: Meter = tuple,
         settings: SiteSettings | None = None,
@@ -116,8 +125,21 @@ class SiteHost:
             self, on_command=on_command, on_own_state=on_own_state, on_own_link=on_own_link
         )
         self._on_step = on_step
-        logs, changed = self.inbox.logs, self.flow_reports.look_again
-        self.lost_packs = LostPacks(engine, client, topics, logs, published, on_missing, changed)
+        self.site_time = site_time
+        self.pack_answers = PackAnswers(
+            engine.site, client, topics, published or PublishedPacks(engine.epoch)
+        )
+        self.lost_packs = LostPacks(
+            engine,
+            client,
+            topics,
+            clock,
+            self.inbox.logs,
+            on_due=self._count_due,
+            on_missing=on_missing,
+            on_withdrawn=on_withdrawn,
+            on_change=self.flow_reports.look_again,
+        )
         self._own_settings = settings or SiteSettings()
         self._wake = asyncio.Event()
         self._requests = ResyncRequests()
@@ -303,7 +325,7 @@ class SiteHost:
         for site in sorted(self.engine.origins() - self.membership.known()):
             self._site_removed(site)
         for site in sorted(self.inbox.logs.silent()):
-            self.inbox.logs.removed(site)
+            self.inbox.logs.removed(site, self.clock())
         return self.left_fragments.stopped(self.engine.queries, now)
 
     def _send_snapshots_if_due(self, now: float) -> None:
@@ -379,7 +401,11 @@ class SiteHost:
             mark = Command(id=self.left_fragments.reconnected())
             self._publish_small(self.topics.command(self.site, "mark"), encode_json(mark))
         else:
-            self.inbox.logs.cut_off()
+            self.inbox.logs.cut_off(self.clock())
+        self._wake.set()
+
+    def _count_due(self, due: list[Message]) -> None:
+        self.inbox.count(due)
         self._wake.set()
 
     def _on_messages(self, burst: list[Message]) -> None:

@@ -12,11 +12,12 @@ from typing import Any, Protocol
 
 from msgspec.structs import asdict
 
+from gateway.observations.followed_logs import FollowedLogs
+from gateway.observations.lost_packs import LOG
+from gateway.observations.pack_answers import PackAnswers
 from gateway.site.flow_reports import FlowReports
 from gateway.site.forget_messages import forget_from
-from gateway.site.heard_logs import HeardLogs
 from gateway.site.left_fragments import LeftFragments
-from gateway.site.lost_packs import LOG, LostPacks
 from gateway.site.membership import Membership
 from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.observation_reader import ObservationReader
@@ -58,7 +59,8 @@ class Host(Protocol):
     traffic: Traffic
     left_fragments: LeftFragments
     lanes: ObservationLanes | None
-    lost_packs: LostPacks
+    pack_answers: PackAnswers
+    site_time: Callable[[int], int]
 
     def report_failure(self, query: str, failure: FederationError) -> None:
         """Tell whoever started a query that it does not run here, and why."""
@@ -90,7 +92,7 @@ class SiteInbox:
         on_own_link: Callable[[tuple[str, ...]], None] | None,
     ) -> None:
         self.batches = 0
-        self.logs = HeardLogs()
+        self.logs = FollowedLogs()
         self._host = host
         self._on_command = on_command
         self._on_own_state = on_own_state
@@ -162,7 +164,8 @@ class SiteInbox:
             case ["gw", gateway, "obs" | "hist", stream] if host.lanes is not None:
                 pack = self._observations.pack(stream, payload)
                 if pack is not None:
-                    self._count(self.logs.arrived(gateway, message, stream, pack, host.clock()))
+                    for due in self.logs.arrived(gateway, message, stream, pack, host.clock()):
+                        self._count(due, pack if due is message else None)
             case ["q", query, "frag", to] if to == me:
                 self._fragment(query, payload)
             case ["gw", site, "state"]:
@@ -179,13 +182,21 @@ class SiteInbox:
             case _:
                 raise WireError(f"no handler reads {message.topic!r:.200}")
 
-    def _count(self, due: Iterable[tuple[Message, ObservationPack]]) -> None:
-        """Take packs in whose turn it is; one that cannot be used does not stop the next."""
-        for message, pack in due:
-            self._host.dead_letters.guard(partial(self._observe, pack=pack), message)
+    def count(self, due: Iterable[Message]) -> None:
+        """Ingest packs whose turn it is."""
+        for message in due:
+            self._count(message)
 
-    def _observe(self, message: Message, pack: ObservationPack) -> None:
+    def _count(self, message: Message, pack: ObservationPack | None = None) -> None:
+        """Ingest a pack; one that cannot be used does not stop the next."""
+        self._host.dead_letters.guard(partial(self._observe, pack=pack), message)
+
+    def _observe(self, message: Message, pack: ObservationPack | None) -> None:
         _gw, gateway, lane, stream = self._host.topics.parts(message.topic)
+        if pack is None:  # it has waited as bytes: decoded packs are ten times as large
+            pack = self._observations.pack(stream, message.payload)
+        if pack is None:
+            return
         events, seen = self._observations.events_of(gateway, stream, pack)
         if events and seen is not None:
             # What was kept while the broker was away is no later than it was then: each lane is in
@@ -233,18 +244,33 @@ class SiteInbox:
         host, now = self._host, monotonic_clock()
         if not message.payload:
             host.membership.removed(site, now)
-            self.logs.removed(site)
+            self.logs.removed(site, host.clock())
             return
         state = decode_json(message.payload, SiteState, limit=MAX_SMALL)
         if site != host.engine.site:
-            host.membership.heard(site, state, now, retained=message.retain)
-            if state.role == "gateway" and site in host.membership.known():
-                self.logs.heard(site, state.epoch, online=state.online)
+            is_present = host.membership.heard(site, state, now, retained=message.retain)
+            if is_present and state.role == "gateway":
+                self._gateway(site, state, retained=message.retain)
             return
         if message.retain:
             host.left_fragments.remembered()
         if self._on_own_state is not None:
             self._on_own_state(state, message.retain)
+
+    def _gateway(self, site: str, state: SiteState, *, retained: bool) -> None:
+        corrected, to_site_time = int(state.clock.corrected_ms * 1_000), self._host.site_time
+        # Older versions name no sources, but wrappers and what they read.
+        streams = state.sources or [s for wrapper in state.wrappers for s in wrapper.streams]
+        self.logs.heard(
+            site,
+            state.epoch,
+            online=state.online,
+            streams=streams,
+            started=to_site_time(state.started + corrected) if state.started else None,
+            at=to_site_time(state.ts + corrected),
+            now=self._host.clock(),
+            retained=retained,
+        )
 
     def _settings(self, payload: bytes) -> None:
         """Use what an operator has set; nothing any more: what the site began with."""
@@ -264,11 +290,12 @@ class SiteInbox:
         """
         host = self._host
         if verb == "packs":
-            host.lost_packs.answer(sender, decode_json(payload, PacksWanted, limit=MAX_SMALL))
+            wanted = decode_json(payload, PacksWanted, limit=MAX_SMALL)
+            host.pack_answers.answer(sender, wanted, time.monotonic())
             return
         if verb == "published":
             answer = decode_json(payload, PacksPublished, limit=MAX_SMALL)
-            self._count(self.logs.answered(sender, answer, host.clock()))
+            self.count(self.logs.answered(sender, answer, host.clock()))
             return
         command = decode_json(payload, Command, limit=MAX_SMALL)
         own = command.channel == sender

@@ -43,8 +43,8 @@ class Membership:
     on_removed: Callable[[str], None] = nobody
     _members: dict[str, _Member] = field(default_factory=dict)
 
-    def heard(self, site: str, state: SiteState, now: int, *, retained: bool = False) -> None:
-        """Take in a site's state message.
+    def heard(self, site: str, state: SiteState, now: int, *, retained: bool = False) -> bool:
+        """Ingest a site's state message; return False if it is ignored, as of an earlier life.
 
         Args:
             site: Its id.
@@ -54,16 +54,17 @@ class Membership:
         """
         member = self._members.get(site)
         if member is None and len(self._members) >= MAX_SITES:
-            return
+            return False
         if member is None or state.epoch > member.trust.epoch:
             member = self._members[site] = _Member()
         if not member.trust.hear(state.epoch, now if retained else None):
-            return
+            return False
         member.removed = False
         if state.online:
             member.offline_since, member.lost = None, False
         elif member.offline_since is None:
             member.offline_since = now
+        return True
 
     def removed(self, site: str, now: int) -> None:
         """Take in that a site's state was emptied: it is gone for good."""

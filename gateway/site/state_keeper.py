@@ -112,21 +112,16 @@ class StateKeeper:
             self.losses.away_since = since
             self._save_losses()
 
-    def missed(
-        self, queries: Iterable[str], since: int, reason: str, newest: int | None = None
-    ) -> None:
-        """Take in that queries miss something that others have published and that will not come.
-
-        Args:
-            queries: Those that read it.
-            since: From when on, in microseconds.
-            reason: In words.
-            newest: The latest event time that it can have, in microseconds; None: unknown.
-        """
+    def missed(self, queries: Iterable[str], lost: Loss) -> None:
+        """Take in that queries miss something that others have published and that will not come."""
         found = sorted(queries)
-        lost = Loss(since, self._clock(), reason, heard=True, newest=newest)
         self.losses.missed(found, lost)
         self._untold |= set(found)
+        self._say_at = float("-inf")
+
+    def withdraw(self, origin: str) -> None:
+        """Take in that what a loss names has come after all; see `Loss.origin`."""
+        self.losses.withdraw(origin)
         self._say_at = float("-inf")
 
     def restore(self) -> Restored:

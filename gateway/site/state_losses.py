@@ -28,6 +28,7 @@ class Loss(msgspec.Struct, frozen=True):
         gaps: How many gaps there are in it; with one all of it is missing.
         heard: Another site has published what is missing.
         newest: The latest event time of what is missing; None: unknown.
+        origin: What the loss is withdrawn by; empty: it never is.
     """
 
     since: int | None
@@ -36,6 +37,7 @@ class Loss(msgspec.Struct, frozen=True):
     gaps: int = 1
     heard: bool = False
     newest: int | None = None
+    origin: str = ""
 
     def __str__(self) -> str:
         """Return a sentence."""
@@ -58,7 +60,9 @@ class Loss(msgspec.Struct, frozen=True):
         times = (self.newest, other.newest)
         newest = max(time for time in times if time is not None) if None not in times else None
         heard = self.heard or other.heard
-        return Loss(self.since, max(self.until, other.until), self.reason, gaps, heard, newest)
+        origin = self.origin if self.origin == other.origin else ""
+        until = max(self.until, other.until)
+        return Loss(self.since, until, self.reason, gaps, heard, newest, origin)
 
 
 class SavedLosses(msgspec.Struct, frozen=True):
@@ -140,6 +144,11 @@ class StateLosses:
         for query in queries:
             self._add(query, loss)
 
+    def withdraw(self, origin: str) -> None:
+        """Take back the losses of an origin; `due` reports a query that misses nothing any more."""
+        for query, losses in self._losses.items():
+            self._losses[query] = [loss for loss in losses if loss.origin != origin]
+
     def all_found(self, engine: RecordedSite) -> None:
         """Forget what nobody misses: all queries that should run are installed by now."""
         self.general = []
@@ -179,7 +188,7 @@ def decode_losses(content: bytes) -> SavedLosses | None:
 
 
 def merged(losses: Iterable[Loss]) -> list[Loss]:
-    """Return losses in order of time, at most `MAX_GAPS`; those that touch are one.
+    """Return losses in order of time, at most `MAX_GAPS`; those of an origin that touch are one.
 
     Examples:
         >>> losses = merged([Loss(5, 7, "b"), Loss(0, 2, "a"), Loss(1, 4, "c")])
@@ -187,12 +196,13 @@ def merged(losses: Iterable[Loss]) -> list[Loss]:
         [('a', 0, 4), ('b', 5, 7)]
     """
     result: list[Loss] = []
-    for loss in sorted(losses, key=lambda loss: (loss.start, loss.until)):
-        if result and loss.start <= result[-1].until:
-            last = result[-1]
+    for loss in sorted(losses, key=lambda loss: (loss.origin, loss.start, loss.until)):
+        last = result[-1] if result else None
+        if last is not None and loss.origin == last.origin and loss.start <= last.until:
             result[-1] = last.with_next(loss, max(last.gaps, loss.gaps))
         else:
             result.append(loss)
+    result.sort(key=lambda loss: (loss.start, loss.until))
     while len(result) > MAX_GAPS:
         between = [b.start - a.until for a, b in pairwise(result)]
         place = between.index(min(between))

@@ -102,6 +102,7 @@ class SiteState(msgspec.Struct, frozen=True):
         settings: Of an engine site: those in use.
         clock: How far its clock is from the coordinator's.
         views: Of the static engine: the views that it refreshes.
+        sources: Of a gateway: the sources that it has, in its will too; empty where nobody says.
     """
 
     online: bool
@@ -119,6 +120,7 @@ class SiteState(msgspec.Struct, frozen=True):
     settings: SiteSettings | None = None
     clock: ClockState = ClockState()
     views: Annotated[tuple[RefreshState, ...], MANY] = ()
+    sources: Names = ()
 
 
 class SensorDescription(msgspec.Struct, frozen=True):

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from gateway.buffer import published_packs
+from gateway.observations import followed_logs
+from gateway.observations.pack_answers import PackAnswers
 from gateway.runtime import Gateway
 from gateway.settings import SnapshotSettings, WrapperSettings
 from gateway.site import state_keeper
-from gateway.testing import SECOND, TellingWrapper, settings_for, until
+from gateway.testing import SEATS, SECOND, TellingWrapper, settings_for, until
 from gateway.wrappers import registry
 from gateway.wrappers.wrapper import Reading
 from host.files.site_directory import SiteDirectory
@@ -102,7 +104,7 @@ class World:
         self.wrappers.append(TellingWrapper())
         return self.wrappers[-1]
 
-    async def start(self, name: str) -> None:
+    async def start(self, name: str, source: SourceDefinition = CARS) -> None:
         """Begin another life of a site, and wait until it is there."""
         role = "base" if name == "base" else "gateway"
         wrappers = () if role == "base" else (WrapperSettings("telling"),)
@@ -110,7 +112,7 @@ class World:
             self.folder,
             name,
             role=role,
-            sources=(CARS,),
+            sources=(source,),
             wrappers=wrappers,
             snapshots=SnapshotSettings(seconds=0.5),
         )
@@ -145,9 +147,9 @@ class World:
         with contextlib.suppress(asyncio.CancelledError):
             await self.tasks[name]
 
-    async def pass_by(self, cars: int) -> None:
+    async def pass_by(self, cars: int, name: str = "gw-1") -> None:
         """Let cars pass, each in a pack of its own, and the broker have them all."""
-        lane = self.sites["gw-1"].lane
+        lane = self.sites[name].lane
         for _ in range(cars):
             self.cars += 1
             self.wrappers[-1].emit(Reading("cars", {"n": self.cars}, self.cars * SECOND))
@@ -294,7 +296,7 @@ def test_what_no_gateway_keeps_any_more_is_named_before_the_base_is_at_rest(
         await world.pass_by(6)
         world.broker.restore("base")
         await until(lambda: bool(world.problem), "it says what is missing")
-        assert "gw-1 has published it" in world.problem
+        assert "gw-1 published it" in world.problem
         assert world.rows() != world.newest()
         await world.until_settled()
         assert world.problem
@@ -347,5 +349,70 @@ def test_nobody_asks_while_nothing_is_lost(tmp_path: Path) -> None:
             await world.pass_by(2)
         await until(lambda: world.rows() == world.newest(), "all cars")
         assert world.requests == before
+
+    run(tmp_path, scenario)
+
+
+def test_an_offline_gateway_without_the_stream_keeps_nothing_unsettled(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await world.start("gw-2", SEATS)
+        await world.kill("gw-2")
+        world.broker.cut("base")
+        world.broker.restore("base")
+        await asyncio.wait_for(world.until_settled(), 15)
+        assert world.sites["base"].host.inbox.logs.are_whole()
+        assert world.problems == []
+
+    run(tmp_path, scenario)
+
+
+def test_a_gateway_that_lived_only_during_the_cut_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed_logs, "OFFLINE_SECONDS", 0.5)
+
+    async def scenario(world: World) -> None:
+        await world.until_settled()
+        world.broker.cut("base")
+        await world.start("gw-2")
+        await world.pass_by(1, "gw-2")
+        await world.kill("gw-2")
+        world.busy = True
+        world.broker.restore("base")
+        await until(lambda: bool(world.problem), "it says what is missing")
+        assert "gw-2 is offline" in world.problem
+        await world.until_settled()
+
+    run(tmp_path, scenario)
+
+
+def test_a_gateway_that_never_answers_is_named_and_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed_logs, "SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(PackAnswers, "answer", lambda *_given: None)
+
+    async def scenario(world: World) -> None:
+        world.broker.cut("base")
+        await world.pass_by(2)
+        world.broker.restore("base")
+        await until(lambda: bool(world.problem), "it says what is missing")
+        assert "cmd/packs" in world.problem
+        await world.until_settled()
+        await world.pass_by(LAST)
+        await until(lambda: world.rows() == world.newest(), "later cars count")
+
+    run(tmp_path, scenario)
+
+
+def test_a_late_will_of_an_earlier_life_does_not_end_the_questions(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await world.kill("gw-1")
+        await world.start("gw-1")
+        will = SiteState(online=False, epoch=1, ts=0, reason="lost")
+        logs = world.sites["base"].host.inbox.logs
+        await until(lambda: logs.is_online("gw-1"), "the second life")
+        world.sites["base"].host.inbox.take(Message(TOPICS.state("gw-1"), encode_json(will)))
+        assert logs.is_online("gw-1")
 
     run(tmp_path, scenario)

@@ -93,6 +93,12 @@ class World:
         self.site.step(int(self.now * SECOND))
         self.keeper.stepped(connected=connected)
 
+    def lost(self, *, newest: int | None = None, origin: str = "") -> Loss:
+        """A loss that another site has published, until now."""
+        until = int(self.now * SECOND)
+        reason = f"it was lost {origin}"
+        return Loss(101 * SECOND, until, reason, heard=True, newest=newest, origin=origin)
+
     async def written(self) -> None:
         if self.keeper._writing is not None:
             await self.keeper._writing
@@ -292,7 +298,7 @@ def test_a_gap_in_a_window_by_count_ends_when_it_is_full_of_later_rows(
         world.install(window)
         for _ in range(3):
             world.live()
-        world.keeper.missed(["q"], 101 * SECOND, "it was lost", 104 * SECOND)
+        world.keeper.missed(["q"], world.lost(newest=104 * SECOND))
         assert world.keeper.is_untold("q")
         for _ in range(3):  # until 106
             world.live()
@@ -312,10 +318,30 @@ def test_a_gap_of_unknown_event_times_stays_in_a_window_by_count(tmp_path: Path)
         world.install(counted())
         world.live()
         world.live()
-        world.keeper.missed(["q"], 101 * SECOND, "it was lost")
+        world.keeper.missed(["q"], world.lost())
         for _ in range(10):
             world.live(seconds=30)
         assert world.said[-1][1] is not None
+        await world.written()
+
+    asyncio.run(scenario())
+
+
+def test_a_loss_that_is_withdrawn_is_over_and_others_stay(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path)
+        world.install(counted())
+        world.live()
+        world.keeper.missed(["q"], world.lost(origin="gw-1 log"))
+        world.keeper.missed(["q"], world.lost(origin="gw-2 log"))
+        world.live()
+        assert world.said[-1][1] is not None
+        world.keeper.withdraw("gw-1 log")
+        world.live()
+        assert world.said[-1][1] is not None
+        world.keeper.withdraw("gw-2 log")
+        world.live()
+        assert world.said[-1] == ("q", None)
         await world.written()
 
     asyncio.run(scenario())
