@@ -138,6 +138,9 @@ def _counted_logs(plan: Plan) -> frozenset[str]:
 class _Run:
     """One bundle installed on all its sites, with channels that deliver at once and in order."""
 
+    # The one seam where a session does without broker, wire and clocks (decision 54): a settled
+    # answer takes 0.19 s on the broker in memory, and a SELECT replays everything.
+
     def __init__(self, bundle: FragmentBundle, sites: tuple[str, ...], catalog: Catalog) -> None:
         self.bundle = bundle
         self.catalog = catalog
