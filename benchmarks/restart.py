@@ -26,7 +26,7 @@ from statistics import median
 from typing import Any
 
 from gateway.__main__ import COLLECTIONS
-from gateway.site.state_files import StateFiles
+from gateway.state.state_files import StateFiles
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (

@@ -32,11 +32,11 @@ from gateway.session.identity import (
 from gateway.settings import GatewaySettings
 from gateway.site.host import SiteHost
 from gateway.site.process_numbers import measured_process, measured_wrappers
-from gateway.site.state_keeper import StateKeeper
-from gateway.site.state_losses import Loss
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site_clock import clock_from, site_time
+from gateway.state.state_keeper import StateKeeper
+from gateway.state.state_losses import Loss
 from host.clocks import wall_clock
 from host.files.site_directory import SiteDirectory
 from host.mqtt import MessageClient, SubscribeRefused, Will, open_service_client

@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable
 from gateway.buffer.published_packs import PublishedPacks
 from gateway.observations.lost_packs import LostPacks
 from gateway.observations.missing_packs import Missing, Withdrawn
+from gateway.observations.observation_lanes import ObservationLanes
 from gateway.observations.pack_answers import PackAnswers
+from gateway.site.channel_requests import ResyncRequests, forget_command
 from gateway.site.flow_reports import FlowReports
-from gateway.site.forget_messages import forget_command
 from gateway.site.inbox import SiteInbox
 from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
-from gateway.site.observation_lanes import ObservationLanes
 from gateway.site.process_numbers import measured_host
-from gateway.site.resync_requests import ResyncRequests
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic

@@ -14,14 +14,13 @@ from msgspec.structs import asdict
 
 from gateway.observations.followed_logs import FollowedLogs
 from gateway.observations.lost_packs import LOG
+from gateway.observations.observation_lanes import ObservationLanes
+from gateway.observations.observation_reader import ObservationReader, SystemLane
 from gateway.observations.pack_answers import PackAnswers
+from gateway.site.channel_requests import forget_from
 from gateway.site.flow_reports import FlowReports
-from gateway.site.forget_messages import forget_from
 from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
-from gateway.site.observation_lanes import ObservationLanes
-from gateway.site.observation_reader import ObservationReader
-from gateway.site.system_lane import SystemLane
 from gateway.site.traffic import Traffic
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import Message

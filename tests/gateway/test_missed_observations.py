@@ -16,7 +16,7 @@ from gateway.observations import followed_logs
 from gateway.observations.pack_answers import PackAnswers
 from gateway.runtime import Gateway
 from gateway.settings import SnapshotSettings, WrapperSettings
-from gateway.site import state_keeper
+from gateway.state import state_keeper
 from gateway.testing import SEATS, SECOND, TellingWrapper, settings_for, until
 from gateway.wrappers import registry
 from gateway.wrappers.wrapper import Reading

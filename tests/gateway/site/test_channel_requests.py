@@ -1,8 +1,20 @@
-"""Who is asked for a snapshot: at once, then with growing pauses, until it has come."""
+"""Who is asked for a snapshot, with growing pauses; what a sender may discard, as a command."""
 
 from itertools import pairwise
 
-from gateway.site.resync_requests import FIRST_PAUSE, LONGEST_PAUSE, ResyncRequests
+import pytest
+
+from gateway.site.channel_requests import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    ResyncRequests,
+    forget_command,
+    forget_from,
+)
+from stream_engine.site.step_result import Forget
+from streamsql.errors import WireError
+from streamsql.wire.codec import decode_json, encode_json
+from streamsql.wire.messages import Command
 
 CHANNEL = ("q", "gw-1")
 
@@ -54,3 +66,19 @@ def test_nothing_is_remembered_of_channels_that_are_no_more() -> None:
     for number in range(100):
         requests.due([(f"q{number}", "gw-1")], float(number * 10))
     assert len(requests._asked) <= 2
+
+
+def test_what_to_discard_arrives_as_it_was() -> None:
+    told = Forget("q1", "gw-1", 3, 2**40, {"f0": 17, "version": -5})
+    command = decode_json(encode_json(forget_command(told, "base")), Command)
+    assert (command.query, command.channel) == ("q1", "base")
+    assert forget_from(command, me="gw-1") == told
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"version": 1}, {"version": 1, "watermark": "x"}, {"version": True, "watermark": 1}],
+)
+def test_what_is_no_number_is_refused(arguments: dict[str, int | str]) -> None:
+    with pytest.raises(WireError, match="command forget"):
+        forget_from(Command(query="q1", arguments=dict(arguments)), me="gw-1")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from gateway.settings import SnapshotSettings
-from gateway.site.state_files import Loaded, StateFiles
-from gateway.site.state_losses import Loss, SavedLosses, StateLosses, decode_losses
+from gateway.state.state_files import Loaded, StateFiles
+from gateway.state.state_losses import Loss, SavedLosses, StateLosses, decode_losses
 from host.clocks import Clock
 from host.heartbeats import TRUST_SECONDS
 from stream_engine.site.step_result import Forget

@@ -3,13 +3,15 @@
 A ROWS window over a stream of several gateways cannot run at any one of them; the base site that
 runs it listens to the observation lanes, live and history. A pack may come on both: sent live,
 unacknowledged when its gateway died, and sent again as history. It counts once.
+
+Coordinator and static engine run no fragments that read `sys_stream`. Their rows come over the
+observation lane of that stream to the base site that gathers a query, and become rows of it there.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.senml import microseconds, row_from, rows_of
-from gateway.site.system_lane import listens
 from streamsql.algebra.operators import Scan, SourceKind, walk_plan
 from streamsql.catalog.system import SYS_STREAM, is_site_source
 from streamsql.data.events import SourceEvent
@@ -17,10 +19,11 @@ from streamsql.data.types import EARLIEST, LATEST
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import ObservationPack
+from streamsql.wire.messages import ObservationPack, SystemRows
 
 MAX_LANES = 10_000
 MAX_PACK = 2_000_000
+MAX_HOSTS = 100
 REMEMBERED = 1_024
 """Packs remembered per gateway and stream: far more than can be sent and not yet acknowledged."""
 
@@ -134,6 +137,36 @@ class ObservationReader:
         return True
 
 
+class SystemLane:
+    """Rows of other hosts, each once."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, tuple[int, int]] = {}
+
+    def events(self, host: str, payload: bytes, now: int) -> list[SourceEvent]:
+        """Return the events of a message; none if it was seen already.
+
+        Args:
+            host: Who sends.
+            payload: `SystemRows`.
+            now: The site's time, which the rows get: the sender may live in another.
+
+        Raises:
+            WireError: It cannot be read, or too many hosts send.
+        """
+        pack = decode_json(payload, SystemRows, limit=MAX_PACK)
+        if host not in self._newest and len(self._newest) >= MAX_HOSTS:
+            raise WireError(f"more than {MAX_HOSTS} hosts report")
+        number = (pack.epoch, pack.seq)
+        if number <= self._newest.get(host, (-1, -1)):
+            return []
+        self._newest[host] = number
+        return [
+            SourceEvent((now, host, query, entity, kind, name, value), now)
+            for query, entity, kind, name, value in pack.rows
+        ]
+
+
 def _event_time(seconds: float) -> int:
     """Return when an event was, in microseconds.
 
@@ -149,5 +182,5 @@ def _event_time(seconds: float) -> int:
 def _is_heard(scan: Scan, bundle: FragmentBundle, site: str) -> bool:
     """Whether others send rows of a source here; what sites tell of themselves stays with them."""
     if is_site_source(scan.source):
-        return scan.source == SYS_STREAM.name and listens(bundle, site)
+        return scan.source == SYS_STREAM.name and site in bundle.result_sites
     return scan.kind != SourceKind.TABLE

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.site import state_files
-from gateway.site.state_files import Loaded, StateFiles
+from gateway.state import state_files
+from gateway.state.state_files import Loaded, StateFiles
 
 OPEN: list[StateFiles] = []
 

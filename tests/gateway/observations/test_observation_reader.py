@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.observations.observation_reader import REMEMBERED, ObservationReader
 from gateway.senml import records_of
-from gateway.site.observation_reader import REMEMBERED, ObservationReader
 from gateway.testing import SEATS, SECOND, TEMPERATURES
 from streamsql.data.events import SourceEvent
 from streamsql.errors import WireError

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gateway.settings import SnapshotSettings
-from gateway.site.state_keeper import StateKeeper
-from gateway.site.state_losses import MAX_GAPS, Loss, merged, sentence
+from gateway.state.state_keeper import StateKeeper
+from gateway.state.state_losses import MAX_GAPS, Loss, merged, sentence
 from stream_engine.site.step_result import Forget
 from stream_engine.snapshot.query_state import memory_of
 from stream_engine.snapshot.recorded_site import RecordedSite
