@@ -38,7 +38,7 @@ from broker.broker_launch import find_mosquitto
 from broker.free_ports import free_port
 from streamsql.data.types import timestamp_of
 
-PANDO = (sys.executable, "-c", "from deploy.cli.main import run_app; run_app()")
+PANDO = (sys.executable, "-c", "from deploy.cli.main import app; app()")
 READY_SECONDS = 120.0
 TARGET_MS, TARGET_MB = 150.0, 600.0
 QUERY = "SELECT mid, weightLevel, ts FROM SeatSensor"

@@ -41,11 +41,11 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks._fleet import SITE, Fleet, Link, ResultWatch, broker_bytes
 from benchmarks._recursive.gateway_ways import Bytes, Fault, Outcome, Phase, judged, show
 from benchmarks._recursive.workloads import closure
 from broker.broker_launch import Preference
 from broker.broker_testing import BrokerProcess
-from deploy.fleet import SITE, Fleet, Link, ResultWatch, broker_bytes
 from host.mqtt import Message, open_client
 from stream_engine.simulation.topologies import transit_stub
 from streamsql.wire.topics import Topics

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from broker.broker_launch import find_mosquitto
 from broker.free_ports import free_port
-from deploy.local.options import DEFAULT_PORT
-from deploy.local.ports import holder, is_free
+from deploy.local.probes import holder, is_free
+from deploy.local.up_options import DEFAULT_PORT
 from static_engine.spark.java import find_java
 from streamsql.errors import FederationError
 

@@ -18,7 +18,7 @@ from benchmarks._soak.feed import GATEWAYS, SCHEMA, owners, wrappers
 from broker.broker_launch import Preference
 from broker.broker_testing import BrokerProcess
 from broker.free_ports import free_port
-from deploy.local.schema import streams_of
+from deploy.local.configure import streams_of
 from gateway.settings import GatewaySettings
 from static_engine.settings import StaticSettings
 from ui.settings import ConsoleSettings

@@ -1,15 +1,12 @@
 """`pando run --local` and `pando shell --local`: scripts and statements in this process."""
 
-import atexit
 import contextlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 
-from deploy.cli.statement_lines import read_statements
-from deploy.cli.tab_completion import complete_with_tab
+from deploy.cli.line_editor import converse
 from deploy.session import LocalSession
 from deploy.session.results import print_result
 from streamsql.errors import FederationError
@@ -61,54 +58,21 @@ def run_local(path: Path, engine: str, sites: int, form: str) -> None:
 
 
 def shell_local(engine: str, sites: int) -> None:
-    """Read statements, each ended by a semicolon, and answer them until end of input.
-
-    A statement that is wrong is reported on standard error, and the session goes on.
-    """
+    """Read statements, each ended by a semicolon, and answer them until end of input."""
     console = Console(highlight=False)
-    session = LocalSession(engine, sites)
-    if sys.stdin.isatty():
-        remember_lines()
-        complete_with_tab(session.suggest)
+
+    def greet() -> None:
         console.print(
             "A local StreamSQL session: CREATE SOURCE, INSERT, SELECT … Statements end "
             "with ';'. help shows help, \\q quits.",
             style="dim",
             markup=False,
         )
-    with contextlib.closing(session):
-        for text in read_statements():
-            with reported():
-                for result in session.run(text):
-                    print_result(result, "table", console)
 
+    with contextlib.closing(LocalSession(engine, sites)) as session:
 
-@contextlib.contextmanager
-def reported() -> Iterator[None]:
-    """Tell what is wrong with a statement on standard error and go on; so does Ctrl-C."""
-    try:
-        yield
-    except FederationError as error:
-        Console(stderr=True, highlight=False).print(
-            f"error: {error.report}", style="red", markup=False, soft_wrap=True
-        )
-    except KeyboardInterrupt:
-        print()  # noqa: T201
+        def run(text: str) -> None:
+            for result in session.run(text):
+                print_result(result, "table", console)
 
-
-def remember_lines() -> None:
-    """Let the terminal's line editor keep a history in the home directory."""
-    try:
-        import readline  # noqa: PLC0415
-    except ImportError:
-        return
-    path = Path.home() / ".pando_history"
-    with contextlib.suppress(OSError):
-        readline.read_history_file(path)
-    readline.set_history_length(1000)
-
-    def save() -> None:
-        with contextlib.suppress(OSError):
-            readline.write_history_file(path)
-
-    atexit.register(save)
+        converse(session.suggest, greet, run)

@@ -1,6 +1,8 @@
 """The `pando` command as a whole."""
 
 import asyncio
+import dataclasses
+import inspect
 import json
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from deploy.cli.help_text import arrange
 from deploy.cli.installed import version
-from deploy.cli.options import (
+from deploy.cli.shared_options import (
     Engine,
     Format,
     Functions,
@@ -22,13 +23,20 @@ from deploy.cli.options import (
     allow_functions,
     check_engine,
 )
-from deploy.local.options import DEFAULT_PORT, UpOptions
-from streamsql.errors import FederationError
+from deploy.local.up_options import DEFAULT_PORT, UpOptions
 from ui.cli.main import Address, app, gateway_app, guarded
 from ui.cli.notices import alarm_app, display_app
 from ui.cli.printing import check_format
 
 DATA = Path("pando-data")
+FIRST = ("up", "doctor", "shell", "run", "explain", "simulate", "bench")
+EPILOG = """\b
+Examples:
+  pando up                               start everything on this machine
+  pando query run "SELECT * FROM Link"   see a stream's changes
+  pando shell --local                    learn the language, nothing needed
+"""
+_AS_IT_IS = "\b\n"  # click neither joins nor breaks the lines of a paragraph that begins so
 
 app.add_typer(alarm_app, name="alarm")
 app.add_typer(display_app, name="display")
@@ -232,7 +240,7 @@ def doctor(
         check_format(form, ("table", "json"))
         findings = examine(data, port)
     if form == "json":
-        typer.echo(json.dumps([finding_object(f) for f in findings]))
+        typer.echo(json.dumps([dataclasses.asdict(f) for f in findings]))
     else:
         table = Table("", "subject", "found", "hint")
         marks = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "problem": "[red]problem[/]"}
@@ -241,12 +249,6 @@ def doctor(
             table.add_row(marks[finding.status], *texts)
         Console(highlight=False).print(table)
     raise typer.Exit(2 if any(f.status == "problem" for f in findings) else 0)
-
-
-def finding_object(finding: object) -> dict[str, str]:
-    """Return a finding as a JSON object."""
-    names = ("subject", "status", "message", "advice")
-    return {name: getattr(finding, name) for name in names}
 
 
 @app.command(
@@ -286,12 +288,33 @@ def bench(
     raise typer.Exit(status)
 
 
-arrange(app)
+def _arrange(app: typer.Typer) -> None:
+    """Order an app's commands and keep the lines of its examples apart."""
+    app.registered_commands.sort(key=lambda command: _place(command.name or _name(command)))
+    app.info.epilog = EPILOG
+    for group in (app, *(g.typer_instance for g in app.registered_groups if g.typer_instance)):
+        for command in group.registered_commands:
+            if command.callback is not None and command.help is None:
+                command.help = _help_of(inspect.getdoc(command.callback) or "")
 
 
-def run_app() -> None:
-    """Entry point of the `pando` script."""
-    app()
+def _help_of(docstring: str) -> str:
+    """Return a docstring with its examples, which end it, kept line by line."""
+    text, word, examples = docstring.partition("\n\nExample")
+    if not word:
+        return docstring
+    lines = [line for line in f"Example{examples}".splitlines() if line.strip()]
+    return text + "\n\n" + _AS_IT_IS + "\n".join(lines)
 
 
-__all__ = ["FederationError", "app", "run_app"]
+def _place(name: str) -> int:
+    return FIRST.index(name) if name in FIRST else len(FIRST)
+
+
+def _name(command: typer.models.CommandInfo) -> str:
+    return command.callback.__name__ if command.callback is not None else ""
+
+
+_arrange(app)
+
+__all__ = ["app"]

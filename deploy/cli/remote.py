@@ -8,9 +8,7 @@ from typing import Any, TypeGuard
 
 import typer
 
-from deploy.cli.local import remember_lines, reported
-from deploy.cli.statement_lines import read_statements
-from deploy.cli.tab_completion import complete_with_tab
+from deploy.cli.line_editor import converse
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.script_progress import deed, newest
 from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy, parse_script
@@ -118,19 +116,16 @@ def shell(address: str | None = None) -> None:
     """
     with contextlib.closing(ConsoleClient(console_address(address))) as client:
         client.get("/api/health")
-        if sys.stdin.isatty():
-            remember_lines()
-            complete_with_tab(
-                lambda text, place: [
-                    found["label"]
-                    for found in client.post("/api/complete", {"text": text, "offset": place})
-                ]
-            )
+
+        def suggest(text: str, place: int) -> list[str]:
+            found = client.post("/api/complete", {"text": text, "offset": place})
+            return [each["label"] for each in found]
+
+        def greet() -> None:
             typer.echo(f"Connected to {client.address}. Statements end with ';'.")
             typer.echo("A query prints its changes until Ctrl-C. help shows help, \\q quits.")
-        for text in read_statements():
-            with reported():
-                _execute(client, text)
+
+        converse(suggest, greet, lambda text: _execute(client, text))
 
 
 def _execute(client: ConsoleClient, text: str) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from deploy.local import configure
 from deploy.local.layout import Layout
-from deploy.local.options import UpOptions
+from deploy.local.up_options import UpOptions
 from gateway.settings import ClockSettings
 from streamsql.errors import FederationError
 

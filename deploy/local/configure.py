@@ -17,19 +17,23 @@ from building.osm.osm_indoor import read_osm_indoor
 from building.sample.k7_trace import read_k7
 from building.sample.sample_building import sample_building
 from deploy.local.layout import Layout
-from deploy.local.options import UpOptions
 from deploy.local.recordings import Recording
-from deploy.local.schema import SCHEMAS, streams_of
+from deploy.local.up_options import UpOptions
 from gateway.settings import ClockSettings, GatewaySettings, WrapperSettings
 from host.files.atomic_file import PRIVATE
 from host.files.json_file import read_json
 from static_engine.settings import StaticSettings
+from streamsql.binder import define
+from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.system import is_system
 from streamsql.errors import DeploymentError
+from streamsql.syntax import CreateSource, CreateView, parse_script
 from streamsql.wire.site_messages import SensorDescription
 from ui.settings import ConsoleSettings
 
 FEDERATION = "demo"
+SCHEMAS = Path(__file__).resolve().parent.parent / "schema"
 _STREAM_OF_KIND = {
     "seat": "seatsensor",
     "light": "roomsensor",
@@ -263,13 +267,25 @@ def _replay_wrapper(recording: Recording, nodes: list[str]) -> WrapperSettings:
     return WrapperSettings("replay", options)
 
 
+def streams_of(script: str) -> tuple[SourceDefinition, ...]:
+    """Return the streams and link streams that CREATE statements define; the system's need none.
+
+    Raises:
+        QueryError: A statement is wrong.
+    """
+    catalog = Catalog()
+    for statement in parse_script(script):
+        if isinstance(statement, CreateSource | CreateView):
+            catalog.define(define(statement, catalog))
+    return tuple(source for source in catalog.sources if not is_system(source))
+
+
 def _offered(
     sources: tuple[SourceDefinition, ...], wrappers: list[WrapperSettings]
 ) -> tuple[SourceDefinition, ...]:
     """Return the sources that some wrapper of the gateway feeds."""
     kinds = {wrapper.kind for wrapper in wrappers}
-    fed = set(kinds)
-    offered = [s for s in sources if s.option("wrapper") in fed]
+    offered = [s for s in sources if s.option("wrapper") in kinds]
     if "motes" in kinds:  # motes also simulate the loads of machines that are not this one
         offered += [s for s in sources if s.name == "machineload" and s not in offered]
     return tuple(offered)

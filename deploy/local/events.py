@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
+
+from ui.cli.printing import Terminal
 
 _COLOURS = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "white")
 
@@ -26,7 +27,7 @@ class Reporter:
 
     def __init__(self, form: str) -> None:
         self.json = form == "json"
-        self._console = _Terminal(highlight=False, soft_wrap=True)
+        self._console = Terminal(highlight=False, soft_wrap=True)
         self._colours: dict[str, str] = {}
         self._start = time.monotonic()
         self.gone = False
@@ -85,15 +86,3 @@ class Reporter:
             self.gone = True
             with contextlib.suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class _Terminal(Console):
-    """A console that lets us decide what a closed pipe means."""
-
-    def on_broken_pipe(self) -> None:
-        """Pass it on instead of leaving the program.
-
-        Raises:
-            BrokenPipeError: Always.
-        """
-        raise BrokenPipeError

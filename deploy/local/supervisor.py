@@ -17,12 +17,16 @@ from deploy.local import configure
 from deploy.local.claim import Claim, end_leftovers, leftovers
 from deploy.local.events import Reporter
 from deploy.local.layout import Layout
-from deploy.local.options import UpOptions
-from deploy.local.ports import require_free
-from deploy.local.probes import accepts, console_answers, require_reachable, sites_online
+from deploy.local.probes import (
+    accepts,
+    console_answers,
+    require_free,
+    require_reachable,
+    sites_online,
+)
 from deploy.local.recordings import Recording, inspect
-from deploy.local.service import ServiceSpec
-from deploy.local.services import BROKER, Death, Services
+from deploy.local.service_processes import BROKER, Death, Services, ServiceSpec
+from deploy.local.up_options import UpOptions
 from gateway.settings import ClockSettings
 from host.clocks import wall_clock
 from host.files.atomic_file import PRIVATE

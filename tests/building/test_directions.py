@@ -12,7 +12,7 @@ from shapely import Point
 from building.files.provision import provision
 from building.model.site_model import Machine, SensorKind, Site
 from building.walking.walking_graph import PASSED_THROUGH
-from deploy.local.schema import SCHEMAS
+from deploy.local.configure import SCHEMAS
 from deploy.session import LocalSession, Result
 from ui.map.directions import Wish, route_query
 from ui.map.site_map import SiteMap, read_site, site_map

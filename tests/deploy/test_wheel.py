@@ -20,13 +20,12 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 
 LEFT_OUT = (
     "broker/broker_testing.py",
-    "deploy/fleet.py",
     "federated_optimizer/testing",
     "gateway/testing",
     "stream_engine/simulation/",
     "stream_engine/testing/",
 )
-"""Test kits, simulated networks and fleets of processes."""
+"""Test kits and simulated networks."""
 
 pytestmark = pytest.mark.timeout(300)
 

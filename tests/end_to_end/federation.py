@@ -20,7 +20,7 @@ import psutil
 from broker.free_ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-PANDO = (sys.executable, "-P", "-c", "from deploy.cli.main import run_app; run_app()")
+PANDO = (sys.executable, "-P", "-c", "from deploy.cli.main import app; app()")
 PATIENCE = 90.0
 """Seconds that anything may take on a machine which does much else; nothing waits for longer than
 it must."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks._fleet import LINK_SOURCE, Fleet, Link
 from broker.broker_testing import BrokerProcess
-from deploy.fleet import LINK_SOURCE, Fleet, Link
 from stream_engine.simulation.topologies import transit_stub
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog

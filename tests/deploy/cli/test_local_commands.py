@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from deploy.cli.line_editor import is_complete, read_statements
 from deploy.cli.main import app
-from deploy.cli.statement_lines import is_complete, read_statements
 
 SCRIPT = """
 CREATE SOURCE s (k TEXT, v INTEGER);

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from deploy.cli.main import app
-from deploy.local.options import UpOptions
+from deploy.local.up_options import UpOptions
 
 
 def pando(*arguments: str) -> Result:

@@ -8,8 +8,8 @@ import pytest
 
 from deploy.local import configure
 from deploy.local.layout import Layout
-from deploy.local.options import UpOptions
 from deploy.local.recordings import Recording, inspect
+from deploy.local.up_options import UpOptions
 from gateway.settings import ClockSettings, GatewaySettings
 from gateway.settings import load_settings as read_gateway
 from gateway.wrappers.calendar.wrapper import CalendarOptions

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deploy.local.configure import streams_of
 from deploy.local.recordings import Recording, inspect
-from deploy.local.schema import streams_of
 from gateway.wrappers.recordings.readers import read_csv, read_senml
 from gateway.wrappers.wrapper import Reading
 from streamsql.catalog.definitions import SourceDefinition

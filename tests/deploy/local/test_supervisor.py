@@ -17,9 +17,9 @@ import pytest
 
 from broker.free_ports import free_port
 from deploy.local.events import Reporter
-from deploy.local.options import UpOptions
-from deploy.local.service import ServiceSpec
+from deploy.local.service_processes import ServiceSpec
 from deploy.local.supervisor import Federation, _VitalDeathError, up
+from deploy.local.up_options import UpOptions
 from streamsql.errors import InternalError
 from tests.loop_turns import calls
 

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from deploy.cli.tab_completion import TabCompleter
+from deploy.cli.line_editor import TabCompleter
 from deploy.session import LocalSession
 from streamsql.syntax import parse_statement
 

@@ -13,16 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.local.service import (
+from deploy.local.service_processes import (
     MAX_LOG_LINE,
+    Death,
     LogLines,
     Service,
+    Services,
     ServiceSpec,
     _die_with_parent,
     environment,
     exit_text,
 )
-from deploy.local.services import Death, Services
 from tests.loop_turns import loop_turns
 
 SLEEP = "print('up', flush=True); import time; time.sleep(60)"

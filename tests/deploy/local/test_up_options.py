@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.options import UpOptions
+from deploy.local.up_options import UpOptions
 from streamsql.errors import DeploymentError
 
 

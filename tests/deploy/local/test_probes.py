@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from broker.free_ports import HOST, first_outgoing, free_port
-from deploy.local.ports import holder, is_free, require_free
+from deploy.local.probes import holder, is_free, require_free
 from streamsql.errors import DeploymentError
 
 
