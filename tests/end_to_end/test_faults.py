@@ -88,14 +88,48 @@ def silenced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched
             yield watched, time.monotonic()
 
 
+@pytest.fixture(scope="module")
+def seats(up: Federation) -> str:
+    """A query that runs from its first test to its last."""
+    return up.start_query("SELECT mid, rid FROM SeatSensor")
+
+
 def everybody_is_live(up: Federation) -> bool:
     """Whether all are online, and were heard since the broker was away, if it was."""
     return all(site["freshness"] == "live" for site in up.sites().values())
 
 
+def deaths(up: Federation) -> int:
+    """Return how many services have died."""
+    return sum(line.get("event") == "died" for line in up.events)
+
+
 def test_mosquitto_falls_silent(silenced: tuple[Watched, float]) -> None:
     watched, _ = silenced
     assert watched.up.event("died") is None
+
+
+def test_a_gateway_that_defines_a_source_otherwise_is_named(up: Federation, seats: str) -> None:
+    up.until(lambda: up.query(seats)["settled"])
+    config = up.data / "run" / "gw-2.json"
+    before = config.read_text()
+    settings = json.loads(before)
+    (source,) = [source for source in settings["sources"] if source["name"] == "seatsensor"]
+    (columns,) = source["schema"]
+    columns[0:2] = reversed(columns[0:2])
+    try:
+        config.write_text(json.dumps(settings))
+        assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
+        up.until(lambda: "gw-2" in up.query(seats)["error"])
+        shown = up.query(seats)
+        assert (shown["status"], shown["settled"]) == ("degraded", False)
+        assert "the columns are (rid, mid" in shown["error"]
+        assert "the columns are (rid, mid" in up.sites()["gw-2"]["differences"][0]
+        listed = up.pando("gateway", "list", "--format", "json")
+        assert "is defined differently here than in the catalog" in listed.stdout
+    finally:
+        config.write_text(before)
+        assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
 
 
 def test_a_broker_that_stops_and_returns(up: Federation, watched: Watched) -> None:
@@ -112,19 +146,6 @@ def test_a_gateway_that_hangs_and_returns(up: Federation, watched: Watched) -> N
         up.until(lambda: not any(room in rooms for _, room in up.rows(watched.seats)))
         up.until(watched.is_right)
     watched.comes_back()
-
-
-def test_spoiled_repeated_and_shuffled_messages(up: Federation, watched: Watched) -> None:
-    url = broker_of(up.data)
-    heard = record(url, 3.0, {("gw", "obs"), ("gw", "link"), ("q", "x"), ("q", "out")})
-    by_sender = {(*kind_of(m), m.topic.split("/")[4]): m for m in heard}
-    publish(url, [(m.topic, p) for m in by_sender.values() for p in spoiled(m, seed=7)])
-    publish(url, [(message.topic, message.payload) for message in heard for _ in range(2)])
-    publish(url, [(message.topic, message.payload) for message in reversed(heard)])
-    watched.comes_back()
-    up.until(lambda: everybody_is_live(up))
-    assert up.event("died") is None
-    up.until(lambda: {q["status"] for q in up.http.get("/api/queries").json()} == {"running"})
 
 
 def test_a_stolen_id_is_noticed_by_the_elder(up: Federation, watched: Watched) -> None:
@@ -164,36 +185,6 @@ def test_a_gateway_that_dies_leaves_its_figures_and_no_settled_last_rows(up: Fed
     assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
     up.until(lambda: up.query(query)["status"] == "running" and up.query(query)["settled"])
     assert up.sites()["gw-2"]["last_known"] is None
-    up.stop_query(query)
-
-
-def test_a_gateway_that_defines_a_source_otherwise_is_named(up: Federation) -> None:
-    query = up.start_query("SELECT mid, rid FROM SeatSensor")
-    up.until(lambda: up.query(query)["settled"])
-    config = up.data / "run" / "gw-2.json"
-    before = config.read_text()
-    settings = json.loads(before)
-    (seats,) = [source for source in settings["sources"] if source["name"] == "seatsensor"]
-    (columns,) = seats["schema"]
-    columns[0:2] = reversed(columns[0:2])
-    try:
-        config.write_text(json.dumps(settings))
-        assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
-        up.until(lambda: "gw-2" in up.query(query)["error"])
-        shown = up.query(query)
-        assert (shown["status"], shown["settled"]) == ("degraded", False)
-        assert "the columns are (rid, mid" in shown["error"]
-        assert "the columns are (rid, mid" in up.sites()["gw-2"]["differences"][0]
-        listed = up.pando("gateway", "list", "--format", "json")
-        assert "is defined differently here than in the catalog" in listed.stdout
-    finally:
-        config.write_text(before)
-        assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
-    # What the restarts have lost is named until the source's ttl of 90 s has passed it.
-    up.until(
-        lambda: up.query(query)["status"] == "running" and up.query(query)["settled"],
-        90 + PATIENCE,
-    )
     up.stop_query(query)
 
 
@@ -267,6 +258,29 @@ def test_wrong_statements_are_refused_and_start_nothing(
     for reason in reasons:
         assert reason.lower() in done.stderr.lower()
     assert [query["id"] for query in up.http.get("/api/queries").json()] == running
+
+
+def test_spoiled_repeated_and_shuffled_messages(up: Federation, watched: Watched) -> None:
+    url, died = broker_of(up.data), deaths(up)
+    heard = record(url, 3.0, {("gw", "obs"), ("gw", "link"), ("q", "x"), ("q", "out")})
+    by_sender = {(*kind_of(m), m.topic.split("/")[4]): m for m in heard}
+    publish(url, [(m.topic, p) for m in by_sender.values() for p in spoiled(m, seed=7)])
+    publish(url, [(message.topic, message.payload) for message in heard for _ in range(2)])
+    publish(url, [(message.topic, message.payload) for message in reversed(heard)])
+    watched.comes_back()
+    up.until(lambda: everybody_is_live(up))
+    assert deaths(up) == died
+    up.until(lambda: {q["status"] for q in up.http.get("/api/queries").json()} == {"running"})
+
+
+def test_what_a_redefined_source_has_lost_is_named_until_its_ttl_is_over(
+    up: Federation, seats: str
+) -> None:
+    up.until(
+        lambda: up.query(seats)["status"] == "running" and up.query(seats)["settled"],
+        90 + PATIENCE,
+    )
+    up.stop_query(seats)
 
 
 def test_mosquitto_returns_after_a_long_silence(silenced: tuple[Watched, float]) -> None:

@@ -127,25 +127,6 @@ def test_two_federations_on_one_machine_are_told_apart(tmp_path: Path) -> None:
         assert alone.returncode == 0, alone.stderr
 
 
-def test_a_second_federation_is_refused_and_does_no_harm(tmp_path: Path) -> None:
-    with federation(tmp_path / "data", *SMALL) as up:
-        second = up.pando("up", "--port", str(up.port), "--data", str(tmp_path / "other"))
-        assert (second.returncode, second.stdout) == (2, "")
-        assert f"port {up.port} is in use by pid {up.pid('console')}" in second.stderr
-        assert not (tmp_path / "other").exists()
-        third = up.pando("up", "--port", str(up.port), "--data", str(up.data))
-        assert (third.returncode, third.stdout) == (2, "")
-        assert f"another federation (pid {up.process.pid}) runs" in third.stderr
-        assert up.sites()["gw-1"]["online"]
-        assert len(traces(up.data)) == 4
-        before = up.pid("gw-1")
-        assert up.pando("gateway", "restart", "gw-1", "--data", str(up.data)).returncode == 0
-        up.until(lambda: up.event("restarted", service="gw-1"))
-        assert up.pid("gw-1") != before
-        up.until(lambda: up.sites()["gw-1"]["online"])
-        assert up.event("died") is None
-
-
 def test_wrong_options_are_refused_before_anything_starts(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     wrong = tmp_path / "wrong.geojson"
@@ -173,15 +154,39 @@ def test_wrong_options_are_refused_before_anything_starts(tmp_path: Path) -> Non
             assert traces(up.data) == []
 
 
-def test_a_pipe_that_closes_ends_it(tmp_path: Path) -> None:
-    with federation(tmp_path / "data", *SMALL) as up:
-        family = up.family()
-        assert up.process.stdout is not None
-        reading = up.process.stdout.fileno()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, reading)  # the last reader of the pipe goes
-        os.close(nothing)
-        up.pando("gateway", "restart", "gw-1", "--data", str(up.data))  # gives it something to say
-        assert up.process.wait(PATIENCE) == 0
-        up.until(lambda: ended(family), ENDED_SECONDS)
-        assert traces(up.data) == []
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """A federation to which nothing happens before its pipe closes."""
+    with federation(tmp_path_factory.mktemp("supervised") / "data", *SMALL) as running:
+        yield running
+
+
+def test_a_second_federation_is_refused_and_does_no_harm(up: Federation, tmp_path: Path) -> None:
+    second = up.pando("up", "--port", str(up.port), "--data", str(tmp_path / "other"))
+    assert (second.returncode, second.stdout) == (2, "")
+    assert f"port {up.port} is in use by pid {up.pid('console')}" in second.stderr
+    assert not (tmp_path / "other").exists()
+    third = up.pando("up", "--port", str(up.port), "--data", str(up.data))
+    assert (third.returncode, third.stdout) == (2, "")
+    assert f"another federation (pid {up.process.pid}) runs" in third.stderr
+    assert up.sites()["gw-1"]["online"]
+    assert len(traces(up.data)) == 4
+    before = up.pid("gw-1")
+    assert up.pando("gateway", "restart", "gw-1", "--data", str(up.data)).returncode == 0
+    up.until(lambda: up.event("restarted", service="gw-1"))
+    assert up.pid("gw-1") != before
+    up.until(lambda: up.sites()["gw-1"]["online"])
+    assert up.event("died") is None
+
+
+def test_a_pipe_that_closes_ends_it(up: Federation) -> None:
+    family = up.family()
+    assert up.process.stdout is not None
+    reading = up.process.stdout.fileno()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, reading)  # the last reader of the pipe goes
+    os.close(nothing)
+    up.pando("gateway", "restart", "gw-1", "--data", str(up.data))  # gives it something to say
+    assert up.process.wait(PATIENCE) == 0
+    up.until(lambda: ended(family), ENDED_SECONDS)
+    assert traces(up.data) == []

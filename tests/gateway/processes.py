@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,9 +33,18 @@ SECONDS = 90.0
 
 
 class GatewayProcess:
-    """`python -m gateway` with the given settings; its log is kept."""
+    """`python -m gateway` with the given settings; its log is kept.
 
-    def __init__(self, folder: Path, settings: GatewaySettings) -> None:
+    Args:
+        folder: For its settings and its log.
+        settings: What they are.
+        program: What Python runs instead of the module.
+    """
+
+    def __init__(
+        self, folder: Path, settings: GatewaySettings, program: Sequence[str] = ("-m", "gateway")
+    ) -> None:
+        self._program = program
         self.name = settings.gateway
         self.config = folder / f"{Path(settings.data_dir).name}.json"
         self.config.write_bytes(msgspec.json.encode(settings))
@@ -44,7 +53,7 @@ class GatewayProcess:
 
     def start(self) -> "GatewayProcess":
         """Start it; returns at once."""
-        command = [sys.executable, "-m", "gateway", "--config", str(self.config)]
+        command = [sys.executable, *self._program, "--config", str(self.config)]
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
         return self

@@ -174,7 +174,7 @@ def test_a_query_that_works_too_long_is_stopped_and_stays_stopped(
 
 
 def test_a_query_that_takes_too_much_memory_is_stopped(
-    real_broker: BrokerProcess, tmp_path: Path
+    embedded_broker: BrokerProcess, tmp_path: Path
 ) -> None:
     async def scenario(world: World) -> None:
         world.install(bundle_of("q2", LARGE), "q2")
@@ -184,11 +184,11 @@ def test_a_query_that_takes_too_much_memory_is_stopped(
         await world.answers()
 
     step = StepSettings(seconds=60.0, max_bytes=200_000_000)
-    run(real_broker, tmp_path, scenario, step)
+    run(embedded_broker, tmp_path, scenario, step)
 
 
 def test_a_query_that_never_gives_the_interpreter_back_ends_the_process_once(
-    real_broker: BrokerProcess, tmp_path: Path
+    embedded_broker: BrokerProcess, tmp_path: Path
 ) -> None:
     async def scenario(world: World) -> None:
         world.install(bundle_of("q2", STALLING), "q2")
@@ -200,11 +200,11 @@ def test_a_query_that_never_gives_the_interpreter_back_ends_the_process_once(
         assert "stall" in world.gateway.log()
         await world.answers()
 
-    run(real_broker, tmp_path, scenario, StepSettings(seconds=SECONDS))
+    run(embedded_broker, tmp_path, scenario, StepSettings(seconds=SECONDS))
 
 
 def test_a_process_that_is_killed_in_a_long_step_twice_runs_the_query_no_more(
-    real_broker: BrokerProcess, tmp_path: Path
+    embedded_broker: BrokerProcess, tmp_path: Path
 ) -> None:
     async def scenario(world: World) -> None:
         world.install(bundle_of("q2", PRODUCT), "q2")
@@ -224,7 +224,7 @@ def test_a_process_that_is_killed_in_a_long_step_twice_runs_the_query_no_more(
         assert "died 2 times" in (await world.told("q2")).message
         await world.answers()
 
-    run(real_broker, tmp_path, scenario, StepSettings(seconds=10.0))
+    run(embedded_broker, tmp_path, scenario, StepSettings(seconds=10.0))
 
 
 def test_what_was_stopped_is_known_after_a_restart(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import itertools
 import json
 import re
@@ -94,6 +95,18 @@ class _Running:
         self.readers: set[ResultSubscription] = set()
 
 
+@functools.cache
+def definitions_of(script: str) -> tuple[Definition, ...]:
+    """Bind the statements of a schema, once for all tests."""
+    catalog = Catalog(library_views())
+    found = []
+    for statement in parse_script(script):
+        assert isinstance(statement, CreateSource | CreateView | CreateDisplay | CreateAlarm)
+        found.append(define(statement, catalog))
+        catalog.define(found[-1])
+    return tuple(found)
+
+
 class FakeCoordinator:
     """Binds like the real one; the rows of its queries are what a test pushes.
 
@@ -109,8 +122,8 @@ class FakeCoordinator:
 
     def __init__(self, script: str) -> None:
         self.catalog = Catalog(library_views())
-        for statement in parse_script(script):
-            self.catalog.define(self._define(statement))
+        for definition in definitions_of(script):
+            self.catalog.define(definition)
         self.running: dict[str, _Running] = {}
         self.commands: list[tuple[str, str, dict[str, Value]]] = []
         self.answers: Callable[[str], list[Row]] = lambda _text: []
@@ -441,7 +454,7 @@ class Console:
     def start(self) -> None:
         """Serve, and wait until it answers."""
         self._thread.start()
-        wait_for(self._answers, "the console answers")
+        wait_for(lambda: self._server.started, "the console answers")
 
     def stop(self) -> None:
         """End streams, stop serving."""
@@ -484,12 +497,6 @@ class Console:
             await loop_turns()  # transports close their sockets a turn later
 
         asyncio.run(serve())
-
-    def _answers(self) -> bool:
-        try:
-            return httpx.get(f"{self.address}/api/health", trust_env=False, timeout=60).is_success
-        except httpx.HTTPError:
-            return False
 
 
 def wait_for(condition: Callable[[], Any], what: str = "") -> Any:
