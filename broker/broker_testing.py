@@ -14,7 +14,6 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from broker.broker_launch import Preference, broker_command
 from broker.free_ports import free_port
@@ -90,12 +89,7 @@ class BrokerProcess:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop, whatever state it is in."""
         if self._process is not None:
             self.thaw()
@@ -139,16 +133,11 @@ def text(value: str | bytes) -> bytes:
 
 
 class RawClient:
-    """A blocking MQTT client for one test.
-
-    Args:
-        port: Of the broker.
-        client_id: May be empty.
-        version: 4 for MQTT 3.1.1, 5 for MQTT 5.
+    """A blocking MQTT client for one test; version 4 for MQTT 3.1.1, 5 for MQTT 5.
 
     Attributes:
         acknowledge: Whether QoS 1 messages are acknowledged when they are read.
-        session_present: What CONNACK said.
+        session_present: As in CONNACK.
         inbox: Messages read and not yet taken.
     """
 
@@ -349,18 +338,13 @@ class RawClient:
         self._socket.close()
 
     def vanish(self) -> None:
-        """Hang up without a word, as a killed process does."""
+        """Hang up silently, as a killed process does."""
         self._socket.close()
 
     def __enter__(self) -> RawClient:
         """Nothing to do: the socket is open."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Hang up."""
         self._socket.close()

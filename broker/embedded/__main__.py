@@ -10,11 +10,11 @@ import logging
 import sys
 from pathlib import Path
 
-from broker.embedded.access_rules import Access, Everyone, FileAccess
+from broker.embedded.access_rules import Access
 from broker.embedded.embedded_broker import Broker
 from broker.embedded.limits import Limits
 from broker.embedded.server import Server, check_loopback
-from broker.embedded.session_presence import Presence, port_is_taken
+from broker.embedded.session_presence import port_is_taken, presence
 from host.service_log import log_to_stderr
 from host.service_process import on_stop_signals
 
@@ -60,7 +60,7 @@ async def _serve(options: argparse.Namespace, access: Access) -> None:
     stop = asyncio.Event()
     on_stop_signals(stop.set)
     try:
-        with Presence(options.data, options.host, port):
+        with presence(options.data, options.host, port):
             # What was made at the start lives for ever: no collection need walk it again.
             gc.freeze()
             _LOG.info("listening on mqtt://%s:%d", options.host, port)
@@ -77,12 +77,7 @@ def main(argv: list[str] | None = None) -> int:
     log_to_stderr(options.log_level)
     try:
         check_loopback(options.host)
-        access = (
-            FileAccess.read(options.passwords, options.acl)
-            if (options.passwords or options.acl)
-            else Everyone()
-        )
-        asyncio.run(_serve(options, access))
+        asyncio.run(_serve(options, Access.read(options.passwords, options.acl)))
     except ValueError as error:
         print(f"broker: {error}", file=sys.stderr)
         return 2

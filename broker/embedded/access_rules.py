@@ -20,42 +20,8 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from host.mqtt.topic_filters import check_filter, matches
-
-
-class Access(Protocol):
-    """Decides for the broker; called on every connect, publish and subscribe."""
-
-    def may_connect(self, client_id: str, user: str | None, password: bytes | None) -> bool:
-        """Check who it is."""
-        ...
-
-    def may_publish(self, client_id: str, user: str | None, topic: str) -> bool:
-        """Check a topic name; also used for wills."""
-        ...
-
-    def may_subscribe(self, client_id: str, user: str | None, topic_filter: str) -> bool:
-        """Check a plain filter."""
-        ...
-
-
-class Everyone:
-    """Everybody on this machine may do everything, except to speak for the broker itself."""
-
-    def may_connect(self, client_id: str, user: str | None, password: bytes | None) -> bool:  # noqa: ARG002
-        """Let everybody in."""
-        return True
-
-    def may_publish(self, client_id: str, user: str | None, topic: str) -> bool:  # noqa: ARG002
-        """Allow every topic but `$SYS`, which the broker alone writes."""
-        return not topic.startswith("$SYS/")
-
-    def may_subscribe(self, client_id: str, user: str | None, topic_filter: str) -> bool:  # noqa: ARG002
-        """Allow every filter."""
-        return True
-
 
 _RIGHTS = {"read": "r", "write": "w", "readwrite": "rw"}
 
@@ -85,22 +51,23 @@ class Right:
 
 
 @dataclass(frozen=True, slots=True)
-class FileAccess:
-    """Implements `access.Access`.
+class Access:
+    """Decides for the broker on every connect, publish and subscribe; by default allows all.
 
     Attributes:
         secrets: By user; None lets everybody in.
-        rights: By user ("" for those without a name); None allows everything.
+        rights: By user ("" for those without a name); None allows everything but to publish under
+            `$SYS/`, which the broker alone writes.
         patterns: Rights of everybody, with placeholders.
     """
 
-    secrets: dict[str, Secret] | None
-    rights: dict[str, tuple[Right, ...]] | None
+    secrets: dict[str, Secret] | None = None
+    rights: dict[str, tuple[Right, ...]] | None = None
     patterns: tuple[Right, ...] = ()
 
     @classmethod
-    def read(cls, passwords: Path | None, acl: Path | None) -> FileAccess:
-        """Read the files.
+    def read(cls, passwords: Path | None, acl: Path | None) -> Access:
+        """Read the files that are given.
 
         Raises:
             ValueError: A file cannot be read or a line is malformed; says which.
@@ -121,7 +88,7 @@ class FileAccess:
         return secret.fits(password)
 
     def may_publish(self, client_id: str, user: str | None, topic: str) -> bool:
-        """Check a topic name against the rights to write."""
+        """Check a topic name against the rights to write; also for wills."""
         if topic.startswith("$SYS/"):
             return False
         return self.rights is None or any(
@@ -129,7 +96,7 @@ class FileAccess:
         )
 
     def may_subscribe(self, client_id: str, user: str | None, topic_filter: str) -> bool:
-        """Check that every topic a filter may match is allowed to be read."""
+        """Check that every topic a plain filter may match is allowed to be read."""
         return self.rights is None or any(
             covers(allowed, topic_filter) for allowed in self._allowed("r", client_id, user)
         )

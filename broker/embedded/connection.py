@@ -97,8 +97,6 @@ class Connection(asyncio.Protocol):
             DISCONNECT: self._on_disconnect,
         }
 
-    # --- asyncio.Protocol ----------------------------------------------------------------------
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Prepare the socket."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio's TCP transports are
@@ -127,7 +125,7 @@ class Connection(asyncio.Protocol):
             self.close(0x80)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the broker, which publishes the will unless the client said goodbye."""
+        """Report it to the broker, which publishes the will unless the client said goodbye."""
         del exc
         self._closing = True
         self._leave()
@@ -180,7 +178,7 @@ class Connection(asyncio.Protocol):
                 self.session.drain(time.monotonic())
 
     def close(self, reason: int) -> None:
-        """End the connection; an MQTT 5 client that is connected is told the reason."""
+        """End the connection; report the reason to a connected MQTT 5 client."""
         if self._closing:
             return
         if self.session is not None and self.version == V5 and reason:
@@ -205,7 +203,7 @@ class Connection(asyncio.Protocol):
             self.close(KEEP_ALIVE_TIMEOUT)
 
     def forgive(self, now: float) -> None:
-        """Start the client's keep-alive anew: the broker itself was not running."""
+        """Restart the client's keep-alive: the broker itself was not running."""
         self.last_seen = now
 
     def _leave(self) -> None:
@@ -230,7 +228,7 @@ class Connection(asyncio.Protocol):
     # --- packets -------------------------------------------------------------------------------
 
     def _check_greeting(self, data: bytes) -> None:
-        """Tell at once, by its first byte, a peer that does not speak MQTT."""
+        """Refuse at once, by its first byte, a peer that does not speak MQTT."""
         self._greeted = True
         if data[0] != CONNECT << 4:
             raise PacketError(f"the first byte is 0x{data[0]:02x}: not a CONNECT", PROTOCOL_ERROR)

@@ -1,4 +1,4 @@
-"""The broker's state: sessions, routing, the retained set, wills. No IO; time is told."""
+"""The broker's state: sessions, routing, the retained set, wills. No IO, no clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
-from broker.embedded.access_rules import Access, Everyone
+from broker.embedded.access_rules import Access
 from broker.embedded.limits import Counters, Limits
 from broker.embedded.mqtt_session import Outlet, Session, Will
 from broker.embedded.packets.packets import Connect, Message, Options, WillMessage
@@ -22,26 +22,19 @@ NO_SUCH_SUBSCRIPTION: Final = 0x11
 
 
 class Broker:
-    """Sessions and routing.
-
-    Attributes:
-        sessions: By client id, connected or not.
-        counters: What happened so far.
-    """
+    """Sessions, by client id, connected or not, and routing."""
 
     def __init__(self, limits: Limits | None = None, access: Access | None = None) -> None:
         self.limits = limits or Limits()
-        self.access: Access = access or Everyone()
+        self.access = access or Access()
         self.counters = Counters()
         self.sessions: dict[str, Session] = {}
         self.retained = RetainedMessages(self.limits.max_retained, self.limits.max_retained_bytes)
         self._subscriptions: Subscriptions[Session] = Subscriptions()
         self._delayed_wills: dict[str, tuple[float, Will]] = {}
 
-    # --- sessions ------------------------------------------------------------------------------
-
     def has_room_for(self, client_id: str) -> bool:
-        """Say whether a session of this id exists or may be added."""
+        """Return whether a session of this id exists or may be added."""
         return client_id in self.sessions or len(self.sessions) < self.limits.max_sessions
 
     def connect(
@@ -49,11 +42,7 @@ class Broker:
     ) -> tuple[Session, bool]:
         """Open a session for an accepted CONNECT, resuming or replacing the one that exists.
 
-        Args:
-            packet: The CONNECT.
-            client_id: Its client id, or the one made up for it.
-            outlet: The connection; an older one of the same id is closed.
-            now: Monotonic time.
+        An older connection of the same client id is closed.
 
         Returns:
             The session and whether it was there before. `Session.drain` is to be called once
@@ -79,7 +68,7 @@ class Broker:
         return session, present
 
     def lost(self, session: Session, outlet: Outlet, now: float) -> None:
-        """Take note that a session's connection ended; its will, if still there, is published."""
+        """Note that a session's connection ended; publish its will, if still there."""
         if session.outlet is not outlet:
             return  # taken over meanwhile
         session.detach()
@@ -94,7 +83,7 @@ class Broker:
             self._end(session, now)
 
     def _end(self, session: Session, now: float) -> None:
-        """Forget a session; a will still delayed is due at the latest now."""
+        """Drop a session; a will still delayed is due now."""
         for topic_filter in session.filters:
             self._subscriptions.remove(topic_filter, session)
         session.filters.clear()
@@ -106,7 +95,7 @@ class Broker:
             self._publish_will(delayed[1], now)
 
     def tick(self, now: float) -> None:
-        """Publish wills that are due and forget sessions that expired."""
+        """Publish wills that are due and drop sessions that expired."""
         due = [key for key, (when, _) in self._delayed_wills.items() if when <= now]
         for client_id in due:
             _, will = self._delayed_wills.pop(client_id)
@@ -121,8 +110,6 @@ class Broker:
         if will.expiry is not None:
             will.message.expires_at = now + will.expiry
         self.publish(will.message, now)
-
-    # --- messages ------------------------------------------------------------------------------
 
     def publish(self, message: Message, now: float) -> bool:
         """Retain a message if it asks for it and hand it to every subscriber.
@@ -162,8 +149,6 @@ class Broker:
             _, session, options = best
             retain = message.retain and options.retain_as_published
             session.deliver(message, min(message.qos, options.qos), now, retain=retain)
-
-    # --- subscriptions -------------------------------------------------------------------------
 
     def subscribe(
         self, session: Session, user: str | None, wishes: Sequence[tuple[str, Options]]

@@ -1,4 +1,4 @@
-"""What the broker keeps for one client id: subscriptions, queue, unacknowledged deliveries.
+"""The broker's state of one client id: subscriptions, queue, unacknowledged deliveries.
 
 A session outlives its connection when the client asked for it. Deliveries leave in the order in
 which they arrived; one that cannot leave now (client away, its buffer full, its window of
@@ -9,6 +9,7 @@ sent and not acknowledged is sent again first, with the same packet ids and the 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
 from broker.embedded.limits import Counters, Limits
@@ -36,11 +37,11 @@ class Outlet(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class Delivery:
     """One message on its way to one session.
 
     Attributes:
-        message: What is delivered.
         qos: 0 or 1.
         retain: The retain flag sent with it.
         exempt: Not subject to the queue's bounds: it comes from the retained set, which is bounded
@@ -49,26 +50,22 @@ class Delivery:
         dup: Whether it was sent before.
     """
 
-    __slots__ = ("dup", "exempt", "message", "packet_id", "qos", "retain")
-
-    def __init__(self, message: Message, qos: int, *, retain: bool, exempt: bool = False) -> None:
-        self.message = message
-        self.qos = qos
-        self.retain = retain
-        self.exempt = exempt
-        self.packet_id = 0
-        self.dup = False
+    message: Message
+    qos: int
+    _: KW_ONLY
+    retain: bool
+    exempt: bool = False
+    packet_id: int = 0
+    dup: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Will:
-    """A will waiting for its client to vanish; `delay` in seconds."""
+    """A will of a connected client; `delay` and `expiry` in seconds."""
 
-    __slots__ = ("delay", "expiry", "message")
-
-    def __init__(self, message: Message, delay: float, expiry: float | None) -> None:
-        self.message = message
-        self.delay = delay
-        self.expiry = expiry
+    message: Message
+    delay: float
+    expiry: float | None
 
 
 class Session:
@@ -114,12 +111,7 @@ class Session:
         return len(self._inflight)
 
     def attach(self, outlet: Outlet, receive_maximum: int) -> None:
-        """Take a new connection; `drain` then sends what waits.
-
-        Args:
-            outlet: The connection.
-            receive_maximum: Most unacknowledged deliveries the client wants.
-        """
+        """Use a new connection with its max of unacknowledged deliveries; call `drain` then."""
         self.outlet = outlet
         self._window = min(self._limits.max_inflight, receive_maximum)
         for delivery in reversed(self._inflight.values()):
@@ -130,7 +122,7 @@ class Session:
         self._inflight_bytes = 0
 
     def detach(self) -> None:
-        """Forget the connection, and QoS 0 deliveries that it had not taken."""
+        """Discard the connection, and QoS 0 deliveries that it had not taken."""
         self.outlet = None
         kept = [delivery for delivery in self._queue if delivery.qos]
         for delivery in self._queue:
@@ -139,7 +131,7 @@ class Session:
         self._queue = deque(kept)
 
     def discard(self) -> None:
-        """Give back everything this session holds, before it is forgotten."""
+        """Release everything this session holds, before it is dropped."""
         for delivery in self._queue:
             self._account(delivery, -1)
         self._queue.clear()
@@ -148,14 +140,9 @@ class Session:
     def deliver(
         self, message: Message, qos: int, now: float, *, retain: bool = False, stored: bool = False
     ) -> None:
-        """Send a message, or queue it.
+        """Send a message at a granted QoS of 0 or 1, or queue it.
 
-        Args:
-            message: What to send.
-            qos: 0 or 1, already lowered to what was granted.
-            now: Monotonic time.
-            retain: The retain flag to send.
-            stored: Whether it comes from the retained set, which holds its bytes already.
+        A `stored` message comes from the retained set, which holds its bytes already.
         """
         outlet = self.outlet
         if outlet is not None and not self._queue and outlet.writable:
@@ -200,7 +187,7 @@ class Session:
         self._counters.queued_bytes += size
 
     def drain(self, now: float) -> None:
-        """Send what waits, as far as the client takes it."""
+        """Send queued deliveries, as far as the client takes them."""
         queue = self._queue
         while queue and self.outlet is not None and self.outlet.writable:
             delivery = queue[0]

@@ -17,12 +17,7 @@ VERSION = "pando embedded broker 1"
 
 
 def statistics(broker: Broker, uptime: float) -> dict[str, str]:
-    """Return topic and value of every figure.
-
-    Args:
-        broker: The broker.
-        uptime: Seconds since its start.
-    """
+    """Return topic and value of every figure, `uptime` seconds after the start."""
     counters = broker.counters
     connected = sum(session.outlet is not None for session in broker.sessions.values())
     figures: dict[str, int | str] = {

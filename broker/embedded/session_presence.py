@@ -1,49 +1,41 @@
-"""How others find a running broker, and how one learns why it cannot start."""
+"""How others find a running broker, and why one cannot start."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 
 from host.files.atomic_file import replace_file
 
 
-class Presence:
-    """While entered, `DIR/broker.json` tells process id and address; without a DIR does nothing.
+@contextmanager
+def presence(folder: Path | None, host: str, port: int) -> Iterator[None]:
+    """Keep process id and address in `DIR/broker.json` while entered; no DIR: do nothing.
 
     Raises:
         ValueError: The folder cannot be written.
     """
-
-    def __init__(self, folder: Path | None, host: str, port: int) -> None:
-        self._file = folder / "broker.json" if folder is not None else None
-        self._content = {"pid": os.getpid(), "url": f"mqtt://{host}:{port}"}
-
-    def __enter__(self) -> None:
-        """Write the file."""
-        if self._file is None:
-            return
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._file, (json.dumps(self._content) + "\n").encode())
-        except OSError as error:
-            message = f"cannot write {self._file}: {error.strerror}; choose another --data folder"
-            raise ValueError(message) from error
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Remove the file."""
-        if self._file is not None:
-            self._file.unlink(missing_ok=True)
+    if folder is None:
+        yield
+        return
+    file = folder / "broker.json"
+    content = {"pid": os.getpid(), "url": f"mqtt://{host}:{port}"}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_file(file, (json.dumps(content) + "\n").encode())
+    except OSError as error:
+        message = f"cannot write {file}: {error.strerror}; choose another --data folder"
+        raise ValueError(message) from error
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def port_is_taken(host: str, port: int, error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""Who wants which topic: a trie of filters with a cache of whole topics.
+"""Subscribers by topic: a trie of filters with a cache of whole topics.
 
 A topic is matched level by level against the trie; the set of live trie nodes is a list, so depth
 and width are bounded by the filters that exist and nothing recurses. Sensors publish on the same
@@ -8,6 +8,7 @@ topics again and again, so the result is remembered per topic until any subscrip
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from broker.embedded.packets.packets import Options
@@ -35,18 +36,12 @@ class SharedGroup(Generic[Subscriber]):
         yield from members[: self._turn]
 
 
+@dataclass(slots=True, eq=False)
 class Route(Generic[Subscriber]):
     """The subscribers of one topic: `direct` ones, once each, and shared groups."""
 
-    __slots__ = ("direct", "shared")
-
-    def __init__(
-        self,
-        direct: tuple[tuple[Subscriber, Options], ...],
-        shared: tuple[SharedGroup[Subscriber], ...],
-    ) -> None:
-        self.direct = direct
-        self.shared = shared
+    direct: tuple[tuple[Subscriber, Options], ...]
+    shared: tuple[SharedGroup[Subscriber], ...]
 
 
 class _Node(Generic[Subscriber]):

@@ -20,7 +20,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from broker.broker_testing import PATIENCE
-from broker.embedded.access_rules import FileAccess
+from broker.embedded.access_rules import Access
 from broker.free_ports import free_port
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "mosquitto"
@@ -238,7 +238,7 @@ def test_a_gateway_writes_only_in_its_own_name(port: int, topic: str, *, allowed
 def test_the_embedded_broker_reads_the_same_access_list(
     client: str, topic: str, *, allowed: bool
 ) -> None:
-    access = FileAccess.read(None, FOLDER / "acl")
+    access = Access.read(None, FOLDER / "acl")
     assert access.may_publish(client, client, f"{ROOT}/{topic}") is allowed
 
 

@@ -79,14 +79,7 @@ def publish_frame(  # noqa: PLR0913 - the fields of the packet
 ) -> bytes:
     """Encode PUBLISH for one subscriber; parts shared by many subscribers are encoded once.
 
-    Args:
-        message: What to send.
-        version: Protocol level of the subscriber.
-        qos: 0 or 1.
-        retain: The retain flag.
-        dup: Whether this may be a second delivery.
-        packet_id: Identifier of a QoS 1 delivery.
-        now: Monotonic time, to tell how much of an expiry is left.
+    At a monotonic time `now`, from which the rest of an expiry is computed.
     """
     if qos == 0 and not retain and message.expires_at is None:
         key = _LIVE_V5 if version == V5 else _LIVE_V3

@@ -6,7 +6,7 @@ or PINGRESP, and PUBREC/PUBCOMP would answer a QoS 2 delivery, which it never ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 from broker.embedded.packets.packet_properties import Properties
@@ -107,12 +107,11 @@ class Disconnect:
     session_expiry: int | None
 
 
+@dataclass(slots=True, eq=False)
 class Message:
     """A message on its way through the broker.
 
     Attributes:
-        topic: Name of the topic.
-        payload: The bytes.
         qos: QoS it was published with, capped at 1.
         retain: Whether it was published as retained.
         properties: Those that go on to MQTT 5 subscribers.
@@ -121,33 +120,12 @@ class Message:
         frames: Encoded forms, filled by `encode.publish_frame`; many subscribers share them.
     """
 
-    __slots__ = (
-        "expires_at",
-        "frames",
-        "origin",
-        "payload",
-        "properties",
-        "qos",
-        "retain",
-        "topic",
-    )
-
-    def __init__(  # noqa: PLR0913 - the fields of a message
-        self,
-        topic: str,
-        payload: bytes,
-        qos: int,
-        *,
-        retain: bool = False,
-        properties: Properties | None = None,
-        expires_at: float | None = None,
-        origin: str = "",
-    ) -> None:
-        self.topic = topic
-        self.payload = payload
-        self.qos = qos
-        self.retain = retain
-        self.properties = properties
-        self.expires_at = expires_at
-        self.origin = origin
-        self.frames: dict[int, bytes] = {}
+    topic: str
+    payload: bytes
+    qos: int
+    _: KW_ONLY
+    retain: bool = False
+    properties: Properties | None = None
+    expires_at: float | None = None
+    origin: str = ""
+    frames: dict[int, bytes] = field(default_factory=dict)

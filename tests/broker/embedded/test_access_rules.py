@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.embedded.access_rules import FileAccess, covers
+from broker.embedded.access_rules import Access, covers
 from host.mqtt.topic_filters import matches
 
 
@@ -19,7 +19,7 @@ def _password_line(user: str, password: str) -> str:
 
 
 @pytest.fixture
-def access(tmp_path: Path) -> FileAccess:
+def access(tmp_path: Path) -> Access:
     passwords, acl = tmp_path / "passwords", tmp_path / "acl"
     passwords.write_text(_password_line("gw1", "secret"))
     acl.write_text(
@@ -30,10 +30,10 @@ def access(tmp_path: Path) -> FileAccess:
         "user coordinator\n"
         "topic site/#\n"
     )
-    return FileAccess.read(passwords, acl)
+    return Access.read(passwords, acl)
 
 
-def test_passwords(access: FileAccess) -> None:
+def test_passwords(access: Access) -> None:
     assert access.may_connect("gw1", "gw1", b"secret")
     assert not access.may_connect("gw1", "gw1", b"wrong")
     assert not access.may_connect("gw1", "gw1", None)
@@ -42,7 +42,7 @@ def test_passwords(access: FileAccess) -> None:
     assert not access.may_connect("", None, None)
 
 
-def test_rights(access: FileAccess) -> None:
+def test_rights(access: Access) -> None:
     assert access.may_publish("gw1", "gw1", "site/gw/gw1/obs")
     assert not access.may_publish("gw1", "gw1", "site/gw/gw2/obs")
     assert access.may_publish("x", "coordinator", "site/gw/gw2/obs")
@@ -56,13 +56,13 @@ def test_rights(access: FileAccess) -> None:
 
 
 @pytest.mark.parametrize("client_id", ["+", "#", "a/b", ""])
-def test_an_id_cannot_smuggle_in_wildcards(access: FileAccess, client_id: str) -> None:
+def test_an_id_cannot_smuggle_in_wildcards(access: Access, client_id: str) -> None:
     assert not access.may_publish(client_id, client_id, f"site/gw/{client_id}/obs")
     assert not access.may_publish(client_id, client_id, "site/gw/gw1/obs")
 
 
 def test_without_files_everything_is_allowed() -> None:
-    access = FileAccess.read(None, None)
+    access = Access.read(None, None)
     assert access.may_connect("a", None, None)
     assert access.may_publish("a", None, "t")
     assert access.may_subscribe("a", None, "#")
@@ -84,13 +84,13 @@ def test_malformed_files_name_the_line(
     (tmp_path / "passwords").write_text(passwords)
     (tmp_path / "acl").write_text(acl)
     with pytest.raises(ValueError, match=expected) as caught:
-        FileAccess.read(tmp_path / "passwords", tmp_path / "acl")
+        Access.read(tmp_path / "passwords", tmp_path / "acl")
     assert "plain" not in str(caught.value)
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot read"):
-        FileAccess.read(tmp_path / "none", None)
+        Access.read(tmp_path / "none", None)
 
 
 _levels = st.sampled_from(["a", "b", "$s", "+"])
