@@ -25,14 +25,9 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class SitePaths:
-    """The files of a provisioned site.
+    """The files of a provisioned site: map, CSV files by table, JSON files by gateway, calendar.
 
-    Attributes:
-        site: Map of the site, `site.geojson`.
-        tables: Table name to its CSV file.
-        gateways: Gateway id to its JSON file.
-        calendar: Room reservations, `calendar.ics`.
-        warnings: What a reader of the map should know, one sentence each.
+    `warnings` name the flaws of the map, one sentence each.
     """
 
     site: Path

@@ -93,11 +93,8 @@ class Space:
     """A room, corridor or other walkable area on one level.
 
     Attributes:
-        id: Room id, the key of the `rooms` table.
-        name: What people call it.
-        kind: What it is for.
-        level: Ordinal of its level.
-        polygon: Its floor, without what stands in it.
+        id: Key of the `rooms` table.
+        polygon: Its floor, without holes for furniture.
         open_lab: Whether anybody may sit down there.
         wheelchair: Whether a wheelchair gets in; of stairs, onto their landing.
         source: Label of the map feature it was read from, or an empty string.
@@ -117,13 +114,8 @@ class Space:
 class Door:
     """A passage between two spaces, or between a space and outside.
 
-    Outside is `None`, or the space `OUTSIDE` where the site has one.
-
     Attributes:
-        id: Door id.
-        spaces: Ids of the two spaces it joins.
-        level: Ordinal of its level.
-        point: Where one passes.
+        spaces: Ids of the two; outside is `None`, or the space `OUTSIDE` where the site has one.
         width: Metres of clear width.
         derived: Whether it was inferred from shared walls rather than mapped.
         wheelchair: Whether a wheelchair gets through.
@@ -176,15 +168,9 @@ class Machine:
 
     Attributes:
         mid: Machine id.
-        room: Id of its space.
-        desk: Desk id.
-        x: Metres to the right.
-        y: Metres up.
-        level: Ordinal of its level.
         host: Network name.
         cpu: Processor type.
         cores: Number of processor cores; 0 when unknown.
-        software: Installed packages, by name.
         is_host: Whether it stands for the computer Pando itself runs on.
     """
 
@@ -228,17 +214,13 @@ class RoutingPoint:
 
 @dataclass(frozen=True, slots=True)
 class RouteEdge:
-    """A walkable connection, usable in both directions.
+    """A walkable connection of two routing points, usable in both directions.
 
     Attributes:
-        src: One routing point.
-        dst: The other.
         distance: Metres walked; for stairs and lifts the stated cost in metres of walking.
-        kind: How one gets along.
         wheelchair: Whether a wheelchair gets along.
         room: The room it is inside, None where people walk on their way to somewhere else.
-        exits: Which of its ends are doors by which nobody leaves that room who has only come to
-            pass through it.
+        exits: Its ends that are doors by which only people leave the room who began there.
     """
 
     src: str
@@ -275,23 +257,14 @@ class Site:
     """A place with everything the services need to know about it.
 
     Attributes:
-        name: What people call the place.
         origin: Longitude and latitude of the plan's (0, 0) in degrees, or None.
         levels: Storeys, lowest first.
-        spaces: Rooms, corridors and areas.
-        doors: Passages.
-        connectors: Stairs and lifts.
-        machines: Computers at desks.
-        sensors: Measuring devices.
-        points: Routing points.
-        edges: Walking edges.
         machine_points: Machine id to the routing point at its desk.
-        room_points: Room id to the routing point that stands for the room.
+        room_points: Room id to the routing point that represents the room.
         detector_points: RFID detector id to its routing point.
-        motes: Radio nodes.
         radio: Pairs of motes in range.
         gateways: Room id (or mote id, where there are no rooms) to the owning gateway.
-        warnings: What a reader of the map should know, one sentence each.
+        warnings: Flaws of the map, one sentence each.
     """
 
     name: str
@@ -318,11 +291,7 @@ class Site:
         return sensor.mid not in hosts or sensor.kind not in MEASURED_ON_HOST
 
     def space(self, room: str) -> Space:
-        """Return the space with this id.
-
-        Raises:
-            KeyError: There is none.
-        """
+        """Return the space with this id; KeyError if there is none."""
         for space in self.spaces:
             if space.id == room:
                 return space

@@ -24,7 +24,7 @@ Position = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature of the file: its label for messages, its tags and its geometry in degrees.
+    """A feature of the file, its geometry in degrees.
 
     Attributes:
         label: For messages: the feature's id, or its index in the file.

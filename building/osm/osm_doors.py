@@ -122,7 +122,7 @@ class _Derivation:
             stop.room
             for connector in self._connectors
             for stop in connector.stops
-            if self._contacts.space(stop.room).kind not in VERTICAL
+            if self._contacts.spaces[stop.room].kind not in VERTICAL
         }
         while self._give_doors(self._is_connected_room):
             pass
@@ -137,7 +137,7 @@ class _Derivation:
         for space in self._spaces:
             if space.kind in CIRCULATION or space.id in self._with_door | {OUTSIDE}:
                 continue
-            ways = [c for c in self._contacts.of(space) if is_wanted(c.other(space))]
+            ways = [c for c in self._contacts.of(space.id) if is_wanted(c.other(space))]
             if ways:
                 found = True
                 self._join(_widest(ways))
@@ -151,7 +151,7 @@ class _Derivation:
         for part in list(nx.connected_components(graph)):
             if OUTSIDE in part:
                 continue
-            ways = [c for c in self._contacts.of_id(OUTSIDE) if c.a.id in part or c.b.id in part]
+            ways = [c for c in self._contacts.of(OUTSIDE) if c.a.id in part or c.b.id in part]
             corridors = [c for c in ways if {c.a.kind, c.b.kind} & CIRCULATION]
             if ways:
                 self._join(_widest(corridors or ways))
@@ -182,23 +182,14 @@ class _Contacts:
     """All pairs of spaces that share a wall, found by either of them."""
 
     def __init__(self, spaces: Iterable[Space], contacts: Iterable[_Contact]) -> None:
-        self._spaces = {space.id: space for space in spaces}
+        self.spaces = {space.id: space for space in spaces}
         self.all = list(contacts)
         self._by_room: dict[str, list[_Contact]] = {}
         for contact in self.all:
             self._by_room.setdefault(contact.a.id, []).append(contact)
             self._by_room.setdefault(contact.b.id, []).append(contact)
 
-    def space(self, room: str) -> Space:
-        """Return the space with this id."""
-        return self._spaces[room]
-
-    def of(self, space: Space) -> list[_Contact]:
-        """Return the contacts of a space."""
-        return self.of_id(space.id)
-
-    def of_id(self, room: str) -> list[_Contact]:
-        """Return the contacts of the space with this id."""
+    def of(self, room: str) -> list[_Contact]:
         return self._by_room.get(room, [])
 
 

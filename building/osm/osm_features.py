@@ -128,17 +128,14 @@ class MappedLine:
 
 @dataclass
 class IndoorMap:
-    """What a map has indoors, in plan metres.
+    """The indoor features of a map, in plan metres.
 
     Attributes:
         origin: Longitude and latitude of the plan's (0, 0).
         spaces: Rooms, corridors and areas.
-        walls: Walls drawn as lines.
         doors: Doors and entrances drawn as points.
-        lifts: Lifts drawn as points.
-        steps: Stairs drawn as lines.
         buildings: Outlines of whole buildings, which nobody walks through.
-        warnings: What was left out or repaired, one sentence each, naming the feature.
+        warnings: Omissions and repairs, one sentence each, naming the feature.
     """
 
     origin: tuple[float, float]

@@ -22,13 +22,9 @@ class Room:
     """One drawn room.
 
     Attributes:
-        id: Room id.
-        name: What people call it.
-        kind: What it is for.
-        floor: Its outline.
         doors_to: Ids of the neighbours it has a door to.
         desks: Number of desks.
-        use: What the machines there are used for; a key of `software.PROFILES`.
+        use: What the machines there are used for; a key of `furnishing.PROFILES`.
         open_lab: Whether anybody may sit down there.
     """
 

@@ -60,12 +60,10 @@ PASSED_THROUGH: Final = WALKED_ALONG | VERTICAL
 
 @dataclass(frozen=True)
 class WalkingGraph:
-    """Routing points and edges of a building.
+    """Routing points and edges of a building, one edge for both directions.
 
     Attributes:
-        points: Routing points.
-        edges: Walkable connections, one for both directions.
-        room_points: Room id to the point that stands for the room.
+        room_points: Room id to the point that represents the room.
         machine_points: Machine id to the point at its desk.
         warnings: Rooms that cannot be reached, one sentence each.
     """
@@ -103,12 +101,12 @@ def derive_walking_graph(
     points = tuple(builder.points.values())
     edges = tuple(builder.edges.values())
     entrances = [builder.aliases[door.id] for door in doors if door.is_entrance]
-    reached = reachable_points(edges, entrances, points)
+    reached = _reachable_points(edges, entrances, points)
     warnings = [*builder.warnings, *_unreachable_rooms(spaces, builder.room_points, reached)]
     return WalkingGraph(points, edges, builder.room_points, machine_points, tuple(warnings))
 
 
-def reachable_points(
+def _reachable_points(
     edges: Iterable[RouteEdge], entrances: Sequence[str], points: Sequence[RoutingPoint]
 ) -> set[str]:
     """Return the points reachable from any entrance, or the largest part if there is none."""
