@@ -22,26 +22,22 @@ from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.messages import AnnotatedRow
 
 LIVES = 4096
-"""Lives a recursion may have within one epoch of its site."""
+"""Max incarnations of a recursion within one epoch of its site."""
 
 REPLAY_ROWS = 200_000
-"""Rows and kills that may be remembered whatever the size of the view; more than four times what
-is alive begins a new life."""
+"""Rows and kills that may be logged whatever the size of the view; then more than four times the
+live rows begins a new incarnation."""
 
 _BYTES_A_ROW = 32
 """Annotations longer than this stand for several rows."""
 
 _HELLO = ""
-"""The port of a message that only tells a life."""
+"""The port of a message that only reports an incarnation."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeerMessage:
-    """A message of this site's recursion to a peer.
-
-    Attributes:
-        life: Of the sending recursion; its tokens carry it as their epoch.
-    """
+    """A message of this site's recursion to a peer; its tokens carry `life` as their epoch."""
 
     site: str
     life: int
@@ -51,17 +47,28 @@ class PeerMessage:
 
 
 class PeeredFixpoint:
-    """A fixpoint operator at one of several sites, started again when it must be.
+    """A fixpoint operator at one of several sites, restarted when it must be.
 
-    A *life* is one operator instance. Tokens carry its number, which grows, so a peer that sees a
-    later life declares dead what rests on earlier ones. On request an operator tells a peer from
-    its state what it has to know; where it cannot, all messages of a life are remembered per peer
-    and replayed. A new life begins when what is remembered has grown too large, and when a peer
-    that was given up comes back in the same life: its tokens were declared dead for good, so this
-    site has to forget that it did. A new life takes in the leaf rows of this site again, asks the
-    peers for their messages, and gives out its view as the difference to the last.
+    A *life* is one incarnation: an operator instance. Tokens carry its number, which grows, so a
+    peer that sees a later life declares dead what rests on earlier ones. On request an operator
+    sends a peer the messages that its state implies; where it cannot, all messages of a life are
+    logged per peer and replayed. A new life begins when the log has grown too large, and when a
+    peer that was given up comes back in the same life: its tokens were permanently declared dead,
+    which this site has to undo. A new life ingests the leaf rows of this site again, asks the peers
+    for their messages, and emits its view as the difference to the last.
 
-    State: beside the operator's, the leaf rows, the view, and perhaps the messages of this life.
+    State: next to the operator's, the leaf rows, the view, and perhaps the messages of this life.
+
+    Args:
+        make: Returns an empty operator whose tokens carry the given life.
+        site: This site.
+        sites: All sites that compute the recursion.
+        epoch: Of this site.
+        first_life: Lives that peers may know already from this epoch, of a fixpoint that was taken
+            away here and has come back; their tokens must not be used again.
+
+    Raises:
+        DeploymentError: All lives are used up.
     """
 
     def __init__(
@@ -73,19 +80,6 @@ class PeeredFixpoint:
         epoch: int,
         first_life: int = 0,
     ) -> None:
-        """Begin the first life.
-
-        Args:
-            make: Returns an empty operator whose tokens carry the given life.
-            site: This site.
-            sites: All sites that compute the recursion.
-            epoch: Of this site.
-            first_life: Lives that peers may know already from this epoch, of a fixpoint that was
-                taken away here and has come back; their tokens must not be given out again.
-
-        Raises:
-            DeploymentError: All lives are used up.
-        """
         self.peers = tuple(peer for peer in sites if peer != site)
         self.replays_wanted: dict[str, None] = {}
         self._make = make
@@ -155,12 +149,9 @@ class PeeredFixpoint:
             self._operator.receive(sender, inner, annotated, kills)
 
     def lose(self, sender: str, epoch: int | None) -> None:
-        """Declare dead what rests on a peer's base rows.
+        """Declare dead what rests on the base rows of a site, if it is a peer.
 
-        Args:
-            sender: A site; nothing happens if it is no peer.
-            epoch: Of the site when it was lost. Without it only a life that has written to this
-                site can be declared dead.
+        Without its `epoch` only a life that has written to this site can be declared dead.
         """
         known = self._lives.get(sender)
         bound = known if epoch is None else epoch * LIVES + LIVES - 1
@@ -171,17 +162,17 @@ class PeeredFixpoint:
 
     @property
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing left to do with what other sites have sent."""
+        """Whether `settle` has no messages of other sites to apply."""
         return not self._outdated and self._operator.is_settled
 
     def advance(self, now: int) -> None:
-        """Tell the time; a new life is told again."""
+        """Set the time, also for later lives."""
         self._now = now
         if isinstance(self._operator, TimedRecursion):
             self._operator.advance(now)
 
     def next_wakeup(self) -> int | None:
-        """Return when `settle` would send something although nothing came in, or None."""
+        """Return when `settle` would send something without input, or None."""
         if isinstance(self._operator, TimedRecursion):
             return self._operator.next_wakeup()
         return None
@@ -203,7 +194,7 @@ class PeeredFixpoint:
         return delta
 
     def drain(self) -> list[PeerMessage]:
-        """Return what has to be sent; remember it for replays if need be."""
+        """Return the messages to send; log them for replays if need be."""
         messages = [self._message(message) for message in self._operator.drain()]
         if self._newborn:
             self._newborn = False
@@ -219,7 +210,7 @@ class PeeredFixpoint:
         return messages
 
     def replay(self, site: str) -> list[PeerMessage]:
-        """Return messages to a peer that say all that was said in this life; never none."""
+        """Return messages to a peer that repeat all of this life; never none."""
         if isinstance(self._operator, ReplayableRecursion):
             told = [self._message(message) for message in self._operator.replay(site)]
             return [self._hello(site), *told]
@@ -238,11 +229,11 @@ class PeeredFixpoint:
         return PeerMessage(message.site, self._life, message.port, message.annotated, message.kills)
 
     def _hello(self, peer: str) -> PeerMessage:
-        """Return the message that tells a peer this life, whatever else there is to send."""
+        """Return the message that reports this life to a peer."""
         return PeerMessage(peer, self._life, _HELLO, (), ())
 
     def _born(self) -> RecursiveOperator:
-        """Return an operator that knows which tokens are dead for good."""
+        """Return an operator that knows which tokens are permanently dead."""
         operator = self._make(self._life)
         operator.kill_site(self._site, self._life - 1)
         for peer, life in self._lives.items():
@@ -272,16 +263,16 @@ class PeeredFixpoint:
 
 
 def _size(message: PeerMessage) -> int:
-    """Return what a message counts against the bound: about the rows in it, packed or not."""
+    """Return the size of a message for the bound: about the rows in it, packed or not."""
     rows = sum(1 + len(row.annotation) // _BYTES_A_ROW for row in message.annotated)
     return rows + len(message.kills)
 
 
 class _Log:
-    """What was sent to one peer in one life, by port.
+    """The messages to one peer in one life, by port.
 
-    Messages are idempotent and dead tokens stay dead, so their order need not be kept and a replay
-    is fewer, larger messages.
+    They are idempotent and dead tokens stay dead, so a replay may be fewer, larger messages in any
+    order.
     """
 
     def __init__(self) -> None:
@@ -290,7 +281,7 @@ class _Log:
         self._kill_port = _HELLO
 
     def add(self, message: PeerMessage) -> None:
-        """Remember a message."""
+        """Log a message."""
         if message.annotated:
             self._rows.setdefault(message.port, []).extend(message.annotated)
         if message.kills:
@@ -298,7 +289,7 @@ class _Log:
             self._kill_port = message.port
 
     def messages(self, site: str, life: int) -> Iterator[PeerMessage]:
-        """Yield everything again, in messages of bounded size."""
+        """Yield all messages again, in bounded size."""
         yield PeerMessage(site, life, _HELLO, (), ())
         for port, rows in self._rows.items():
             for part in parts_of(rows):

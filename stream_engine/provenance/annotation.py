@@ -19,11 +19,7 @@ Support = frozenset[int]
 
 
 class AnnotationTooWideError(FederationError):
-    """A disjunction does not fit the encoding's bound.
-
-    Attributes:
-        narrower: A sound substitute: it implies the exact result, but some supports are missing.
-    """
+    """A disjunction exceeds the encoding's bound; `narrower` implies it and lacks some supports."""
 
     code = "annotation_too_wide"
 
@@ -33,21 +29,21 @@ class AnnotationTooWideError(FederationError):
 
 
 class AnnotationEncoding(Protocol[A]):
-    """Operations on annotations; every result is canonical up to the order of its parts."""
+    """Operations on annotations; every result is canonical up to the order of its parts.
+
+    Attributes:
+        false: No support.
+        true: Always supported; the start of a conjunction.
+    """
 
     false: A
-    """No support."""
-
     true: A
-    """Supported by nothing, that is always; the start of a conjunction."""
 
     def of_token(self, token: int) -> A:
         """Return the annotation of a base row."""
-        ...
 
     def conjoin(self, left: A, right: A) -> A:
         """Return left AND right."""
-        ...
 
     def disjoin(self, left: A, right: A) -> A:
         """Return left OR right.
@@ -56,43 +52,33 @@ class AnnotationEncoding(Protocol[A]):
             AnnotationTooWideError: The result exceeds the bound; carries a narrower one, which
                 still contains all of `left`.
         """
-        ...
 
     def difference(self, new: A, old: A) -> A:
         """Return a small d such that `d OR old` is `new OR old`; false when old absorbs new."""
-        ...
 
     def restrict(self, annotation: A, dead: Collection[int]) -> A:
         """Return the annotation with tokens set to false; the same object if none occurs."""
-        ...
 
     def implies(self, left: A, right: A) -> bool:
         """Whether right absorbs left: left OR right equals right."""
-        ...
 
     def is_false(self, annotation: A) -> bool:
         """Whether no support is left."""
-        ...
 
     def witness(self, annotation: A) -> A:
         """Return one minimal support, as few tokens as are easily found, as an annotation."""
-        ...
 
     def tokens(self, annotation: A) -> Iterable[int]:
         """Return all tokens that occur."""
-        ...
 
     def supports(self, annotation: A, limit: int) -> list[Support]:
         """Return minimal supports, smallest first; at most `limit` of them."""
-        ...
 
     def size(self, annotation: A) -> int:
         """Return the size in the encoding's own unit: tokens listed, or inner nodes."""
-        ...
 
     def encode(self, annotation: A) -> bytes:
         """Return the wire form."""
-        ...
 
     def decode(self, payload: bytes) -> A:
         """Return the annotation in a wire form.
@@ -100,15 +86,12 @@ class AnnotationEncoding(Protocol[A]):
         Raises:
             WireError: It is malformed or larger than the bound.
         """
-        ...
 
     def rewritten(self, annotation: A) -> A:
-        """Return an annotation of before a change of variables in those of now."""
-        ...
+        """Return an annotation from before a change of variables in the current ones."""
 
     def release(self, dead: Collection[int]) -> None:
-        """Forget tokens that occur in no annotation any more."""
-        ...
+        """Discard tokens that occur in no annotation any more."""
 
 
 def least_supports(supports: Iterable[Support]) -> tuple[Support, ...]:
@@ -129,4 +112,3 @@ class TracksDerivedRows(Protocol):
 
     def derived(self, row: Row, body: Any) -> Any:
         """Return the annotation of a row that was derived from a conjunction."""
-        ...

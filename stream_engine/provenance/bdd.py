@@ -2,7 +2,7 @@
 
 Canonical, so absorption costs nothing; compact where many supports share tokens, as when every
 alternative is shipped eagerly. All annotations of a process share one fixed set of variables; a
-token is given a variable when it first occurs and gives it back when it is dead.
+token gets a variable when it first occurs and releases it when it is dead.
 
 Wire form (varints): number of tokens, tokens in variable order; number of inner nodes, then per
 node token index, low child, high child. Nodes 0 and 1 are the constants, a node refers to earlier
@@ -58,11 +58,7 @@ class BddEncoding:
         self._before: dict[int, int] = {}
 
     def of_token(self, token: int) -> Bdd:
-        """Return the annotation of a base row.
-
-        Raises:
-            RecursionLimitError: More tokens are alive than there are variables.
-        """
+        """Return the annotation of a base row; RecursionLimitError without a free variable."""
         index = self._variable.get(token)
         if index is None:
             index = self._last_place()
@@ -75,20 +71,14 @@ class BddEncoding:
             self._top += 1
             return self._top - 1
         if not self._free:
-            raise RecursionLimitError(
-                f"a recursion with BDD annotations reads more than {VARIABLES} base rows",
-                hint="choose the dnf encoding",
-            )
+            raise _too_many_tokens()
         return self._free.pop()
 
     def arrange(self, vector: Sequence[int]) -> bool:
-        """Give variables to tokens such that they are tested in a given order.
+        """Assign variables such that tokens are tested in the order of `vector`, others behind.
 
         Tokens that have variables keep them when they are in that order already and there is room
         between them for the new ones.
-
-        Args:
-            vector: Tokens, each once; other known tokens are tested behind them.
 
         Returns:
             Whether variables have changed: then `rewritten` must be applied to every annotation,
@@ -100,10 +90,7 @@ class BddEncoding:
         if self._fits_between(vector):
             return False
         if len(vector) > VARIABLES:
-            raise RecursionLimitError(
-                f"a recursion with BDD annotations reads more than {VARIABLES} base rows",
-                hint="choose the dnf encoding",
-            )
+            raise _too_many_tokens()
         self._before = dict(self._token)
         chosen = dict.fromkeys(vector)
         others = sorted((t for t in self._variable if t not in chosen), key=self._variable.get)  # type: ignore[arg-type]
@@ -117,7 +104,7 @@ class BddEncoding:
         return True
 
     def _fits_between(self, vector: Sequence[int]) -> bool:
-        """Give variables to the new tokens of a vector if the known ones need not move."""
+        """Assign variables to the new tokens of a vector if the known ones need not move."""
         known = [self._variable[token] for token in vector if token in self._variable]
         if any(a >= b for a, b in pairwise(known)):
             return False
@@ -146,7 +133,7 @@ class BddEncoding:
         return True
 
     def rewritten(self, annotation: Bdd) -> Bdd:
-        """Return an annotation made before the last `arrange` in the variables of now."""
+        """Return an annotation made before the last `arrange` in the current variables."""
         nodes = list(_NODE.iter_unpack(annotation.data_bytes()))[2:]
         if not nodes:
             return annotation
@@ -161,11 +148,7 @@ class BddEncoding:
         return left.l_and(right)
 
     def disjoin(self, left: Bdd, right: Bdd) -> Bdd:
-        """Return left OR right.
-
-        Raises:
-            AnnotationTooWideError: More than `max_nodes` inner nodes.
-        """
+        """Return left OR right, unless it has more than `max_nodes` inner nodes."""
         try:
             return left.l_or(right, limit=self.max_nodes + 2)
         except InterruptedError:
@@ -247,17 +230,12 @@ class BddEncoding:
         Raises:
             WireError: They are malformed or too many.
         """
-        reader = VarintReader(payload)
-        return [reader.read(MAX_TOKEN) for _ in range(reader.read(MAX_WIRE_NODES))]
+        return _read_tokens(VarintReader(payload))
 
     def decode(self, payload: bytes) -> Bdd:
-        """Return the annotation in a wire form; an annotation without nodes is false.
-
-        Raises:
-            WireError: It is malformed or too large.
-        """
+        """Return the annotation in a wire form; an annotation without nodes is false."""
         reader = VarintReader(payload)
-        tokens = [reader.read(MAX_TOKEN) for _ in range(reader.read(MAX_WIRE_NODES))]
+        tokens = _read_tokens(reader)
         built = [self.false, self.true]
         for number in range(reader.read(MAX_WIRE_NODES)):
             token = reader.read(len(tokens) - 1) if tokens else 0
@@ -270,9 +248,20 @@ class BddEncoding:
         return built[-1] if len(built) > 2 else self.false
 
     def release(self, dead: Collection[int]) -> None:
-        """Give back the variables of tokens that occur in no annotation any more."""
+        """Release the variables of tokens that occur in no annotation any more."""
         for token in dead:
             index = self._variable.pop(token, None)
             if index is not None:
                 del self._token[index]
                 self._free.append(index)
+
+
+def _read_tokens(reader: VarintReader) -> list[int]:
+    return [reader.read(MAX_TOKEN) for _ in range(reader.read(MAX_WIRE_NODES))]
+
+
+def _too_many_tokens() -> RecursionLimitError:
+    return RecursionLimitError(
+        f"a recursion with BDD annotations reads more than {VARIABLES} base rows",
+        hint="choose the dnf encoding",
+    )

@@ -45,11 +45,7 @@ class DnfEncoding:
         return least_supports(a | b for a in left for b in right)
 
     def disjoin(self, left: Dnf, right: Dnf) -> Dnf:
-        """Return left OR right.
-
-        Raises:
-            AnnotationTooWideError: More than `width` supports.
-        """
+        """Return left OR right, unless it has more than `width` supports."""
         result = list(left)
         for new in right:
             for old in result:
@@ -128,11 +124,7 @@ class DnfEncoding:
         return bytes(out)
 
     def decode(self, payload: bytes) -> Dnf:
-        """Return the annotation in a wire form.
-
-        Raises:
-            WireError: It is malformed or too large.
-        """
+        """Return the annotation in a wire form."""
         reader = VarintReader(payload)
         origins = [reader.read(_MAX_ORIGIN) for _ in range(reader.read(MAX_WIRE_TOKENS))]
         supports = [_read_support(reader, origins) for _ in range(reader.read(MAX_WIRE_SUPPORTS))]

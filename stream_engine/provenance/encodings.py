@@ -10,11 +10,11 @@ from streamsql.errors import DeploymentError, QueryError
 
 
 def encoding_named(name: str, *, width: int) -> AnnotationEncoding[Any]:
-    """Return an encoding by name: "dnf", "bdd" or "relative".
+    """Return the encoding "dnf", "bdd" or "relative".
 
     Args:
         name: Of the encoding.
-        width: Most supports (dnf), or most nodes (bdd) or edges (relative) in units of 32, of one
+        width: Max supports (dnf), or max nodes (bdd) or edges (relative) in units of 32, of one
             annotation.
 
     Raises:
@@ -32,10 +32,7 @@ def encoding_named(name: str, *, width: int) -> AnnotationEncoding[Any]:
 
 
 def derivation_hook(encoding: AnnotationEncoding[Any]) -> Callable[[Row, Any], Any] | None:
-    """Return what an encoding makes of a newly derived row and its conjunction; None for nothing.
-
-    Only relative provenance needs to know which row a derivation leads to.
-    """
+    """Return an encoding's function of a newly derived row and its conjunction, or None."""
     return encoding.derived if isinstance(encoding, TracksDerivedRows) else None
 
 

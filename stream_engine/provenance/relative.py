@@ -46,13 +46,7 @@ _IMPOSSIBLE = -1
 
 
 class Edge:
-    """A rule firing; equal ones are the same object within an encoding.
-
-    Attributes:
-        head: Node of the derived row.
-        body: Nodes it is derived from, ascending.
-        tokens: Those of the body that are tokens.
-    """
+    """A rule firing, equal ones once per encoding: the node of a row <- body nodes, ascending."""
 
     __slots__ = ("__weakref__", "body", "head", "tokens")
 
@@ -119,11 +113,7 @@ class RelativeEncoding:
         return Derivations(frozenset((head,)), body.edges | {edge}, body.tokens | edge.tokens)
 
     def disjoin(self, left: Derivations, right: Derivations) -> Derivations:
-        """Return left OR right, which are derivations of the same row.
-
-        Raises:
-            AnnotationTooWideError: More than `max_edges` edges.
-        """
+        """Return left OR right, derivations of one row, unless it has more than `max_edges`."""
         if self.is_false(left) or left is right:
             return right
         if self.is_false(right):
@@ -145,7 +135,7 @@ class RelativeEncoding:
     def restrict(self, annotation: Derivations, dead: Collection[int]) -> Derivations:
         """Return the annotation with tokens set to false; the same object if none occurs.
 
-        What is not derivable from live tokens any more is cut away, then what leads nowhere.
+        Edges not derivable from live tokens are cut away, then edges that lead to no root.
         """
         if annotation.tokens.isdisjoint(dead):
             return annotation
@@ -239,11 +229,7 @@ class RelativeEncoding:
         return bytes(out)
 
     def decode(self, payload: bytes) -> Derivations:
-        """Return the annotation in a wire form.
-
-        Raises:
-            WireError: It is malformed, too large, or not derivable.
-        """
+        """Return the annotation in a wire form; WireError also if it is not derivable."""
         reader = VarintReader(payload)
         nodes = [*_read_tokens(reader)]
         first_row = len(nodes)
@@ -271,6 +257,7 @@ class RelativeEncoding:
         """Do nothing: tokens stand for themselves, and edges go with what mentions them."""
 
 
+@lru_cache(maxsize=_CACHED_ROWS)
 def row_node(row: Row) -> int:
     """Return the node of a row; equal rows have the same one in every process.
 
@@ -278,11 +265,6 @@ def row_node(row: Row) -> int:
         >>> row_node(("a", 1.0)) == row_node(("a", 1)) != row_node(("a", 2))
         True
     """
-    return _cached_node(row)
-
-
-@lru_cache(maxsize=_CACHED_ROWS)
-def _cached_node(row: Row) -> int:
     text = "\x1f".join([repr(_plain(value)) for value in row])
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
     return _ROW + int.from_bytes(digest, "big")

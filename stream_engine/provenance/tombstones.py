@@ -107,5 +107,5 @@ class Tombstones:
                 del self._starts[origin], self._ends[origin]
 
     def among(self, tokens: Iterable[int]) -> Collection[int]:
-        """Return those of some tokens that are dead."""
+        """Return the dead tokens among some."""
         return [token for token in tokens if token in self]
