@@ -1,5 +1,5 @@
-"""Explanations of results: what a row rests on, what breaks without a base row, how sure a row is.
+"""Explanations of results: supports of a row, effects of deleting base rows, probability of a row.
 
-Everything here works on a bound plan and the base rows of the moment, in circuits of its own: the
-running query is not touched.
+They work on a bound plan and the current base rows, in circuits of their own: the running query is
+not touched.
 """

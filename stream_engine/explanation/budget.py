@@ -3,7 +3,7 @@
 from streamsql.errors import FederationError
 
 DEFAULT_WORK = 4_000_000
-"""Rows looked at, derivations followed and sets compared; about ten seconds of one core."""
+"""Rows read, derivations followed and sets compared; about ten seconds of one core."""
 
 
 class ExplanationLimitError(FederationError):
@@ -13,22 +13,14 @@ class ExplanationLimitError(FederationError):
 
 
 class Budget:
-    """Counts work down.
-
-    Attributes:
-        left: Units that may still be spent.
-    """
+    """Counts work down; `left` units may still be spent."""
 
     def __init__(self, units: int = DEFAULT_WORK) -> None:
         self.units = units
         self.left = units
 
     def spend(self, units: int, doing: str) -> None:
-        """Take units away.
-
-        Raises:
-            ExplanationLimitError: There are none left; the message says what was being done.
-        """
+        """Take units away; ExplanationLimitError says what was being done when none are left."""
         self.left -= units
         if self.left < 0:
             raise ExplanationLimitError(
@@ -37,5 +29,5 @@ class Budget:
             )
 
     def part(self, share: float) -> "Budget":
-        """Return a budget of a share of what is left; spending there does not count here."""
+        """Return a separate budget of a share of what is left."""
         return Budget(max(int(self.left * share), 1))

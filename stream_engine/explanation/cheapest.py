@@ -13,15 +13,7 @@ Weight = Callable[[int], float | None]
 
 
 class Part:
-    """The nodes that a goal is made of.
-
-    Attributes:
-        goal: The goal.
-        kinds: Per node of the graph.
-        tokens: Per node of the graph, its token.
-        children: Per node of the part.
-        parents: Per node of the part.
-    """
+    """The nodes below a goal with their children and parents; kinds and tokens of all nodes."""
 
     def __init__(self, graph: DerivationGraph, goal: int, children: Children) -> None:
         self.goal = goal
@@ -88,9 +80,7 @@ def costs(part: Part, weight: Weight) -> dict[int, float]:
 def derivation(part: Part, found: Mapping[int, float]) -> list[int]:
     """Return the tokens of the goal's cheapest derivation, each once, in the order of the rules.
 
-    Args:
-        part: What the goal is made of.
-        found: As `costs` returns it; the goal must be in it.
+    `found` is what `costs` returned; the goal must be in it.
     """
     order = {node: number for number, node in enumerate(found)}
     tokens: dict[int, None] = {}

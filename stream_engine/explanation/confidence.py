@@ -24,20 +24,14 @@ MAX_NODES = 50_000
 
 FIRST_TOKENS = 16
 MAX_DERIVATIONS = 100
-"""Derivations that make up the part of the tokens which a lower bound is about."""
+"""Max derivations whose tokens a lower bound covers."""
 
 _TOO_LARGE = (AnnotationTooWideError, ExplanationLimitError, RecursionLimitError)
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """The probability that a row holds.
-
-    Attributes:
-        probability: Between 0 and 1.
-        exact: Whether it is that, or at least that.
-        reason: Why it is not exact, or empty.
-    """
+    """The probability (0 to 1) that a row holds, or a lower bound with the reason why not exact."""
 
     probability: float
     exact: bool
@@ -49,7 +43,7 @@ def of_supports(supports: Iterable[frozenset[int]], chances: Mapping[int, float]
 
     Args:
         supports: Sets of tokens.
-        chances: Probability of every token; those that are not in it are certain.
+        chances: Probability of every token that is not certain.
 
     Raises:
         AnnotationTooWideError: The decision diagram is too large.
@@ -74,12 +68,8 @@ def of_derivations(
 ) -> float:
     """Return the probability that a node holds, from its derivations.
 
-    Args:
-        graph: The derivations.
-        goal: The node.
-        chances: Probability of every token; those that are not in it are certain.
-        budget: Bounds the work.
-        among: Without these tokens nothing uncertain holds: then it is a lower bound.
+    `chances` are the probabilities of the tokens that are not certain. With `among` all other
+    uncertain tokens are taken to be absent, which gives a lower bound.
 
     Raises:
         AnnotationTooWideError: A decision diagram is too large.
@@ -120,10 +110,10 @@ def of_derivations(
 def lower_bound(
     graph: DerivationGraph, goal: int, chances: Mapping[int, float], budget: Budget
 ) -> float:
-    """Return a probability that a node holds at least: exact for a growing part of its tokens.
+    """Return a lower bound of a node's probability: exact for a growing part of its tokens.
 
-    The part is grown by the most probable derivations, those of tokens used before less and less,
-    as long as decision diagrams fit.
+    The part grows by the most probable derivations, those of tokens used before less and less, as
+    long as decision diagrams fit.
 
     Raises:
         DeploymentError: The library of decision diagrams is not installed.
@@ -172,7 +162,7 @@ def confidence(
     chances: Mapping[int, float],
     budget: Budget,
 ) -> Confidence:
-    """Return the probability that a row holds, exact or at least that.
+    """Return the probability that a row holds, exact or a lower bound.
 
     Args:
         graph: Its derivations.
@@ -184,16 +174,12 @@ def confidence(
     Raises:
         DeploymentError: The library of decision diagrams is not installed.
     """
-    if supports.complete:
-        try:
+    try:
+        if supports.complete:
             return Confidence(of_supports(supports.sets, chances), True)
-        except _TOO_LARGE:
-            pass  # fewer of its supports give a lower bound
-    else:
-        try:
-            return Confidence(of_derivations(graph, goal, chances, budget), True)
-        except _TOO_LARGE:
-            pass  # the supports found give a lower bound
+        return Confidence(of_derivations(graph, goal, chances, budget), True)
+    except _TOO_LARGE:
+        pass  # fewer of its supports give a lower bound
     best = lower_bound(graph, goal, chances, budget)
     known = list(supports.sets)
     while known:

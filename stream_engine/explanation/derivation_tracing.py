@@ -1,4 +1,4 @@
-"""From a row of a result down to the base rows it is derived from.
+"""The derivations of a row of a result, down to base rows.
 
 | operator                | a row rests on                                                        |
 |-------------------------|-----------------------------------------------------------------------|
@@ -66,12 +66,9 @@ _CHOOSING = (
 
 
 class Tracer:
-    """Builds the derivation graph of the rows it is asked for.
+    """Builds the derivation graph of rows on request.
 
-    State: the graph, and the node of every row visited.
-
-    Attributes:
-        notes: What cannot be said by supports, in words, each once.
+    State: the graph, the node of every row visited, and notes on what supports cannot express.
     """
 
     def __init__(self, graph: DerivationGraph, tokens: Tokens, budget: Budget) -> None:
@@ -255,13 +252,9 @@ class Tracer:
 
     @staticmethod
     def _is_padding(side: Relation, plan: Join, part: Row, row: Row) -> bool:
-        """Whether NULLs stand for a missing partner: not for a row that is all NULL.
+        """Whether the NULLs of a joined row's part replace a missing row of a side.
 
-        Args:
-            side: The relation of the row that may be missing.
-            plan: The join.
-            part: What the joined row has of that side.
-            row: The joined row.
+        They do not if they are a row of that side that is all NULL.
         """
         if any(value is not None for value in part):
             return False
@@ -276,8 +269,6 @@ class Tracer:
             found = RecursionTracer(relation, self._graph, self.node, budget)
             self._recursions[relation] = found
         return found
-
-    # --- aggregates --------------------------------------------------------------------------
 
     def _aggregated(self, relation: Relation, plan: Aggregate, row: Row) -> int:
         (source,) = relation.inputs

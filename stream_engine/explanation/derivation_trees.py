@@ -16,14 +16,9 @@ class Kind(IntEnum):
 
 
 class DerivationGraph:
-    """Nodes by number; the children of an OR may be added later.
+    """Kinds, children and tokens (or 0) by node; the children of an OR may be added later.
 
-    State: the nodes. `always` is the AND of nothing.
-
-    Attributes:
-        kinds: Per node.
-        children: Per node, numbers of the nodes it combines.
-        tokens: Per node, its token, or 0.
+    The node `always` is the AND of nothing.
     """
 
     def __init__(self) -> None:

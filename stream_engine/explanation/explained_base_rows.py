@@ -16,12 +16,7 @@ Contents = Mapping[Leaf, Sequence[Row]]
 
 @dataclass(frozen=True, slots=True)
 class BaseRow:
-    """A row of a source, all copies of it; the same row in several windows is one base row.
-
-    Attributes:
-        scan: The source or table as a plan reads it.
-        row: The values.
-    """
+    """A row of a source, all copies of it; the same row in several windows is one base row."""
 
     scan: Scan
     row: Row

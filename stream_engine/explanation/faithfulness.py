@@ -1,4 +1,4 @@
-"""What a plan's supports say about its rows when base rows go.
+"""How far a plan's supports can be trusted when base rows go.
 
 Without aggregates and left joins a row holds exactly as long as one of its supports is there. The
 others bring rows *into* being when base rows go: a smaller count, a row padded with NULLs, a next
@@ -68,8 +68,8 @@ class Faithfulness:
     """How far supports can be trusted.
 
     Attributes:
-        loose: A row may hold although none of its supports is there.
-        disturbed: A row may go although one of its supports is there.
+        loose: A row may hold without any of its supports.
+        disturbed: A row may go in spite of one of its supports.
     """
 
     loose: bool
@@ -77,7 +77,7 @@ class Faithfulness:
 
 
 def faithfulness_of(plan: Plan) -> Faithfulness:
-    """Return what the supports of a plan's rows say."""
+    """Return how far the supports of a plan's rows can be trusted."""
     analysis = _Analysis()
     analysis.visit(plan)
     return Faithfulness(analysis.loose or analysis.disturbed, analysis.disturbed)
@@ -88,8 +88,8 @@ class _Analysis:
     """Walks a plan bottom-up.
 
     Attributes:
-        loose: Some operator drops what tells the rows that come from those of now.
-        disturbed: Some operator lets rows that come take others away.
+        loose: Some operator drops a column that tells new rows from current ones.
+        disturbed: Some operator lets new rows remove others.
     """
 
     loose: bool = False

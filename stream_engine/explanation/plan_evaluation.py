@@ -38,15 +38,10 @@ _HERE = "explanation"
 
 
 class Relation:
-    """What one operator of the plan holds.
+    """The rows of one operator of the plan, with their multiplicities.
 
-    Attributes:
-        plan: The operator.
-        inputs: What it reads; of a recursion, its leaves.
-        rows: Its rows with their multiplicities.
-        operator: What computes them, of all but leaves and recursions.
-        program: The rules of a recursion.
-        recursion: What computes a recursion.
+    `operator` or, of a fixpoint, `program` and `recursion` compute them; leaves have neither. The
+    inputs of a fixpoint are its leaves.
     """
 
     __slots__ = ("_indexes", "inputs", "operator", "plan", "program", "recursion", "rows")
@@ -70,7 +65,7 @@ class Relation:
     def index(
         self, name: Hashable, make_key: Callable[[], Callable[[Row], Row]]
     ) -> dict[Row, list[Row]]:
-        """Return the distinct rows by a key, built when first asked for under that name."""
+        """Return the distinct rows by a key, built on the first call with that name."""
         found = self._indexes.get(name)
         if found is None:
             key = make_key()
@@ -86,15 +81,10 @@ class Relation:
 
 
 class Evaluation:
-    """The relations of a plan over the base rows of a moment.
-
-    Args:
-        plan: Any closed plan.
-        contents: Rows of its leaves.
-        budget: Bounds the work.
+    """The relations of a closed plan over rows of its leaves.
 
     Raises:
-        ExplanationLimitError: It takes too much work.
+        ExplanationLimitError: It takes more work than the budget.
     """
 
     def __init__(self, plan: Plan, contents: Contents, budget: Budget) -> None:

@@ -1,8 +1,7 @@
-"""Derivations inside a recursion, backwards from the rows that are asked for.
+"""Derivations inside a recursion, backwards from requested rows.
 
-Only rows from which an asked one can be reached backwards are looked at: the rules are run from
-their heads, over the leaf rows and the view as it is now. With an aggregate selection the view is
-its best rows only.
+Only rows that a requested one may rest on are visited: the rules run from their heads, over the
+leaf rows and the current view. With an aggregate selection the view is its best rows only.
 """
 
 from collections.abc import Callable
@@ -28,16 +27,10 @@ Atom = tuple[int, Row]
 
 
 class RecursionTracer:
-    """The derivations of one recursion.
+    """The derivations of one recursion, added to a graph until the budget is spent.
 
     State: the leaf rows and the view, indexed as the rules need it, and the node of every row
-    visited.
-
-    Args:
-        relation: The recursion.
-        graph: Takes the derivations.
-        node_of: Returns the node of a row of a leaf.
-        budget: Bounds the work. Once it is spent the derivations found so far are all there are.
+    visited. `node_of` returns the node of a row of a leaf.
 
     Attributes:
         complete: Whether all derivations have been followed.

@@ -1,10 +1,9 @@
-"""Cut a plan down to what can produce one row, by moving the row's values towards the leaves.
+"""Restrict a plan to one row of its result, by moving the row's values towards the leaves.
 
-The plan that comes out still contains that row exactly when the original does, derived in the
-same ways. Values go through projections of plain columns, joins (across their keys), unions,
-groups, and into a recursion where a column of the relation is handed on unchanged by every step
-(the constant of a magic set): of all pairs of connected nodes only those with the asked end are
-then computed.
+The restricted plan contains that row exactly when the original does, derived in the same ways.
+Values go through projections of plain columns, joins (across their keys), unions, groups, and into
+a recursion where every step keeps a column of the relation (the constant of a magic set): of all
+pairs of connected nodes only those with the given end are then computed.
 """
 
 import msgspec

@@ -69,20 +69,19 @@ class TooWideError(Exception):
 
 
 class Rising:
-    """The least solution in sets of tokens: supports per node.
+    """The least solution in sets of tokens: supports per node, risen by what is new.
 
     Sets that contain a support of the goal are dropped wherever they occur: whatever is made of
     them would be absorbed there.
 
     Args:
-        part: What the goal is made of.
+        part: The nodes below the goal.
         bits: Position of every token's node in a mask.
         width: Supports a node keeps, smallest first.
         strict: Whether more than that is an error.
-        known: Supports of the goal that are known already.
+        known: Known supports of the goal.
 
     Attributes:
-        values: Supports per node.
         truncated: Nodes that have had more than `width`.
     """
 
@@ -187,12 +186,7 @@ WIDE = 256
 
 @dataclass(frozen=True, slots=True)
 class Supports:
-    """What was found.
-
-    Attributes:
-        sets: Minimal supports as sets of tokens, smallest first.
-        complete: Whether these are all there are.
-    """
+    """Minimal supports as sets of tokens, smallest first; `complete` if these are all."""
 
     sets: tuple[frozenset[int], ...]
     complete: bool
@@ -205,7 +199,7 @@ def minimal_supports(graph: DerivationGraph, goal: int, wanted: int, budget: Bud
         graph: The derivations.
         goal: A node that holds when all tokens are alive.
         wanted: How many to look for when not all can be found.
-        budget: Bounds the work; when it is spent, what was found until then is returned.
+        budget: Bounds the work; once it is spent, the supports found so far are returned.
     """
     part = Part(graph, goal, dict(enumerate(graph.children)))
     nodes = [n for n in part.children if graph.kinds[n] == Kind.TOKEN]

@@ -18,14 +18,12 @@ from streamsql.data.types import Row
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What a deletion would do to a result.
+    """The effect of deleting base rows on a result.
 
     Attributes:
-        deleted: The base rows that would be deleted.
         gone: Rows that would go, in order, as often as copies would.
         come: Rows that would come, likewise: next best paths, smaller counts.
-        rows: How many rows the result has now.
-        notes: What else to know, in words.
+        rows: Number of rows of the current result.
     """
 
     deleted: tuple[BaseRow, ...]
@@ -42,15 +40,13 @@ def what_if_deleted(
     *,
     work: int = DEFAULT_WORK,
 ) -> WhatIf:
-    """Return what would become of a plan's result if base rows were deleted.
-
-    The result is computed in a circuit of its own; the running query is not touched.
+    """Return the effect of deleting base rows on a bound plan's result.
 
     Args:
         plan: Of the query, as bound.
         contents: Rows of the plan's leaves.
-        lost: Which of these rows are deleted, as often as they are.
-        work: Most steps of work.
+        lost: The deleted ones, as often as they are.
+        work: Max steps of work.
 
     Raises:
         ExplanationLimitError: It takes more.

@@ -30,17 +30,17 @@ Chance = Callable[[BaseRow], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What a row rests on.
+    """The supports of a row.
 
     Attributes:
-        holds: Whether the row is in the result at all.
+        holds: Whether the row is in the result.
         supports: Minimal sets of base rows, smallest first: the row stays as long as all rows of
-            one of them are there. An empty set: it rests on nothing. Rows of a set come in the
-            order in which a derivation uses them.
+            one of them are there; an empty set: always. Rows of a set come in the order in which a
+            derivation uses them.
         complete: Whether these are all minimal supports.
         known: How many have been found, of which only `limit` are listed; at least that many exist.
-        confidence: The probability that the row holds, when asked for.
-        notes: What else it rests on, in words.
+        confidence: The probability that the row holds, when requested.
+        notes: Other dependencies, in words.
     """
 
     holds: bool
@@ -60,20 +60,19 @@ def why(  # noqa: PLR0913 - the question and its bounds
     chance: Chance | None = None,
     work: int = DEFAULT_WORK,
 ) -> Why:
-    """Return what a row of a plan's result rests on.
+    """Return the supports of a row of a bound plan's result.
 
     Args:
         plan: Of the query, as bound.
         contents: Rows of the plan's leaves.
-        row: A row of the result.
-        limit: Most supports to list.
+        row: Of the result.
+        limit: Max supports to list.
         chance: With it the row's probability is computed.
-        work: Most steps of work.
+        work: Max steps of work.
 
     Raises:
         ExplanationLimitError: Not even the result can be computed within so much work.
-        DeploymentError: The library of decision diagrams is not installed, and a probability is
-            asked for.
+        DeploymentError: A probability is requested without the library of decision diagrams.
     """
     budget = Budget(work)
     part = restricted(plan, row)
@@ -140,13 +139,7 @@ LEAST_WORK = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Confidences:
-    """The probabilities of rows.
-
-    Attributes:
-        rows: Rows in order, each with its probability, or None where none can be given.
-        total: How many different rows the result has.
-        notes: What else to know, in words.
-    """
+    """The probabilities of rows, in order; None where unknown; `total` distinct rows exist."""
 
     rows: tuple[tuple[Row, Confidence | None], ...]
     total: int
@@ -156,14 +149,14 @@ class Confidences:
 def confidences(
     plan: Plan, contents: Contents, *, limit: int, chance: Chance, work: int = DEFAULT_WORK
 ) -> Confidences:
-    """Return how probable the first rows of a plan's result are.
+    """Return the probabilities of the first rows of a bound plan's result.
 
     Args:
         plan: Of the query, as bound.
         contents: Rows of the plan's leaves.
-        limit: Most rows to look at.
+        limit: Max rows.
         chance: Probability of a base row.
-        work: Most steps of work, shared by the rows.
+        work: Max steps of work, shared by the rows.
 
     Raises:
         ExplanationLimitError: Not even the result can be computed within so much work.

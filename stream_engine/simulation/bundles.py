@@ -18,11 +18,7 @@ def counted_at_base(
 ) -> FragmentBundle:
     """Return gateways that run a plan each, and a base that counts and sums up its first columns.
 
-    Args:
-        pushed: Runs on every gateway; its second column is numeric.
-        gateways: Site ids.
-        query: Id of the query.
-        version: Of the bundle.
+    The second column of the plan is numeric.
     """
     remote = RemoteSource("f1", pushed.schema)
     value = _column(pushed, 1)
@@ -52,15 +48,9 @@ def joined_by_hash(  # noqa: PLR0913  (the shape has that many places)
     query: str = "q",
     version: int = 1,
 ) -> FragmentBundle:
-    """Return a left join on the first columns, partitioned over sites, each giving its results.
+    """Return a left join on the first columns, partitioned over sites, each emitting its results.
 
-    Args:
-        left: Runs on every producer.
-        right: Likewise.
-        producers: Sites with sources.
-        joiners: Sites that join; a producer may be one.
-        query: Id of the query.
-        version: Of the bundle.
+    Both inputs run on every producer, a site with sources; a producer may be a joiner.
     """
     top = Join(
         RemoteSource("f1", left.schema),
@@ -85,14 +75,7 @@ def joined_with_copies(
 ) -> FragmentBundle:
     """Return a join where each site keeps its left rows and gets a copy of all right rows.
 
-    A count over the pairs is made at the base.
-
-    Args:
-        left: Runs on every site and stays there.
-        right: Runs on every site and goes to all.
-        sites: Site ids.
-        query: Id of the query.
-        version: Of the bundle.
+    The base counts the pairs.
     """
     pairs = Join(left, RemoteSource("copies", right.schema), JoinKind.INNER, ((0, 0),))
     count = AggregateCall(AggregateFunction.COUNT_ALL, (), "n")

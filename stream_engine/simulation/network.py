@@ -37,13 +37,7 @@ class Faults:
 
 @dataclass(slots=True)
 class Traffic:
-    """What the network has carried.
-
-    Attributes:
-        messages: Messages between sites and to the console, by (from, to).
-        bytes: Their encoded size.
-        requests: Requests for a snapshot.
-    """
+    """Messages and encoded bytes by (from, to), and the number of requests for a snapshot."""
 
     messages: dict[tuple[str, str], int] = field(default_factory=dict)
     bytes: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -96,14 +90,7 @@ class UnsettledError(AssertionError):
 
 
 class Network:
-    """Sites, the channels between them, and a console that takes results.
-
-    Attributes:
-        now: The time all sites are told.
-        sites: The sites that are up.
-        failures: Queries that sites have stopped, with the reason.
-        traffic: What was sent.
-    """
+    """The sites that are up, the channels between them, and a console that takes results."""
 
     def __init__(
         self, sites: Sequence[str], *, seed: int = 0, faults: Faults | None = None
@@ -125,8 +112,6 @@ class Network:
     def new_site(self, site: str, epoch: int) -> SiteEngine:
         """Return a site without sources and queries."""
         return SiteEngine(site, epoch)
-
-    # -- what a test does -----------------------------------------------------------------------
 
     def declare(self, site: str, scan: Scan) -> None:
         """Give a site a source; it has it again after a restart, without rows."""
@@ -163,12 +148,7 @@ class Network:
         self._to_step.update(dict.fromkeys(self.sites))
 
     def kill(self, site: str, *, in_flight_survives: bool = True) -> None:
-        """Let a site die: its will reaches the others behind what it had sent.
-
-        Args:
-            site: A site that is up.
-            in_flight_survives: Whether what it had sent but not delivered still arrives.
-        """
+        """Let a site die: its will reaches the others behind its messages, if these survive."""
         del self.sites[site]
         self._to_step.pop(site, None)
         for sender, receiver in list(self._channels):
@@ -248,8 +228,6 @@ class Network:
             )
             for name, site in self.sites.items()
         }
-
-    # -- what happens ---------------------------------------------------------------------------
 
     def _collect(self, site: str, result: StepResult) -> None:
         """Put what a step produced on the network."""

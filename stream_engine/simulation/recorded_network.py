@@ -10,12 +10,7 @@ from stream_engine.snapshot.recorded_site import RecordedSite, Restored
 
 @dataclass(slots=True)
 class Disk:
-    """What is left of a site that crashes.
-
-    Attributes:
-        snapshot: The last one, or None.
-        records: The journal since.
-    """
+    """What is left of a site that crashes: the last snapshot, if any, and the journal since."""
 
     snapshot: bytes | None = None
     records: list[bytes] = field(default_factory=list)

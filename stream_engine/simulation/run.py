@@ -12,14 +12,7 @@ from streamsql.wire.fragments import FragmentBundle
 
 @dataclass(frozen=True, slots=True)
 class PartitionedRun:
-    """What came of a run.
-
-    Attributes:
-        result: The query's relation when everything has settled.
-        traffic: Messages and bytes by (from, to).
-        state_rows: Rows remembered by site.
-        actions: Deliveries and steps it took.
-    """
+    """The settled result of a run, its traffic, rows of state by site, and deliveries and steps."""
 
     result: Delta
     traffic: Traffic

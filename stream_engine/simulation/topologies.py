@@ -27,12 +27,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class TransitStub:
-    """A transit-stub network.
-
-    Attributes:
-        nodes: Names; those of one stub are neighbours in this order.
-        links: Directed; every link has its opposite.
-    """
+    """A transit-stub network: nodes stub by stub, directed links, each with its opposite."""
 
     nodes: tuple[str, ...]
     links: tuple[Link, ...]
@@ -134,11 +129,7 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class SensorGrid:
-    """Sensors and which of them are within reach of each other.
-
-    Attributes:
-        neighbours: Directed pairs of names; both directions are there, none to itself.
-    """
+    """Sensors, and directed pairs of names within reach of each other, none to itself."""
 
     sensors: tuple[Sensor, ...]
     neighbours: tuple[tuple[str, str], ...]

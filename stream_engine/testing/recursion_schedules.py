@@ -98,15 +98,7 @@ def run_schedule(
     schedule: Schedule,
     seed: int,
 ) -> tuple[Ensemble, set[Row]]:
-    """Change base rows while messages are under way; return the sites and the rows they must have.
-
-    Args:
-        node: The recursion.
-        sites: That maintain it.
-        options: How.
-        schedule: What happens.
-        seed: Of everything random.
-    """
+    """Change base rows while messages are under way; return the sites and their expected rows."""
     choice = random.Random(seed)  # noqa: S311  (an adversary, no secret)
     ensemble = Ensemble(node, sites, options, seed=seed)
     leaves = ensemble.operators[sites[0]].leaves
