@@ -76,11 +76,7 @@ class RankedBlocks(Generic[T]):
         return (rank, weights[index] if block[index] == item else 0)
 
     def at(self, rank: int) -> T:
-        """Return the item that stands at a rank, counted from 0.
-
-        Raises:
-            IndexError: There are no so many copies.
-        """
+        """Return the item that stands at a rank, counted from 0; IndexError without one."""
         position, index, _skipped = self._find(rank)
         item: T = self._blocks[position][index]
         return item

@@ -73,11 +73,7 @@ class RankedOrder(Generic[T]):
         return (sum(weights[:index]), weights[index] if known else 0)
 
     def at(self, rank: int) -> T:
-        """Return the item that stands at a rank, counted from 0.
-
-        Raises:
-            IndexError: There are no so many copies.
-        """
+        """Return the item that stands at a rank, counted from 0; IndexError without one."""
         if self._many is not None:
             return self._many.at(rank)
         if not 0 <= rank < self.total:
@@ -88,29 +84,17 @@ class RankedOrder(Generic[T]):
         return next(self.between(rank, rank + 1))[0]
 
     def first(self) -> T:
-        """Return the least item.
-
-        Raises:
-            IndexError: There is none.
-        """
+        """Return the least item; IndexError without one."""
         item: T = self._items[0] if self._many is None else self._many.first()
         return item
 
     def last(self) -> T:
-        """Return the greatest item.
-
-        Raises:
-            IndexError: There is none.
-        """
+        """Return the greatest item; IndexError without one."""
         item: T = self._items[-1] if self._many is None else self._many.last()
         return item
 
     def at_least(self, bound: Any) -> T:
-        """Return the least item not below a bound.
-
-        Raises:
-            IndexError: All items are below it.
-        """
+        """Return the least item not below a bound; IndexError if all are below."""
         if self._many is not None:
             return self._many.at_least(bound)
         item: T = self._items[bisect_left(self._items, bound)]

@@ -15,14 +15,14 @@ class SortedList(Generic[T]):
     """Comparable items in order, duplicates kept.
 
     State: blocks of at most 1,024 items and the last item of each. Work: two binary searches and a
-    move inside one block for `add` and `discard`, the searches for `at_least`, `below` and `above`;
+    move inside one block for `add` and `discard`, the searches for `below` and `above`;
     O(1) for `first` and `last`.
 
     Examples:
         >>> items = SortedList()
         >>> for item in (3, 1, 2):
         ...     items.add(item)
-        >>> items.first(), items.last(), items.at_least(2), len(items)
+        >>> items.first(), items.last(), items.above(1), len(items)
         (1, 3, 2, 3)
     """
 
@@ -90,11 +90,7 @@ class SortedList(Generic[T]):
         return True
 
     def pop_first(self) -> T:
-        """Remove and return the least item.
-
-        Raises:
-            IndexError: The list is empty.
-        """
+        """Remove and return the least item; IndexError without one."""
         block = self._blocks[0]
         item: T = block.pop(0)
         self._length -= 1
@@ -104,31 +100,13 @@ class SortedList(Generic[T]):
         return item
 
     def first(self) -> T:
-        """Return the least item.
-
-        Raises:
-            IndexError: The list is empty.
-        """
+        """Return the least item; IndexError without one."""
         item: T = self._blocks[0][0]
         return item
 
     def last(self) -> T:
-        """Return the greatest item.
-
-        Raises:
-            IndexError: The list is empty.
-        """
+        """Return the greatest item; IndexError without one."""
         item: T = self._lasts[-1]
-        return item
-
-    def at_least(self, bound: Any) -> T:
-        """Return the least item not below a bound.
-
-        Raises:
-            IndexError: All items are below it.
-        """
-        block = self._blocks[bisect_left(self._lasts, bound)]
-        item: T = block[bisect_left(block, bound)]
         return item
 
     def below(self, bound: Any) -> T | None:
@@ -175,12 +153,9 @@ class SortedList(Generic[T]):
                 return
 
     def from_end(self, position: int) -> T:
-        """Return an item by its position counted from the greatest one, which has 0.
+        """Return an item by its position from the greatest one (0); IndexError without one.
 
         Work: one step per block passed over.
-
-        Raises:
-            IndexError: There are not so many.
         """
         for block in reversed(self._blocks):
             if position < len(block):

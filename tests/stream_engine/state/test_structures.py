@@ -39,12 +39,8 @@ def test_sorted_list_follows_a_plain_one(actions: list[tuple[bool, int]]) -> Non
         assert len(items) == len(plain)
         if plain:
             assert (items.first(), items.last()) == (plain[0], plain[-1])
-        above = [item for item in plain if item >= number]
-        if above:
-            assert items.at_least(number) == above[0]
-        else:
-            with pytest.raises(IndexError):
-                items.at_least(number)
+        assert items.above(number) == min((item for item in plain if item > number), default=None)
+        assert items.below(number) == max((item for item in plain if item < number), default=None)
 
 
 def test_an_empty_sorted_list_has_no_ends() -> None:
