@@ -58,9 +58,34 @@ class Evidence(ABC):
         """Yield the verdict of the runs, point by point."""
 
 
+class Bounded(Evidence):
+    """A ratio in a metric; claimed to be at least a number, or unclaimed (0)."""
+
+    __slots__ = ()
+
+    metric: str
+    at_least: float
+
+    @property
+    @abstractmethod
+    def ratio(self) -> str:
+        """The compared schemes."""
+
+    @property
+    @override
+    def text(self) -> str:
+        bound = f" ≥ {self.at_least:.2g}" if self.at_least else ""
+        return f"{self.ratio}, {METRICS[self.metric]}{bound}"
+
+    @property
+    @override
+    def claimed(self) -> bool:
+        return self.at_least > 0
+
+
 @dataclass(frozen=True, slots=True)
-class Ratio(Evidence):
-    """One scheme over another at every point; claimed to be at least a number."""
+class Ratio(Bounded):
+    """One scheme over another at every point."""
 
     figure: int
     upper: str
@@ -70,13 +95,8 @@ class Ratio(Evidence):
 
     @property
     @override
-    def text(self) -> str:
-        return f"{self.upper} / {self.lower}, {METRICS[self.metric]}{_bound(self.at_least)}"
-
-    @property
-    @override
-    def claimed(self) -> bool:
-        return self.at_least > 0
+    def ratio(self) -> str:
+        return f"{self.upper} / {self.lower}"
 
     @override
     def points(self, figures: ByFigure) -> Iterator[Point]:
@@ -87,7 +107,7 @@ class Ratio(Evidence):
 
 
 @dataclass(frozen=True, slots=True)
-class Trend(Evidence):
+class Trend(Bounded):
     """One scheme at one point over itself at another."""
 
     figure: int
@@ -99,13 +119,8 @@ class Trend(Evidence):
 
     @property
     @override
-    def text(self) -> str:
-        return f"{self.scheme}, {METRICS[self.metric]}{_bound(self.at_least)}"
-
-    @property
-    @override
-    def claimed(self) -> bool:
-        return self.at_least > 0
+    def ratio(self) -> str:
+        return self.scheme
 
     @override
     def points(self, figures: ByFigure) -> Iterator[Point]:
@@ -116,30 +131,30 @@ class Trend(Evidence):
 
 
 @dataclass(frozen=True, slots=True)
-class Across(Evidence):
+class Across(Bounded):
     """A scheme at the last point of one figure over the same of another."""
 
     upper: int
     lower: int
     scheme: str
     metric: str
+    at_least: float = 1.0
 
     @property
     @override
-    def text(self) -> str:
-        names = f"figure {self.upper} / figure {self.lower}"
-        return f"{self.scheme}, {names}, {METRICS[self.metric]}{_bound(1)}"
+    def ratio(self) -> str:
+        return f"{self.scheme}, figure {self.upper} / figure {self.lower}"
 
     @override
     def points(self, figures: ByFigure) -> Iterator[Point]:
         upper = figures.get(self.upper, {}).get(self.scheme, {})
         lower = figures.get(self.lower, {}).get(self.scheme, {})
         x = max([*upper, *lower], default=1.0)
-        yield compared((f"{x:g}", upper.get(x, ()), lower.get(x, ())), self.metric, 1.0)
+        yield compared((f"{x:g}", upper.get(x, ()), lower.get(x, ())), self.metric, self.at_least)
 
 
 @dataclass(frozen=True, slots=True)
-class Both(Evidence):
+class Both(Bounded):
     """Two schemes one after the other, over one that does the work of both."""
 
     figure: int
@@ -151,14 +166,8 @@ class Both(Evidence):
 
     @property
     @override
-    def text(self) -> str:
-        upper = f"({self.first} + {self.second})"
-        return f"{upper} / {self.lower}, {METRICS[self.metric]}{_bound(self.at_least)}"
-
-    @property
-    @override
-    def claimed(self) -> bool:
-        return self.at_least > 0
+    def ratio(self) -> str:
+        return f"({self.first} + {self.second}) / {self.lower}"
 
     @override
     def points(self, figures: ByFigure) -> Iterator[Point]:
@@ -254,10 +263,6 @@ def _of(run: Run, metric: str) -> float:
 
 def _text(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
-
-
-def _bound(at_least: float) -> str:
-    return f" ≥ {at_least:.2g}" if at_least else ""
 
 
 def _order(figure: int, upper: str, lower: str, *metrics: str) -> tuple[Ratio, ...]:

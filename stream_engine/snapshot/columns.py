@@ -1,13 +1,14 @@
 """State of operators as bytes: values column by column, so that most of the work is done in C.
 
 Rows, dicts of rows, groups and ordered lists are taken apart kind by kind: all keys of all dicts
-that stand at one place become one column, all values another, and so do the attributes of all
-objects of one class. A column of plain values is MessagePack. Nothing that is read back can run
-anything: values are plain ones, or objects of classes of this package that are imported already.
+at one place become one column, all values another, and so do the attributes of all objects of one
+class. A column of plain values is MessagePack. Restored values cannot run code: they are plain, or
+objects of classes of this package that are imported already.
 """
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from enum import IntEnum
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
@@ -28,28 +29,31 @@ _decode_rows: Callable[[bytes], list[tuple[Any, ...]]] = msgspec.msgpack.Decoder
     list[tuple[Any, ...]]
 ).decode
 
-(
-    _PLAIN,
-    _ROWS,
-    _EVEN,
-    _TUPLES,
-    _LISTS,
-    _DICTS,
-    _SETS,
-    _OBJECTS,
-    _MIXED,
-    _HUGE,
-    _BOUNDS,
-    _EACH,
-    _PICKERS,
-) = range(13)
 _FEW = 64
-"""Items that have a column each: so few may be of as many different makes."""
+"""Max items that have a column each: so few may be of as many different kinds."""
 _WIDEST = 32
-"""Most columns that tuples or lists of one length are taken apart into."""
+"""Max columns that tuples or lists of one length are taken apart into."""
 
 Column = list[Any]
-"""A code and what it needs."""
+"""A code and its parameters."""
+
+
+class _Code(IntEnum):
+    """How a column is written; saved in snapshots."""
+
+    PLAIN = 0
+    ROWS = 1
+    EVEN = 2
+    TUPLES = 3
+    LISTS = 4
+    DICTS = 5
+    SETS = 6
+    OBJECTS = 7
+    MIXED = 8
+    HUGE = 9
+    BOUNDS = 10
+    EACH = 11
+    PICKERS = 12
 
 
 class UnsavableError(FederationError):
@@ -111,29 +115,29 @@ def _column(items: list[Any], depth: int) -> Column:
     kinds: set[type] = set(map(type, items))
     if kinds <= _SCALARS:
         try:
-            return [_PLAIN, _encode(items)]
+            return [_Code.PLAIN, _encode(items)]
         except OverflowError:
             return _huge(items) if kinds == {int} else _mixed(items, depth, by_type=True)
     if 1 < len(items) <= _FEW:
-        return [_EACH, [_column([item], depth + 1) for item in items]]
+        return [_Code.EACH, [_column([item], depth + 1) for item in items]]
     if len(kinds) > 1:
         return _mixed(items, depth)
     (kind,) = kinds
     if kind is tuple:
-        return _rows(items) or _sequences(_TUPLES, items, depth)
+        return _rows(items) or _sequences(_Code.TUPLES, items, depth)
     if kind is list:
-        return _sequences(_LISTS, items, depth)
+        return _sequences(_Code.LISTS, items, depth)
     if kind is dict:
         keys = list(chain.from_iterable(items))
         entries = list(chain.from_iterable(map(dict.values, items)))
-        return [_DICTS, _lengths(items), _column(keys, depth + 1), _column(entries, depth + 1)]
+        return [_Code.DICTS, _lengths(items), _column(keys, depth + 1), _column(entries, depth + 1)]
     if kind in (set, frozenset):
         members = list(chain.from_iterable(items))
-        return [_SETS, _lengths(items), _column(members, depth + 1), kind is frozenset]
+        return [_Code.SETS, _lengths(items), _column(members, depth + 1), kind is frozenset]
     if kind is _BOUND:
-        return [_BOUNDS, _encode([item is LEAST for item in items])]
+        return [_Code.BOUNDS, _encode([item is LEAST for item in items])]
     if kind is itemgetter:
-        return [_PICKERS, _encode(list(map(_positions, items)))]
+        return [_Code.PICKERS, _encode(list(map(_positions, items)))]
     if is_engine_object(items[0]):
         return _objects(kind, items, depth)
     raise UnsavableError(f"a {kind.__module__}.{kind.__qualname__} cannot be saved")
@@ -144,7 +148,7 @@ def _rows(items: list[Any]) -> Column | None:
     if not set(map(type, chain.from_iterable(items))) <= _SCALARS:
         return None
     try:
-        return [_ROWS, _encode(items)]
+        return [_Code.ROWS, _encode(items)]
     except OverflowError:
         return None
 
@@ -154,7 +158,7 @@ def _sequences(code: int, items: list[Any], depth: int) -> Column:
     width = len(items[0])
     if 0 < width <= _WIDEST < len(items) and set(map(len, items)) == {width}:
         parts = [_column(list(part), depth + 1) for part in zip(*items, strict=True)]
-        return [_EVEN, code == _LISTS, parts]
+        return [_Code.EVEN, code == _Code.LISTS, parts]
     return [code, _lengths(items), _column(list(chain.from_iterable(items)), depth + 1)]
 
 
@@ -186,7 +190,7 @@ def _objects(cls: type, items: list[Any], depth: int) -> Column:
         except AttributeError:
             raise UnsavableError(f"not every {cls.__qualname__} has {name}") from None
         columns.append(_column(values, depth + 1))
-    return [_OBJECTS, cls.__module__, cls.__qualname__, len(items), names, columns]
+    return [_Code.OBJECTS, cls.__module__, cls.__qualname__, len(items), names, columns]
 
 
 def _mixed(items: list[Any], depth: int, *, by_type: bool = False) -> Column:
@@ -196,7 +200,7 @@ def _mixed(items: list[Any], depth: int, *, by_type: bool = False) -> Column:
     """
     kinds: list[object] = list(map(type, items))
     if not by_type:
-        kinds = [_PLAIN if kind in _SCALARS else kind for kind in kinds]
+        kinds = [_Code.PLAIN if kind in _SCALARS else kind for kind in kinds]
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
     if len(numbers) > 256:
         raise UnsavableError("state of more than 256 kinds at one place")
@@ -205,7 +209,7 @@ def _mixed(items: list[Any], depth: int, *, by_type: bool = False) -> Column:
         _column([item for item, own in zip(items, which, strict=True) if own == number], depth + 1)
         for number in numbers.values()
     ]
-    return [_MIXED, which, columns]
+    return [_Code.MIXED, which, columns]
 
 
 def _huge(items: list[int]) -> Column:
@@ -213,10 +217,7 @@ def _huge(items: list[int]) -> Column:
     shifts = [max((item & -item).bit_length() - 1, 0) for item in items]
     odd = [item >> shift for item, shift in zip(items, shifts, strict=True)]
     digits = [item.to_bytes(item.bit_length() // 8 + 1, "little", signed=True) for item in odd]
-    return [_HUGE, _encode(shifts), _encode(digits)]
-
-
-# --- reading back -------------------------------------------------------------------------------
+    return [_Code.HUGE, _encode(shifts), _encode(digits)]
 
 
 def _values(column: Column, depth: int) -> list[Any]:
@@ -225,35 +226,35 @@ def _values(column: Column, depth: int) -> list[Any]:
         raise ValueError("nested too deeply")
     code, *parts = column
     match code:
-        case 0:
+        case _Code.PLAIN:
             return list(_decode(parts[0]))
-        case 1:
+        case _Code.ROWS:
             return _decode_rows(parts[0])
-        case 2:
+        case _Code.EVEN:
             even = zip(*[_values(part, depth + 1) for part in parts[1]], strict=True)
             return list(map(list, even)) if parts[0] else list(even)
-        case 3:
+        case _Code.TUPLES:
             return list(map(tuple, _cut(parts[0], _values(parts[1], depth + 1))))
-        case 4:
+        case _Code.LISTS:
             return list(_cut(parts[0], _values(parts[1], depth + 1)))
-        case 5:
+        case _Code.DICTS:
             return _dicts(parts[0], *(_values(part, depth + 1) for part in parts[1:]))
-        case 6:
+        case _Code.SETS:
             make = frozenset if parts[2] else set
             return list(map(make, _cut(parts[0], _values(parts[1], depth + 1))))
-        case 7:
+        case _Code.OBJECTS:
             return _made(parts, depth)
-        case 8:
+        case _Code.MIXED:
             groups = [iter(_values(part, depth + 1)) for part in parts[1]]
             return [next(groups[number]) for number in parts[0]]
-        case 9:
+        case _Code.HUGE:
             whole = [int.from_bytes(digits, "little", signed=True) for digits in _decode(parts[1])]
             return [item << shift for item, shift in zip(whole, _decode(parts[0]), strict=True)]
-        case 10:
+        case _Code.BOUNDS:
             return [LEAST if least else GREATEST for least in _decode(parts[0])]
-        case 11:
+        case _Code.EACH:
             return [_values(part, depth + 1)[0] for part in parts[0]]
-        case 12:
+        case _Code.PICKERS:
             return list(map(_picker, _decode(parts[0])))
         case _:
             raise ValueError(f"unknown code {code!r:.40}")
