@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final
 
 import numpy as np
@@ -98,6 +99,17 @@ ROOM_KINDS: Final[Mapping[str, SpaceKind]] = {
 """Kinds by the value of `room=*`; any other value is an ordinary room."""
 
 
+class Role(Enum):
+    """The kind of indoor feature that a map draws."""
+
+    SPACE = auto()
+    WALL = auto()
+    STEPS = auto()
+    LIFT = auto()
+    DOOR = auto()
+    BUILDING = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class MappedSpace:
     """A room, corridor or area as drawn, with all levels it is on."""
@@ -155,7 +167,7 @@ def indoor_map(features: Sequence[Feature], *, source: str) -> IndoorMap:
         SiteError: Nothing indoors, no level at all, an outline that crosses itself, a level
             that is none, or a map larger than a building.
     """
-    indoors = [f for f in features if _role(f) == "space" and "indoor" in f.tags]
+    indoors = [f for f in features if _role(f) is Role.SPACE and "indoor" in f.tags]
     if not indoors:
         raise SiteError(
             f"{source}: no rooms: no feature has indoor=room, indoor=corridor or indoor=area",
@@ -177,22 +189,22 @@ def indoor_map(features: Sequence[Feature], *, source: str) -> IndoorMap:
     return found
 
 
-def _role(feature: Feature) -> str | None:
+def _role(feature: Feature) -> Role | None:
     tags, geometry = feature.tags, feature.geometry
     indoor = tags.get("indoor")
     if indoor in {"room", "corridor", "area"} or _is_walkable_ground(feature):
-        return "space"
+        return Role.SPACE
     if indoor == "wall" and isinstance(geometry, LineString):
-        return "wall"
+        return Role.WALL
     if isinstance(geometry, LineString) and tags.get("highway") == "steps":
-        return "steps"
+        return Role.STEPS
     if isinstance(geometry, Point):
         if tags.get("highway") == "elevator" or tags.get("elevator") == "yes":
-            return "lift"
+            return Role.LIFT
         if "door" in tags or "entrance" in tags or indoor == "door":
-            return "door"
+            return Role.DOOR
     if tags.get("building", "no") not in {"no", "roof"} and isinstance(geometry, Polygon):
-        return "building"
+        return Role.BUILDING
     return None
 
 
@@ -203,8 +215,8 @@ def _is_walkable_ground(feature: Feature) -> bool:
     return tags.get("amenity") == "parking" and is_area and "level" in tags and "indoor" not in tags
 
 
-def _sort_in(found: IndoorMap, feature: Feature, role: str, geometry: BaseGeometry) -> None:
-    if role == "building":
+def _sort_in(found: IndoorMap, feature: Feature, role: Role, geometry: BaseGeometry) -> None:
+    if role is Role.BUILDING:
         found.buildings += [p for p in shapely.get_parts(geometry.buffer(0)) if p.area >= 1]
         return
     if "level" not in feature.tags:
@@ -214,13 +226,13 @@ def _sort_in(found: IndoorMap, feature: Feature, role: str, geometry: BaseGeomet
     if not levels:
         level = feature.tags["level"]
         found.warnings.append(f"{_title(feature)} is left out: level={level} is between storeys")
-    elif role == "space":
+    elif role is Role.SPACE:
         _add_space(found, feature, levels, geometry)
     elif isinstance(geometry, LineString):
-        lines = found.walls if role == "wall" else found.steps
+        lines = found.walls if role is Role.WALL else found.steps
         lines.append(MappedLine(feature, levels, geometry))
     elif isinstance(geometry, Point):
-        points = found.lifts if role == "lift" else found.doors
+        points = found.lifts if role is Role.LIFT else found.doors
         points.append(MappedPoint(feature, levels, geometry))
 
 

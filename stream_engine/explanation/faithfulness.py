@@ -13,6 +13,7 @@ best path. So the columns whose values change that way are followed up the plan:
 """
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from streamsql.algebra.explain import describe
 from streamsql.algebra.expressions import Column, Expression, columns_of
@@ -48,17 +49,23 @@ from streamsql.algebra.operators import (
 )
 from streamsql.errors import UnsupportedError
 
-_LEAST, _GREATEST, _OTHER = "least", "greatest", "other"
 
-Changing = dict[int, str]
-"""Columns that tell rows that come from those of now. The values that come are greater than the
-least of their group now, or smaller than the greatest, or any."""
+class NewValue(Enum):
+    """How the new values of a column compare with the current one of their group."""
+
+    NOT_LESS = auto()
+    NOT_GREATER = auto()
+    ANY = auto()
+
+
+Changing = dict[int, NewValue]
+"""Columns that tell new rows from current ones."""
 
 _BESTS = {
-    AggregateFunction.MIN: _LEAST,
-    AggregateFunction.MAX: _GREATEST,
-    AggregateFunction.ARG_MIN: _LEAST,
-    AggregateFunction.ARG_MAX: _GREATEST,
+    AggregateFunction.MIN: NewValue.NOT_LESS,
+    AggregateFunction.MAX: NewValue.NOT_GREATER,
+    AggregateFunction.ARG_MIN: NewValue.NOT_LESS,
+    AggregateFunction.ARG_MAX: NewValue.NOT_GREATER,
 }
 _COUNTS = (AggregateFunction.COUNT, AggregateFunction.COUNT_ALL)
 
@@ -147,14 +154,14 @@ class _Analysis:
         self.loose = True
         self.disturbed = self.disturbed or _brings(plan.input)
         width = len(plan.input.schema)
-        return dict.fromkeys((*below, width, width + 1), _OTHER)
+        return dict.fromkeys((*below, width, width + 1), NewValue.ANY)
 
     def _of_two(self, plan: AsOfJoin | SetOperation) -> Changing:
         below = {**self.visit(plan.left), **self.visit(plan.right)}
         # Of many copies fewer may do.
         self.loose = self.loose or (isinstance(plan, SetOperation) and plan.all)
         if isinstance(plan, SetOperation) and plan.kind == SetKind.INTERSECT:
-            return dict.fromkeys(below, _OTHER)
+            return dict.fromkeys(below, NewValue.ANY)
         # A right row that comes takes a left row away, or is found instead of an older one.
         self.disturbed = self.disturbed or _brings(plan.right)
         return _all_columns(plan)
@@ -165,12 +172,12 @@ class _Analysis:
             self.disturbed = self.disturbed or _brings(plan.right)
             return _all_columns(plan)
         self.loose = self.loose or bool(right)  # another partner may come
-        return dict.fromkeys(left, _OTHER)
+        return dict.fromkeys(left, NewValue.ANY)
 
     def _of_join(self, plan: Join) -> Changing:
         if plan.kind.is_filter:
             return self._of_filtering_join(plan)
-        left = dict.fromkeys(self.visit(plan.left), _OTHER)
+        left = dict.fromkeys(self.visit(plan.left), NewValue.ANY)
         width = len(plan.left.schema)
         if plan.kind == JoinKind.FULL:
             self.visit(plan.right)
@@ -180,15 +187,15 @@ class _Analysis:
             # A left row whose partners go is there with NULLs; one that gets a partner is not.
             self.disturbed = self.disturbed or _brings(plan.right)
             padded = range(width, width + len(plan.right.schema))
-            return {**left, **dict.fromkeys(padded, _OTHER)}
+            return {**left, **dict.fromkeys(padded, NewValue.ANY)}
         right = self.visit(plan.right)
-        return {**left, **{position + width: _OTHER for position in right}}
+        return {**left, **{position + width: NewValue.ANY for position in right}}
 
     def _of_union(self, branches: tuple[Plan, ...]) -> Changing:
         total: Changing = {}
         for branch in branches:
             for position, how in self.visit(branch).items():
-                total[position] = how if total.get(position, how) == how else _OTHER
+                total[position] = how if total.get(position, how) == how else NewValue.ANY
         if total and any(total != self.visit(branch) for branch in branches):
             # A row that comes in one branch may equal a row of another.
             self.loose = True
@@ -208,7 +215,7 @@ class _Analysis:
         compared: set[int] = set()
         for position, call in enumerate(plan.aggregates, start=len(plan.group)):
             how = _BESTS.get(call.function)
-            result[position] = how or _OTHER
+            result[position] = how or NewValue.ANY
             if how is None:
                 # SUM and AVG come out the same from other rows.
                 self.loose = self.loose or call.function not in _COUNTS
@@ -229,7 +236,10 @@ class _Analysis:
                     self.disturbed = self.disturbed or plan.selection is not None
         if plan.selection is None:
             return {}
-        return {best.value: _LEAST if best.minimum else _GREATEST for best in plan.selection.bests}
+        return {
+            best.value: NewValue.NOT_LESS if best.minimum else NewValue.NOT_GREATER
+            for best in plan.selection.bests
+        }
 
 
 def unexplained(plan: Plan) -> UnsupportedError:
@@ -246,7 +256,7 @@ def unexplained(plan: Plan) -> UnsupportedError:
 
 
 def _all_columns(plan: Plan) -> Changing:
-    return dict.fromkeys(range(len(plan.schema)), _OTHER)
+    return dict.fromkeys(range(len(plan.schema)), NewValue.ANY)
 
 
 def _brings(plan: Plan) -> bool:
@@ -264,7 +274,7 @@ def _brings(plan: Plan) -> bool:
             return any(_brings(child) for child in plan.inputs)
 
 
-def _is_best(chosen: Expression, how: str, below: Changing) -> bool:
+def _is_best(chosen: Expression, how: NewValue, below: Changing) -> bool:
     """Whether rows that come never have a value as good as the best of now."""
     return isinstance(chosen, Column) and below.get(chosen.position) == how
 
