@@ -1,4 +1,4 @@
-"""What a script had done when one of its statements failed, and how to take it back."""
+"""What a script had changed when one of its statements failed, and how to undo it."""
 
 import re
 
@@ -17,33 +17,32 @@ from streamsql.syntax.statements import (
     Statement,
 )
 
-MOST_TOLD = 20
-"""Of a long script the newest statements are told, and how many more there are."""
+MAX_REPORTED = 20
+"""Statements of a script that are reported; of earlier ones only the number."""
 
 
-def deed(statement: Statement, message: str, query: str | None = None) -> str:
-    """Return what a statement has changed and how to undo it; empty if it only asked.
+def undo_hint(statement: Statement, message: str, query: str | None = None) -> str:
+    """Return what a statement has changed and how to undo it; empty if it changed nothing.
 
     Args:
-        statement: It has been carried out.
-        message: What it answered.
-        query: Id of the query that it started and that goes on.
+        statement: The one that was executed.
+        message: Its answer.
+        query: Id of the query that it started and that still runs.
     """
     if query is not None:
-        told = f"query {query} runs; DROP QUERY {query} stops it"
-    elif isinstance(statement, CreateSource | CreateView | CreateDisplay | CreateAlarm):
-        kind = "view" if isinstance(statement, CreateView) else _kind(statement)
-        told = f"{message}; DROP {kind.upper()} {_written(statement.name)} removes it"
-    elif isinstance(statement, CreateFunction):
-        kind = "AGGREGATE" if statement.aggregate else "FUNCTION"
-        told = f"{message}; DROP {kind} {_written(statement.name)} removes it"
-    elif isinstance(statement, AlterSite):
-        told = f"settings of site {statement.site.text} changed"
-    elif isinstance(statement, Drop | Insert | Delete | Refresh):
-        told = message
+        change = f"query {query} runs; DROP QUERY {query} stops it"
     else:
-        return ""
-    return f"line {statement.span.line}: {told}"
+        match statement:
+            case CreateSource() | CreateView() | CreateFunction() | CreateDisplay() | CreateAlarm():
+                undo = f"DROP {_kind(statement)} {_written(statement.name)}"
+                change = f"{message}; {undo} removes it"
+            case AlterSite(site=site):
+                change = f"settings of site {site.text} changed"
+            case Drop() | Insert() | Delete() | Refresh():
+                change = message
+            case _:
+                return ""
+    return f"line {statement.span.line}: {change}"
 
 
 def _written(name: Name) -> str:
@@ -53,21 +52,27 @@ def _written(name: Name) -> str:
     return f'"{escaped}"'
 
 
-def _kind(statement: CreateSource | CreateDisplay | CreateAlarm) -> str:
-    if isinstance(statement, CreateSource):
-        return "table" if statement.kind == "table" else "source"
-    return "display" if isinstance(statement, CreateDisplay) else "alarm"
+def _kind(
+    statement: CreateSource | CreateView | CreateFunction | CreateDisplay | CreateAlarm,
+) -> str:
+    match statement:
+        case CreateSource(kind=kind):
+            return "TABLE" if kind == "table" else "SOURCE"
+        case CreateFunction(aggregate=aggregate):
+            return "AGGREGATE" if aggregate else "FUNCTION"
+        case _:
+            return type(statement).__name__.removeprefix("Create").upper()
 
 
-def newest(deeds: list[str]) -> tuple[str, ...]:
-    """Return what has been done, oldest first; of very much the newest.
+def newest(hints: list[str]) -> tuple[str, ...]:
+    """Return the hints that are not empty, oldest first; of very many the newest.
 
     Examples:
         >>> newest(["line 1: source s created; DROP SOURCE s removes it", ""])
         ('line 1: source s created; DROP SOURCE s removes it',)
     """
-    told = [one for one in deeds if one]
-    left_out = len(told) - MOST_TOLD
+    changes = [hint for hint in hints if hint]
+    left_out = len(changes) - MAX_REPORTED
     if left_out <= 0:
-        return tuple(told)
-    return (f"{left_out} earlier statements omitted", *told[-MOST_TOLD:])
+        return tuple(changes)
+    return (f"{left_out} earlier statements omitted", *changes[-MAX_REPORTED:])

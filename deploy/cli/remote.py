@@ -10,7 +10,7 @@ import typer
 
 from deploy.cli.line_editor import converse
 from streamsql.errors import DeploymentError, FederationError
-from streamsql.script_progress import deed, newest
+from streamsql.script_progress import newest, undo_hint
 from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy, parse_script
 from streamsql.syntax.statements import Query, Statement, Subscribe
 from ui.cli.client import QUESTION_SECONDS, SECONDS, ConsoleClient
@@ -36,13 +36,13 @@ def run_script(text: str, form: str, address: str | None = None) -> None:
         FederationError: A statement is wrong, or there is no console.
     """
     statements = parse_script(text)
-    deeds: list[str] = []
+    hints: list[str] = []
     with contextlib.closing(ConsoleClient(console_address(address))) as client:
         for statement in statements:
             try:
-                deeds.append(_run_statement(client, statement, form))
+                hints.append(_run_statement(client, statement, form))
             except FederationError as error:
-                error.carried_out = newest(deeds)
+                error.carried_out = newest(hints)
                 raise
 
 
@@ -56,7 +56,7 @@ def _run_statement(client: ConsoleClient, statement: Statement, form: str) -> st
     (result,) = client.post("/api/statements", {"text": in_place(statement)}, seconds=seconds)
     print_statement(result, form)
     query = result["query"]["id"] if result["kind"] == "query" else None
-    return deed(statement, result["message"], query)
+    return undo_hint(statement, result["message"], query)
 
 
 def in_place(statement: Statement) -> str:

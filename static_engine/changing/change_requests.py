@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 MAX_WAITING = 100
 _MAX_ANSWERS = 1_000
 BEGIN_SECONDS = 15.0
-"""A change that has waited for so long is refused: before it is done, whoever asked would be told
-that it is not known what came of it (`coordinator.table_changes`), and may well ask again."""
+"""A change that has waited for so long is refused: before it is done, the coordinator would report
+its outcome as unknown (`coordinator.tables.table_change_requests`), and its author may retry."""
 _LATE = 0.05
 
 Change = Callable[[TableChange], int]
@@ -35,7 +35,7 @@ class ChangeRequests:
         client: Sends the answers.
         topics: Of the federation.
         site: Our id.
-        epoch: Of our life. Requests to a former one are left alone: it may have done them.
+        epoch: Of this incarnation. Requests to an earlier one are ignored: it may have done them.
         clock: Seconds, monotonic.
     """
 
@@ -57,7 +57,7 @@ class ChangeRequests:
         self._answers: OrderedDict[str, TableChanged] = OrderedDict()
 
     def take(self, change: TableChange) -> None:
-        """Take in a request.
+        """Queue a request.
 
         Raises:
             WireError: Its id is none.

@@ -1,4 +1,4 @@
-"""Rows of a database table by what the database itself knows them by."""
+"""Rows of a database table by what the database itself identifies them by."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -26,7 +26,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Row
 
 MAX_CHOSEN = 500_000
-"""Rows that one DELETE takes by a condition."""
+"""Max rows of one DELETE with a condition."""
 _STREAMING = {"yield_per": 20_000}
 _CHUNK = 1_000
 _SAME: dict[DataType, tuple[type[TypeEngine[Any]], ...]] = {
@@ -103,14 +103,14 @@ class FoundRows:
         return any(columns and wanted.issuperset(columns) for columns in unique)
 
     def delete_all(self) -> int:
-        """Take all rows away; return how many there were."""
+        """Delete all rows; return how many there were."""
         before = self._count()
         self._connection.execute(delete(self._target))
         self._check_gone(self._count())
         return before
 
     def delete_where(self, goes: Callable[[Row], bool]) -> int:
-        """Take away the rows that a condition, as queries understand it, chooses.
+        """Delete the rows that fit a condition, which means the same as in queries.
 
         Returns:
             How many they were.
@@ -142,7 +142,7 @@ class FoundRows:
         return int(self._connection.execute(query).scalar_one())
 
     def _identified(self, identity: list[ColumnElement[Any]]) -> Generator[tuple[Identity, Row]]:
-        """Yield every row in the declared types, with what the database knows it by."""
+        """Yield every row in the declared types, with what the database identifies it by."""
         query = select(*identity, *self._declared).select_from(self._target)
         width, first = len(identity), 1
         with self._connection.execute(query, execution_options=_STREAMING) as found:
@@ -153,7 +153,7 @@ class FoundRows:
                 first += len(part)
 
     def _identity(self) -> list[ColumnElement[Any]]:
-        """Return the columns that tell rows apart while the transaction lasts."""
+        """Return columns that identify a row as long as the transaction lasts."""
         if self._connection.dialect.name == "postgresql":
             # A partition or an inheriting table counts its places for itself.
             return [literal_column("tableoid"), literal_column("ctid")]

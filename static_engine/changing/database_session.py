@@ -20,7 +20,7 @@ CONNECT_SECONDS = 5
 LOCK_SECONDS = 5
 CHANGE_SECONDS = 12
 """All tries together: with `_ASK_SECONDS` no more than the coordinator waits for an answer
-(`coordinator.table_changes`)."""
+(`coordinator.tables.table_change_requests`)."""
 _TRIES = 3
 _ASK_SECONDS = 8.0
 _ASK_PAUSE = 0.5
@@ -29,15 +29,15 @@ T = TypeVar("T")
 
 
 def in_transaction(url: URL, where: str, work: Callable[[Connection], T]) -> T:
-    """Do something in one transaction that is committed when it ends, and return what it returns.
+    """Do some work in one transaction, commit it, and return what the work returns.
 
-    PostgreSQL knows what came of a transaction by its number: it is asked when it goes away before
-    it has confirmed.
+    PostgreSQL knows the outcome of a transaction by its number. It is asked when the connection is
+    lost before the COMMIT was confirmed.
 
     Args:
         url: The database, `sqlite` or `postgresql`.
         where: It and the table, for errors.
-        work: Is done again if somebody else changed the same rows at the same moment.
+        work: Repeated if another session changed the same rows at the same time.
 
     Raises:
         TableError: It failed, and nothing has changed; only with code `no_answer` that is not
@@ -92,7 +92,7 @@ def _once(engine: Engine, where: str, work: Callable[[Connection], T], limit: Ti
 
 
 def _check_time(limit: TimeLimit, where: str) -> None:
-    """Check that nobody has been told yet that what came of a change is not known.
+    """Check that the coordinator cannot have reported the outcome of a change as unknown.
 
     Raises:
         TableError: It may be so.
@@ -117,7 +117,7 @@ def _roll_back(transaction: Any) -> None:
 
 
 def _find_out(engine: Engine, number: int | None, where: str, lost: DBAPIError) -> None:
-    """Return if a transaction whose end was not heard was committed.
+    """Return if a transaction was committed although its end was not received.
 
     Raises:
         TableError: It was not, or nobody knows.

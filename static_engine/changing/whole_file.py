@@ -17,7 +17,7 @@ MAX_BYTES = 16_000_000
 def check_may_write(file: Path, where: str) -> os.stat_result:
     """Check that a file may be written, and return its status.
 
-    The permissions count for the superuser, too: who takes them away means it.
+    The permissions count for the superuser, too: a removed permission is meant.
 
     Raises:
         TableError: It may not.
@@ -60,7 +60,7 @@ def read_whole(file: Path, where: str) -> bytes:
 def replace_whole(
     file: Path, write: Callable[[BinaryIO], object], check: Callable[[Path], None], where: str
 ) -> None:
-    """Write a file beside another one and put it in its place, with its owner and permissions.
+    """Write a file next to another one and replace that, keeping its owner and permissions.
 
     Args:
         file: What is replaced.
@@ -81,7 +81,7 @@ def replace_whole(
 
 def add_file(
     file: Path,
-    beside: Path,
+    like: Path,
     write: Callable[[BinaryIO], object],
     check: Callable[[Path], None],
     where: str,
@@ -89,8 +89,8 @@ def add_file(
     """Write a new file, which is there as a whole or not at all.
 
     Args:
-        file: The new one, in the folder of `beside`.
-        beside: One that is there, whose owner and permissions it gets.
+        file: The new one, in the folder of `like`.
+        like: An existing file, whose owner and permissions it gets.
         write: See `replace_whole`.
         check: See `replace_whole`.
         where: The new file, for errors.
@@ -98,7 +98,7 @@ def add_file(
     Raises:
         TableError: It cannot be written; then there is none.
     """
-    _write(file, beside, write, check, where)
+    _write(file, like, write, check, where)
 
 
 def _write(
@@ -135,7 +135,7 @@ def _liken(number: int, like: Path) -> None:
 def _copy_attributes(like: Path, number: int) -> None:
     """Copy access lists and a user's own attributes; of the rest the system takes care.
 
-    Without its access list, the file's group would get what the mode says of all in the list.
+    Without its access list the file's group would get the permissions of everybody in the list.
     """
     if not hasattr(os, "listxattr"):  # not on this system
         return

@@ -20,8 +20,8 @@ _LONGEST_PAUSE = 300.0
 class EngineStarter:
     """Holds the executor, once there is one. All methods belong to the event loop but `stop`.
 
-    The start runs on a daemon thread: when the process is told to stop meanwhile, it does not wait
-    for a JVM, which ends with the process.
+    The start runs on a daemon thread: a process that is stopped meanwhile does not wait for a JVM,
+    which ends with the process.
 
     Args:
         make: Starts the engine, reporting progress; blocking.
@@ -99,25 +99,25 @@ class EngineStarter:
                     loop.call_soon_threadsafe(self._later)
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        def tell(action: Callable[..., None], *arguments: object) -> None:
+        def report(action: Callable[..., None], *arguments: object) -> None:
             if not self._stopped.is_set():
                 with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                     loop.call_soon_threadsafe(action, *arguments)
 
         try:
-            executor = self._make(lambda text: tell(self._progress, text))
+            executor = self._make(lambda text: report(self._progress, text))
         except FederationError as error:
-            tell(self._failed, error)
+            report(self._failed, error)
         except Exception as error:
             log.exception("the engine did not start")
-            tell(self._failed, InternalError(f"the engine did not start: {error}"))
+            report(self._failed, InternalError(f"the engine did not start: {error}"))
         else:
             with self._lock:
                 stopped = self._stopped.is_set()
                 self._made = None if stopped else executor
             if stopped:
                 executor.stop()
-            tell(self._started, executor)
+            report(self._started, executor)
 
     def _progress(self, text: str) -> None:
         self.detail = f"Spark is warming up: {text}"

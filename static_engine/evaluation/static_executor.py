@@ -46,7 +46,7 @@ class StaticExecutor(Protocol):
         """Return the rows of a plan as a bag: positive weights, values of the schema's types.
 
         Raises:
-            TableError: A table has not been read, or was declared anew.
+            TableError: A table has not been read, or was declared again.
             UnsupportedError: The plan needs the stream engine.
             EvaluationError: It failed, or its result is too large.
             EngineLostError: The engine is gone.

@@ -48,7 +48,7 @@ def _is_plain(predicate: Expression) -> bool:
 
 
 def _by_pairs(left: DataFrame, right: DataFrame, join: Join, condition: Column) -> DataFrame:
-    """Return a join whose predicate may run in Python, which Spark takes in inner joins only.
+    """Return a join whose predicate may run in Python, which Spark supports in inner joins only.
 
     Whether a row has a partner follows from its values, so equal rows share the answer.
     """

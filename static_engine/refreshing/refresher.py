@@ -33,7 +33,7 @@ class Readiness:
         self._read: set[str] = set()
 
     def due(self, views: Iterable[str]) -> frozenset[str]:
-        """Take the views that are due; return those whose tables have yet to be read."""
+        """Set the views that are due; return those whose tables have yet to be read."""
         now = self._clock()
         self._since = {view: self._since.get(view, now) for view in views}
         self._read &= self._since.keys()
@@ -49,7 +49,7 @@ class Readiness:
             self._read.discard(view)
 
     def asked(self, view: str) -> None:
-        """Note that somebody wants what the tables hold now, whatever was read before."""
+        """Note that a refresh is wanted from tables as they are now, whatever was read before."""
         self._read.discard(view)
 
     def is_ready(self, view: str) -> bool:
@@ -57,7 +57,7 @@ class Readiness:
         return view in self._read
 
     def done(self, view: str) -> None:
-        """Note that a view is computed now; whoever asks later wants it once more."""
+        """Note that a view is computed now; a later request counts again."""
         self._since.pop(view, None)
         self._read.discard(view)
 
@@ -104,14 +104,14 @@ class Refresher:
     def tables(self) -> frozenset[str]:
         """Return the tables that views are computed from now.
 
-        The watch reads those again whose changes nothing tells, once for every view that is due.
+        Tables whose changes nothing reports are read again, once for every view that is due.
         A view that becomes due later is none of those that `reading` is about.
         """
         due = self._views.due()
         self._unread = self._readiness.due(due)
         for name in self._views.tables(self._unread):
             table = self._store.find(name)
-            if table is not None and table.fingerprint is None:  # a server does not tell changes
+            if table is not None and table.fingerprint is None:  # a server does not report changes
                 self._watch.read_again(name)
         return self._views.tables(due)
 
@@ -150,6 +150,6 @@ class Refresher:
         return self._readiness.is_ready(name)
 
     def _begin(self, name: str) -> None:
-        """Note that a view is worked on now; whoever asks from here on wants it once more."""
+        """Note that a view is computed now; a later request counts again."""
         self._readiness.done(name)
         self._views.begin(name)

@@ -24,10 +24,10 @@ _SUFFIX = ".parquet"
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What is written beside the rows.
+    """What is written next to the rows.
 
     Attributes:
-        definition: The view; rows of another one of the same name are none of its.
+        definition: The view; rows of another view of the same name do not count.
         last: When the rows were computed, in microseconds since 1970 UTC.
         seconds: How long that took.
     """

@@ -1,4 +1,4 @@
-"""Views of `REFRESH AT`: when each is computed, and what became of it.
+"""Views of `REFRESH AT`: when each is computed, and with which result.
 
 The rows of a refresh are a stored table to everybody else, one version each: they are on disk
 before anybody sees them, and a refresh that fails leaves the old ones. Times are handed in.
@@ -71,10 +71,10 @@ class RefreshedViews:
         self._views: dict[str, _View] = {}
         self._orders: tuple[RefreshOrder, ...] | None = None
         self._defined: frozenset[str] = frozenset()
-        self._asked: set[str] = set()  # which views somebody wants refreshed at once
+        self._asked: set[str] = set()  # views to be refreshed at once
 
     def define(self, orders: Iterable[RefreshOrder]) -> None:
-        """Take the views there are from now on; `adopt` takes them up."""
+        """Set the views; `adopt` puts them into effect."""
         self._orders = tuple(orders)
         self._defined = frozenset(order.definition.name for order in self._orders)
         self._asked &= self._defined
@@ -85,7 +85,7 @@ class RefreshedViews:
         return self._orders is not None
 
     def adopt(self) -> None:
-        """Take up what was defined: with the rows of the last refresh, if there was one."""
+        """Put the defined views into effect, with the rows of the last refresh if there are any."""
         orders, self._orders = self._orders, None
         if orders is None:
             return
@@ -102,10 +102,10 @@ class RefreshedViews:
                 known.order = order
                 self._views[name] = known
                 continue
-            self._store.forget(name)
+            self._store.discard(name)
             self._views[name] = self._restored(order)
         for name in before:
-            self._store.forget(name)
+            self._store.discard(name)
         self._folder.keep_only(self._views)
 
     @property
@@ -114,7 +114,7 @@ class RefreshedViews:
         return frozenset(self._views)
 
     def ask(self, name: str) -> bool:
-        """Make a view due now, even one yet to be taken up; return whether there is such a view."""
+        """Make a view due now, even before `adopt`; return whether there is such a view."""
         if name in self._defined:
             self._asked.add(name)
         return name in self._defined
@@ -166,11 +166,11 @@ class RefreshedViews:
         return view.problem if view is not None else None
 
     def begin(self, name: str) -> None:
-        """Note that a view is computed now; whoever asks later wants it once more."""
+        """Note that a view is computed now; a later request counts again."""
         self._asked.discard(name)
 
     def refresh(self, name: str, plan: Plan, executor: StaticExecutor) -> None:
-        """Compute a view by its plan and put its rows into the place of the old ones.
+        """Compute a view by its plan and replace its rows.
 
         Raises:
             EngineLostError: The engine is gone; it counts as a failed refresh.
@@ -195,7 +195,7 @@ class RefreshedViews:
             view.problem, view.failed, view.failures = None, None, 0
 
     def fail(self, name: str, error: FederationError) -> None:
-        """Note that a refresh has failed; the old rows stay, and it is tried again."""
+        """Note that a refresh has failed; the old rows stay, and the refresh is retried."""
         view, now = self._views[name], self._clock()
         pause = min(FIRST_PAUSE * 2 ** min(view.failures, 10), LONGEST_PAUSE)
         view.due = min(now + pause * MICROSECONDS, self._next(view.order, now))

@@ -52,7 +52,7 @@ class Reporter:
         self._unsent.update(self._problems)
 
     def seconds_to_next(self) -> float:
-        """Return when the state is due again even if nothing changes; a connect changes much."""
+        """Return the seconds to the next heartbeat; infinite while the broker is away."""
         if not self._client.connected:
             return float("inf")
         return self._state_at + HEARTBEAT_SECONDS - time.monotonic()
@@ -155,10 +155,10 @@ class JobReports:
         self._epoch = epoch
         self._sequence = 0
         self._seconds: float | None = None
-        self._told_at = float("-inf")
+        self._reported_at = float("-inf")
 
-    def asked(self, payload: bytes) -> None:
-        """Take in whether, and how often, to report.
+    def request(self, payload: bytes) -> None:
+        """Set whether, and how often, to report.
 
         Raises:
             WireError: It cannot be read.
@@ -166,16 +166,16 @@ class JobReports:
         self._seconds = decode_json(payload, ReportRequest).seconds if payload else None
 
     def seconds_to_next(self) -> float:
-        """Return when the next report is due; never, while nobody reads."""
+        """Return the seconds to the next report; infinite while nobody reads."""
         if self._seconds is None or not self._client.connected:
             return float("inf")
-        return self._told_at + self._seconds - time.monotonic()
+        return self._reported_at + self._seconds - time.monotonic()
 
     def publish(self, queries: Iterable[InstalledQuery], evaluations: Evaluations) -> None:
         """Report if it is time."""
         if self.seconds_to_next() > 0:
             return
-        self._told_at = time.monotonic()
+        self._reported_at = time.monotonic()
         rows = tuple(row for query in queries for row in _rows(query, evaluations))
         topic = self._topics.observation(self._site, SYS_STREAM.name)
         payload = encode_json(SystemRows(self._epoch, self._sequence, rows))
@@ -184,7 +184,7 @@ class JobReports:
 
 
 def _rows(query: InstalledQuery, evaluations: Evaluations) -> Iterable[SystemRow]:
-    """Yield what there is to tell of the jobs of one query."""
+    """Yield the measurements of the jobs of one query."""
     for fragment in query.fragments:
         outcome = evaluations.outcome(fragment.plan)
         values: dict[str, float] = {"runs": outcome.runs, "failed": outcome.error is not None}

@@ -53,15 +53,15 @@ MakeExecutor = Callable[[TableStore, Progress], StaticExecutor]
 
 
 class StaticEngine:
-    """One static engine; `run` lives until it is cancelled.
+    """One static engine; `run` serves until it is cancelled.
 
     Args:
         settings: See `StaticSettings`.
         epoch: This session's number.
-        client: Not yet connected; its will is `will_of(settings, epoch)`.
+        client: Not yet connected; its will is `will_state(epoch)`.
         store: The tables.
         make_executor: Starts the engine; blocking, called on a thread of its own.
-        bridge: Evaluates plans over small tables until the engine is there; the state says so.
+        bridge: Evaluates plans over small tables until the engine is there; the state reports it.
         clock: Wall-clock microseconds: when views are refreshed.
     """
 
@@ -190,7 +190,7 @@ class StaticEngine:
                     query.update(fragment.id, result)
 
     async def _compute(self, evaluate: Callable[[], None]) -> bool:
-        """Evaluate on the worker, and say so; return False if the engine was lost over it."""
+        """Evaluate on the worker and report it; return False if the engine was lost."""
         self._reporter.evaluating = True
         self._report()
         try:
@@ -212,7 +212,7 @@ class StaticEngine:
 
     @property
     def _is_bridged(self) -> bool:
-        """Whether something evaluates small plans; not after a failed start, which must show."""
+        """Whether the bridge evaluates small plans; not after a failed start, which is reported."""
         starter = self._starter
         return self._bridge is not None and starter.executor is None and starter.problem is None
 
@@ -237,7 +237,7 @@ class StaticEngine:
                 "function_failures": INSTALLED.failed,
             },
         )
-        # After the state: what a former life has complained about is forgotten with that.
+        # After the state, which discards the problems of the earlier incarnation.
         problems = {name: self._problem_of(query) for name, query in self._queries.items()}
         self._reporter.problems(problems)
         self._reporter.flows(
@@ -298,13 +298,13 @@ class StaticEngine:
                 self._views.define(orders)
                 self._poll_at = 0.0
             case ["host", _me, "reports"]:
-                self._jobs.asked(message.payload)
+                self._jobs.request(message.payload)
             case ["host", _me, "state"]:
-                self._heard_own_state(message.payload)
+                self._received_own_state(message.payload)
             case ["gw", _me, "cmd", "resync", sender]:
                 self._resync(sender, decode_json(message.payload, Command))
             case ["gw", _me, "cmd", "forget", _]:
-                pass  # what a table's rows are has no end of which windows could be told
+                pass  # rows of tables do not expire, so there is nothing to discard
             case ["gw", _me, "cmd", "change"]:
                 self._changes.take(decode_packed(message.payload, TableChange))
             case ["gw", _me, "cmd", verb]:
@@ -331,8 +331,8 @@ class StaticEngine:
         elif old is not None:
             log.info("query %s removed", name)
 
-    def _heard_own_state(self, payload: bytes) -> None:
-        """Contradict a will of ours that was published although we live."""
+    def _received_own_state(self, payload: bytes) -> None:
+        """Contradict our will if it was published although we run."""
         if payload:
             state = decode_json(payload, SiteState)
             if not state.online and state.epoch >= self.epoch:
@@ -378,11 +378,11 @@ class StaticEngine:
 def _supersedes(bundle: FragmentBundle, old: FragmentBundle) -> bool:
     """Whether a bundle is not just the retained copy again, after a reconnect.
 
-    Another one of the same version comes from a new catalog, which numbers its queries anew.
+    A different one of the same version comes from a new catalog, whose versions start again.
     """
     return bundle.version > old.version or (bundle.version == old.version and bundle != old)
 
 
 def will_state(epoch: int) -> SiteState:
-    """Return what the broker says of us when we vanish."""
+    """Return the will: the state that the broker publishes when the connection is lost."""
     return SiteState(False, epoch, wall_clock(), "static", "lost", ready=False)

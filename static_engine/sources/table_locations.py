@@ -1,4 +1,4 @@
-"""Where files of stored tables may be, and how to see that they changed."""
+"""Where files of stored tables may be, and whether they have changed."""
 
 import os
 import stat
@@ -37,7 +37,7 @@ Fingerprint = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """What the operator allows tables to read.
+    """Files and databases that the operator allows tables to read.
 
     Attributes:
         base: Folder that relative paths start from.
@@ -191,7 +191,7 @@ def sqlite_file(url: URL) -> Path:
 
 
 def fingerprint(options: TableOptions, locations: Locations) -> Fingerprint | None:
-    """Return the state of a table's files, or None when only asking can tell (a database server).
+    """Return the state of a table's files, or None for a database server, which must be asked.
 
     Raises:
         TableMissingError: They are not there.

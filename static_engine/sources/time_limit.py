@@ -1,4 +1,4 @@
-"""A database that does not answer is given up: what waits for it also stops all other work."""
+"""A limit on the silence of a database: a read that waits for it stops all other work."""
 
 import contextlib
 import logging
@@ -39,7 +39,7 @@ class TimeLimit:
         return self._cut or time.monotonic() >= self._end
 
     def extend(self) -> None:
-        """Begin again: the database has answered."""
+        """Restart the time: the database has answered."""
         self.give(self.seconds)
 
     def give(self, seconds: float) -> None:
@@ -81,7 +81,7 @@ class TimeLimit:
             self._cut = True
             _cut(connection)
             if isinstance(connection, sqlite3.Connection):
-                # SQLite forgets it where no statement runs just now: again until it is closed.
+                # SQLite ignores it while no statement runs: repeated until it is closed.
                 self._start(connection, _AGAIN_SECONDS)
 
 

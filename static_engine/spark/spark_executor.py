@@ -55,7 +55,7 @@ class WorkerWatch:
         self.has_cancelled = False
 
     def __enter__(self) -> None:
-        """Begin to watch."""
+        """Start the watch."""
         if self._spark.has_workers:
             self._thread = threading.Thread(target=self._watch, name="spark-workers", daemon=True)
             self._thread.start()
@@ -66,7 +66,7 @@ class WorkerWatch:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        """Watch no more."""
+        """End the watch."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -82,14 +82,14 @@ class WorkerWatch:
                     self.has_cancelled = True
                     self._spark.session.sparkContext.cancelAllJobs()
             except (Py4JError, OSError):
-                return  # the JVM has ended, which whoever waits for the result hears
+                return  # the JVM has ended; the evaluation fails
 
 
 _FIXED_BYTES = 8
 _LONG_ROWS = 10_000
 """So many rows share one half of a result's bytes, all that are allowed the other."""
 _LONG = "pando: a row is longer than its share"
-_PATIENCE_SECONDS = 3.0  # a service that is told to stop should not take longer
+_PATIENCE_SECONDS = 3.0  # a service that is stopped should not take longer
 
 
 class SparkExecutor:
@@ -188,7 +188,7 @@ class SparkExecutor:
         return frame.toArrow()
 
     def _watched(self) -> AbstractContextManager[None]:
-        """Cancel what Spark works on when it has had nobody to do it for a while."""
+        """Cancel Spark's jobs when its cluster has had no worker for a while."""
         self._watch = WorkerWatch(self._spark, self._worker_seconds)
         return self._watch
 

@@ -1,4 +1,4 @@
-"""Start Spark's JVM directly, bound to the life of this process.
+"""Start Spark's JVM directly; it ends with this process.
 
 PySpark would start `bin/spark-submit`. We start the JVM ourselves and hand PySpark the gateway's
 port (its own `PYSPARK_GATEWAY_PORT` path), because
@@ -36,9 +36,9 @@ from streamsql.errors import DeploymentError
 _START_SECONDS = 180.0
 _STOP_SECONDS = 60.0
 ARCHIVE_SECONDS = 180.0
-"""That writing the class archive may take: ten seconds, and more where others want the cores."""
+"""Max time to write the class archive: usually ten seconds, more on busy cores."""
 EXIT_SECONDS = 20.0
-"""That the JVM may take to exit, an archive included, when this process is gone."""
+"""Max time for the JVM to exit after this process, an archive included."""
 MAX_LOG_BYTES = 5_000_000
 _REGULAR = (0, 128 + signal.SIGTERM)
 """Exit statuses of a JVM that has ended by itself, or been asked to."""
@@ -101,7 +101,7 @@ class SparkJvm:
 
     Attributes:
         port: The gateway's TCP port on loopback.
-        secret: What a client must show it.
+        secret: What a client must present.
         java: The Java it runs on.
     """
 
@@ -127,7 +127,7 @@ class SparkJvm:
         """End it and keep the class archive it writes on its first regular exit.
 
         Args:
-            timeout: Seconds before it is killed.
+            timeout: Seconds until it is killed.
             patience: Seconds to wait for the archive; after them the JVM, which is on its way out,
                 is left `EXIT_SECONDS` to finish it, and the next start takes it over.
         """
@@ -160,7 +160,7 @@ def start_jvm(settings: JvmSettings, progress: Callable[[str], None]) -> SparkJv
 
     Args:
         settings: How.
-        progress: Told what is being done, in a few words.
+        progress: Receives what is being done, in a few words.
 
     Raises:
         NoJavaError: There is no usable Java.
@@ -238,7 +238,7 @@ def _launch(
 
 
 def _opened_log(data_dir: Path) -> IO[bytes]:
-    """Open the log to write on; what earlier lives wrote stays, and the one before as `.1`."""
+    """Open the log for appending; a log that is too long becomes `.1`."""
     path = log_path(data_dir)
     with contextlib.suppress(FileNotFoundError):
         if path.stat().st_size > MAX_LOG_BYTES:

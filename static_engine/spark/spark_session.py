@@ -32,7 +32,7 @@ _LOCAL_CORES = 8
 _RESULT_SHARE = 8
 """Of the heap for one result: the task that makes it holds it twice, the driver once more."""
 _BATCH_BYTES = 4 * 2**20
-# Spark remembers finished work for web pages that we do not serve.
+# Spark keeps finished work for web pages that we do not serve.
 _KEPT_FOR_PAGES = (
     "spark.ui.retainedJobs",
     "spark.ui.retainedStages",
@@ -97,7 +97,7 @@ class RunningSpark:
         return self._jvm is not None and not self.is_local
 
     def workers(self) -> int:
-        """Return how many executors there are beside the driver.
+        """Return the number of executors without the driver.
 
         Raises:
             Py4JError: The JVM has ended.
@@ -106,9 +106,9 @@ class RunningSpark:
         return len(context.statusTracker().getExecutorInfos()) - 1
 
     def usable(self) -> bool:
-        """Whether JVM and session still work, as far as can be told without a query."""
+        """Whether JVM and session still work, as far as known without a query."""
         if self._jvm is None:
-            return True  # a remote one tells when it is asked
+            return True  # a remote one is known by its answers only
         if not self._jvm.alive():
             return False
         try:
@@ -125,7 +125,7 @@ class RunningSpark:
         if self._jvm is None or self._jvm.alive():
             with contextlib.suppress(PySparkException, Py4JError, OSError):
                 self.session.stop()
-        _forget_gateway()
+        _discard_gateway()
         if self._jvm is not None:
             self._jvm.stop(patience=patience)
 
@@ -135,13 +135,13 @@ def start_session(settings: SessionSettings, progress: Callable[[str], None]) ->
 
     Args:
         settings: How.
-        progress: Told what is being done; called on the caller's thread.
+        progress: Receives what is being done, on the caller's thread.
 
     Raises:
         NoJavaError: A JVM must be started and there is no usable Java.
         SparkStartError: The JVM or the cluster did not answer.
     """
-    # Workers run `python3` unless told; that one may lack our packages.
+    # Without this workers run `python3`, which may lack our packages.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     _silence_loggers()
     if settings.is_local or settings.master.startswith("spark://"):
@@ -181,7 +181,7 @@ def _start_own(settings: SessionSettings, progress: Callable[[str], None]) -> Ru
         with _own_signals():
             session = SparkSession.builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
-        _forget_gateway()
+        _discard_gateway()
         jvm.stop(timeout=5)
         message = f"Spark did not open a session on {settings.master}: {error_text(error)}"
         raise SparkStartError(message, hint="check the address of the master") from error
@@ -274,8 +274,8 @@ def _own_signals() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _forget_gateway() -> None:
-    """Make PySpark forget a gateway, so that a later session can have a new JVM.
+def _discard_gateway() -> None:
+    """Discard PySpark's gateway, so that a later session can have a new JVM.
 
     PySpark has no call for it: it assumes one JVM per process.
     """

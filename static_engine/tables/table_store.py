@@ -54,7 +54,7 @@ class StoredTable:
         """Check that a plan was made for this definition of the table.
 
         Raises:
-            TableError: The table was declared anew since.
+            TableError: The table was declared again since.
         """
         schema = self.definition.schema
         if schema != scan.columns:
@@ -125,7 +125,7 @@ class TableStore:
         return not same
 
     def put(self, definition: SourceDefinition, data: pa.Table, path: Path) -> None:
-        """Give a table rows that were computed and are in a Parquet file of somebody else's.
+        """Set a table's rows, which were computed and are in a Parquet file of the caller's.
 
         Raises:
             TableError: There are more than may be kept.
@@ -141,7 +141,7 @@ class TableStore:
         )
 
     def change(self, change: TableChange) -> int:
-        """Change a table where it is kept, and return how many rows; `load` then reads it.
+        """Change a table where it is stored; return how many rows. `load` then reads it.
 
         Raises:
             TableError: It cannot be done; the table is as it was.
@@ -160,8 +160,8 @@ class TableStore:
                 hint="run the static engine with Spark, or raise max_table_rows",
             )
 
-    def forget(self, name: str) -> None:
-        """Drop a table's rows."""
+    def discard(self, name: str) -> None:
+        """Discard a table's rows."""
         table = self._tables.pop(name, None)
         if table is not None:
             _delete(table.snapshot)
@@ -180,7 +180,7 @@ class TableStore:
         """Return the version a scan reads.
 
         Raises:
-            TableError: It has not been read yet, or was declared anew.
+            TableError: It has not been read yet, or was declared again.
         """
         table = self._tables.get(scan.source)
         if table is None:

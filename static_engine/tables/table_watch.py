@@ -34,7 +34,7 @@ class _Watched:
         due: When to read it again even if nothing seems to have changed.
         in_use: Whether a query needs it.
         used: When a query last needed it.
-        unsettled: Whether its file was changing when it was last looked at.
+        unsettled: Whether its file was changing at the last poll.
     """
 
     definition: SourceDefinition
@@ -96,7 +96,7 @@ class TableWatch:
         return {name: problem for name, problem in found if problem is not None}
 
     def is_unsettled(self, name: str) -> bool:
-        """Return whether a table's file was changing when it was last looked at."""
+        """Return whether a table's file was changing at the last poll."""
         watched = self._tables.get(name)
         return watched is not None and watched.unsettled
 
@@ -110,7 +110,7 @@ class TableWatch:
     def changed(self, name: str) -> None:
         """Make a table due that was changed by us, and all others of its database.
 
-        Triggers and references may have changed those, too, and a server does not tell.
+        Triggers and references may have changed those, too, and a server does not report it.
         """
         self.read_again(name)
         watched = self._tables.get(name)
@@ -120,7 +120,7 @@ class TableWatch:
                 other.due = float("-inf")
 
     def poll(self, used: frozenset[str]) -> bool:
-        """Look at every table and read those that are due; return whether anything changed.
+        """Poll every table and read those that are due; return whether anything changed.
 
         Args:
             used: Tables that queries read.
@@ -129,15 +129,15 @@ class TableWatch:
         changed = False
         self._slow = False
         for name, watched in list(self._tables.items()):
-            changed |= self._look(watched, used=name in used)
+            changed |= self._poll(watched, used=name in used)
         for name in self._store.names - self._tables.keys():
-            self._store.forget(name)
+            self._store.discard(name)
         after = self.problems()
         return changed or {n: str(p) for n, p in before.items()} != {
             n: str(p) for n, p in after.items()
         }
 
-    def _look(self, watched: _Watched, *, used: bool) -> bool:
+    def _poll(self, watched: _Watched, *, used: bool) -> bool:
         watched.unsettled = False
         try:
             options = table_options(watched.definition)
@@ -159,7 +159,7 @@ class TableWatch:
         if not watched.attempted:
             watched.problem = None
         if self._clock() - watched.used > _UNUSED_SECONDS:
-            self._store.forget(watched.definition.name)
+            self._store.discard(watched.definition.name)
             watched.attempted = False
         return False
 

@@ -83,7 +83,7 @@ class Scan(_Leaf, frozen=True, tag="scan"):
     leaves `ttl` microseconds after its event time. Without key and ttl a stream is the bag of all
     its rows.
 
-    With a lateness every site keeps a watermark: the greatest event time it has taken in, less the
+    With a lateness every site keeps a watermark: the greatest event time it has ingested, less the
     lateness. What arrives with an older event time is late: it is no part of the contents. A
     withdrawal is judged in the same way.
 

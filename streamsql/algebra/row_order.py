@@ -9,7 +9,7 @@ from streamsql.data.types import Row
 
 
 def in_order(rows: Iterable[Row], order: tuple[SortKey, ...]) -> tuple[Row, ...]:
-    """Return rows sorted by keys; those the keys do not tell apart are sorted as whole rows.
+    """Return rows sorted by keys; rows with equal keys are sorted as whole rows.
 
     Examples:
         >>> in_order([(1,), (None,), (2,)], (SortKey(0, descending=True),))

@@ -48,7 +48,7 @@ def _logarithm(first: float, second: float | None = None) -> float:
 
 
 def _whole_power(base: float, power: float, exponent: float) -> float:
-    """Return the whole number beside an exponent if the base to it is the power exactly.
+    """Return the nearest whole exponent if it gives the power exactly, else the exponent.
 
     A quotient of two rounded logarithms has the last digit wrong: 3.0000000000000004 for 5 and 125.
     """
@@ -64,7 +64,7 @@ def _whole_power(base: float, power: float, exponent: float) -> float:
 def _cube_root(value: float) -> float:
     """Return the double nearest to the cube root.
 
-    What the C library gives may be one beside it (3.0000000000000004 for 27), and another one on
+    The C library may return a neighbour (3.0000000000000004 for 27), and another one on
     another machine: one step of Newton's method with the exact error ends at the same everywhere.
     """
     root = math.cbrt(value)

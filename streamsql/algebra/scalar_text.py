@@ -69,7 +69,7 @@ def _replaced(text: str, old: str, new: str) -> str | None:
 
 
 def _initial_capitals(text: str) -> str:
-    """Return every word in small letters with a capital first; words are letters and digits."""
+    """Return every word in lower case with a capital first; words are letters and digits."""
     result, inside = [], False
     for character in text:
         result.append(character.lower() if inside else character.upper())

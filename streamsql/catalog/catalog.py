@@ -106,7 +106,7 @@ class Catalog:
 
     @property
     def alarms(self) -> tuple[AlarmDefinition, ...]:
-        """Queries whose rows are bad news."""
+        """Queries whose rows raise alarms."""
         return tuple(d for d in self if isinstance(d, AlarmDefinition))
 
 

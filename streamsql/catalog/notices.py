@@ -1,4 +1,4 @@
-"""Displays and alarms by name: what becomes of answers."""
+"""Definitions of displays and alarms."""
 
 import enum
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Severity(enum.StrEnum):
-    """How bad it is that an alarm is raised."""
+    """How severe an alarm is."""
 
     INFO = "info"
     WARNING = "warning"
@@ -20,8 +20,8 @@ class DisplayDefinition(msgspec.Struct, frozen=True):
         floor: Ordinal of the level, as on the map.
         x: Metres, as on the map.
         y: Metres, as on the map.
-        title: What stands above the answers; empty for the name.
-        rows: Most rows shown of each answer.
+        title: Shown above the answers; empty for the name.
+        rows: Max rows shown of each answer.
         text: The CREATE statement.
     """
 
@@ -35,7 +35,7 @@ class DisplayDefinition(msgspec.Struct, frozen=True):
 
 
 class AlarmDefinition(msgspec.Struct, frozen=True):
-    """A query whose rows are bad news.
+    """A query whose rows raise an alarm.
 
     Attributes:
         query: The text after AS.

@@ -2,7 +2,7 @@
 
 The same wherever readings enter, a gateway or a local script. Time is divided into intervals of
 the given length since 1970; of each device the first reading of an interval is kept, and none of
-an interval that is not after the last one kept. Devices are told apart by the key, or, where a
+an interval that is not after the last one kept. Devices are identified by the key, or, where a
 source has none, by all its texts.
 """
 
@@ -12,7 +12,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.types import DataType, Row
 
 MAX_DEVICES = 100_000
-"""Devices of a source that are remembered; beyond, the one that was silent longest is forgotten."""
+"""Max devices of a source; beyond, the one that was silent longest is discarded."""
 
 
 class Sampler:

@@ -1,7 +1,7 @@
-"""System sources: what a federation tells about itself, known to every catalog without CREATE.
+"""System sources: reports of a federation about itself, in every catalog without CREATE.
 
 After STREAM's introspection queries over `SysStream`: whatever can be measured is a row of one
-stream, so that a graph of it is a query like any other. What engine sites tell of themselves are
+stream, so that a graph of it is a query like any other. Reports of engine sites are
 streams, and their rows are where they were measured; what the coordinator knows are tables.
 """
 
@@ -132,7 +132,7 @@ SYS_ALARMS = SourceDefinition(
 )
 """The rows of all alarms, the last cleared ones too; `row` is the row as JSON.
 
-`unknown` is since when nobody can tell whether the row is there, because a site is away.
+`unknown` is since when a site is away, so that it is not known whether the row is there.
 """
 
 SITE_SOURCES = (SYS_STREAM, SYS_OPERATORS)
@@ -159,7 +159,7 @@ def is_system(definition: Definition) -> bool:
 
 
 def is_site_source(name: str) -> bool:
-    """Whether every engine site has rows of a source, which tell of the site itself."""
+    """Whether every engine site has rows of a source, about itself."""
     return name.lower() in _SITE_NAMES
 
 

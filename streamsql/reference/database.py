@@ -12,7 +12,7 @@ _BEGINNING = -(2**62)
 
 
 class Database:
-    """All events of all sources in order of arrival, by the site that took them in.
+    """All events of all sources in order of arrival, by the site that ingested them.
 
     What is appended together happens at one moment.
 
@@ -37,12 +37,12 @@ class Database:
     def append(
         self, source: str, events: list[SourceEvent], site: str = "", clock: int = _BEGINNING
     ) -> None:
-        """Record events of a source that a site has taken in.
+        """Record events of a source that a site has ingested.
 
         Args:
             source: Its name.
             events: In order of arrival.
-            site: Who has taken them in.
+            site: Which has ingested them.
             clock: The site's clock before, which only sources without a watermark look at.
         """
         self._events.setdefault(source, []).extend((site, event) for event in events)
@@ -90,7 +90,7 @@ class Judged:
     Attributes:
         accepted: In order of arrival.
         late: Likewise.
-        watermarks: By site that has taken in an event.
+        watermarks: By site that has ingested an event.
     """
 
     accepted: list[SourceEvent] = field(default_factory=list)

@@ -28,7 +28,7 @@ from streamsql.syntax.precedence import PrecedenceParser
 
 MAX_NODES = 200_000
 MAX_ROUNDS = 100_000
-"""Most rounds that a query may allow a recursion."""
+"""Max rounds that a query may allow a recursion."""
 
 
 class StreamWindow(exp.Expression):
@@ -157,7 +157,7 @@ class StreamSqlParser(PrecedenceParser):
         return subquery
 
     def reset(self) -> None:
-        """Forget everything of the text before."""
+        """Discard the state of the text before."""
         super().reset()
         self._joins: dict[tuple[Any, ...], tuple[Any, int]] = {}
 

@@ -58,7 +58,7 @@ class Script:
         return self.span(start, self._balanced(start, end))
 
     def _balanced(self, start: int, end: int) -> int:
-        """Take in closing parentheses that belong to the part, and leave others out."""
+        """Include the closing parentheses that belong to the part, and no others."""
         part = self.text[start : end + 1]
         depth = part.count("(") - part.count(")")
         while depth > 0:

@@ -2,7 +2,7 @@
 
 From what binds least: OR, AND, NOT, IS, comparisons, BETWEEN IN LIKE SIMILAR, all other operators
 (`||`, `~`), then `+ -`, `* / %` and signs, which sqlglot reads alike. Comparisons do not chain.
-What binds less than the operator it stands beside is put in parentheses, so that the tree can be
+An operand that binds less than its operator is put in parentheses, so that the tree can be
 written again as text.
 """
 
@@ -82,7 +82,7 @@ class _Ahead:
 
 
 class PrecedenceParser(parser.Parser):
-    """sqlglot's parser with the operators between NOT and `+` read anew."""
+    """sqlglot's parser that reads the operators between NOT and `+` itself."""
 
     UNARY_PARSERS: ClassVar[dict[TokenType, Any]] = {
         token: parser.Parser.UNARY_PARSERS[token] for token in (TokenType.DASH, TokenType.NOT)

@@ -212,7 +212,7 @@ class Subscribe(Statement):
 
     Attributes:
         snapshot: Whether readers begin with the rows there are, not with the next change.
-        progress: Whether they are told up to when the answer is complete.
+        progress: Whether they receive the time up to which the answer is complete.
         key: Columns by which changes come as upserts and deletes; empty for signed rows.
     """
 
@@ -278,7 +278,7 @@ class ExplainWhy(Statement):
 
     Attributes:
         row: The values as parsed; `streamsql.binder.bind_why` gives them types.
-        limit: Most minimal sets of base rows to show.
+        limit: Max minimal sets of base rows to show.
         confidence: Column with the probability that a base row holds, or None.
         format: "text" or "json".
     """
@@ -312,7 +312,7 @@ class ExplainConfidence(Statement):
 
     Attributes:
         using: Column with the probability that a base row holds.
-        limit: Most rows to show, or None for all.
+        limit: Max rows to show, or None for all.
         format: "text" or "json".
     """
 

@@ -17,7 +17,7 @@ from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.messages import MAX_ROWS_PER_BATCH, DeltaBatch, WeightedRow
 
 STREAM_ROWS = 10_000
-"""Latest rows of a stream that can surely be sent again; a receiver that missed more loses them."""
+"""Latest rows of a stream that are kept to be resent; a receiver that missed more loses them."""
 CHUNK_ROWS = 20_000
 CHUNK_BYTES = MAX_PAYLOAD_BYTES // 2
 _FEW_ROWS = 1_000
@@ -32,8 +32,8 @@ class SendingChannel:
     to which rows are only added, its latest rows.
 
     Attributes:
-        forgotten: What the receiver has said that it needs no more; snapshots leave it out, and say
-            so.
+        forgotten: Rows that the receiver no longer needs; snapshots omit them, and report their
+            watermark.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class SendingChannel:
             forget_oldest(contents, STREAM_ROWS)
 
     def forget(self, forgotten: "Forgotten") -> None:
-        """Forget the rows below bounds that the receiver has named; what was forgotten stays so."""
+        """Discard the rows below bounds that the receiver has named, permanently."""
         self.forgotten.raise_to(forgotten)
         for port in forgotten.bounds:
             contents = self.contents.get(port, {})
@@ -128,22 +128,22 @@ class SendingChannel:
 
 @dataclass(slots=True)
 class Forgotten:
-    """Rows of a channel that are forgotten at its ends, because nothing they feed is open.
+    """Rows of a channel that both ends discard, because no window that they feed is open.
 
-    The receiver decides, and drops what arrives of them from then on; only when it knows that for
-    good, whatever becomes of it, it tells the sender. So the sender never has forgotten more than
-    the receiver, and the difference between both is exact.
+    The receiver decides, and drops such rows from then on. It informs the sender only when its
+    decision is saved. So the sender never has discarded more than the receiver, and the difference
+    between both is exact.
 
     Attributes:
         watermark: Windows that ended by then have closed, or None.
-        bounds: Column and bound by port: a row with a lower value there is forgotten.
+        bounds: Column and bound by port: a row with a lower value there is discarded.
     """
 
     watermark: int | None = None
     bounds: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def raise_to(self, other: "Forgotten") -> None:
-        """Forget what another one has forgotten, too."""
+        """Include what another one includes."""
         if other.watermark is not None:
             self.watermark = max(self.watermark or other.watermark, other.watermark)
         for port, (column, bound) in other.bounds.items():
@@ -151,7 +151,7 @@ class Forgotten:
             self.bounds[port] = (column, max(bound, before))
 
     def below(self, port: str, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows of a port that are forgotten."""
+        """Yield the rows of a port that are discarded."""
         place = self.bounds.get(port)
         if place is None:
             return
@@ -187,16 +187,16 @@ class ReceivingChannel:
     What takes several batches counts only as a whole: half a snapshot would look as if all other
     rows were gone.
 
-    A snapshot of several ports is several batches. Out of sequence only its beginning may be taken
-    in, or the loss of the beginning would go unnoticed: the receiver of such a channel names the
-    port that the sender opened first.
+    A snapshot of several ports is several batches. Out of sequence only its beginning may be
+    accepted, or the loss of the beginning would go unnoticed. So the receiver of such a channel
+    names the port that the sender opened first.
 
-    What a stream has given stays given, whatever becomes of the sender; of a snapshot of it, and of
-    what a new life of the sender gives, only what is new counts.
+    Rows of a stream stay emitted, whatever becomes of the sender; of its snapshot, and of rows of a
+    new incarnation of the sender, only what is new counts.
 
     Attributes:
-        forgotten: Rows that are forgotten here: of what arrives they are left out.
-        sender_forgot: The greatest watermark up to which the sender has forgotten closed windows,
+        forgotten: Rows that are discarded here, also when they arrive.
+        sender_forgot: The greatest watermark up to which the sender has discarded closed windows,
             by its snapshots.
     """
 
@@ -254,7 +254,7 @@ class ReceivingChannel:
         return (Reception.ACCEPTED, self._taken(batch))
 
     def forget(self, forgotten: Forgotten) -> dict[str, Delta]:
-        """Forget rows below bounds; return per port the delta that retracts them."""
+        """Discard rows below bounds; return per port the delta that retracts them."""
         self.forgotten.raise_to(forgotten)
         retractions: dict[str, Delta] = {}
         for port in forgotten.bounds:
@@ -267,7 +267,7 @@ class ReceivingChannel:
         return retractions
 
     def lose_sender(self) -> dict[str, Delta]:
-        """Forget the sender; return per port the delta that retracts all it had sent."""
+        """Discard what the sender has sent; return per port the delta that retracts it."""
         streams = {port: rows for port, rows in self.contents.items() if port in self._streams}
         retractions = {
             port: negated(rows)
@@ -280,7 +280,7 @@ class ReceivingChannel:
         return retractions
 
     def _fits(self, batch: DeltaBatch) -> bool:
-        """Whether a batch can be taken in without what is missing before it."""
+        """Whether a batch can be accepted without what is missing before it."""
         in_sequence = self.synchronised and batch.seq == self.expected
         if batch.reset:
             return in_sequence or self.first_port in (None, batch.port)
@@ -323,9 +323,9 @@ class ReceivingChannel:
         return delta
 
     def _beyond(self, change: _Unfinished, contents: Delta) -> Delta:
-        """Return what a new life of the sender has given more often than all before it together.
+        """Return the rows that a new incarnation of the sender has emitted beyond all before it.
 
-        It may have to give again what its former life had given since it was last saved.
+        It may have to emit again what the earlier one had emitted since it was last saved.
         """
         given = {} if change.reset else self._repeated[change.port]
         accumulate(given, change.rows)
@@ -337,7 +337,7 @@ class ReceivingChannel:
 
 
 def forget_oldest(contents: Delta, least: int) -> int:
-    """Keep the rows added last, `least` to twice as many; return how many are forgotten."""
+    """Keep the rows added last, `least` to twice as many; return how many are discarded."""
     if len(contents) <= 2 * least:
         return 0
     oldest = list(islice(contents, len(contents) - least))
@@ -384,7 +384,7 @@ def _weighted(delta: Delta) -> tuple[WeightedRow, ...]:
 
 
 def _is_small(delta: Delta) -> bool:
-    """Whether a delta surely fits one part: most do, and need not be measured row by row."""
+    """Whether a delta certainly fits one part: most do, and need not be measured row by row."""
     if len(delta) == 1:
         (row,) = delta
         return row_bytes(row) < CHUNK_BYTES

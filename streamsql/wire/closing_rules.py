@@ -1,8 +1,8 @@
-"""Which rows of a channel belong to windows that have closed, and need not be remembered.
+"""Which rows of a channel belong to windows that have closed, and need not be kept.
 
 Both ends of a channel derive the same rules from the same bundle. A rule speaks of the only place
 at which a port is read: below EMIT ON WINDOW CLOSE. Where the rows are read elsewhere too, nothing
-is forgotten.
+is discarded.
 """
 
 from collections import Counter
@@ -29,14 +29,14 @@ from streamsql.wire.fragments import FragmentBundle
 
 @dataclass(frozen=True, slots=True)
 class ClosingRule:
-    """How to tell from a column that no window of a row is open.
+    """When no window of a row is open any more, by one of its columns.
 
     Attributes:
         column: A time: of the event, or the end of a window.
         size: From the start of a window to its end; 0 for a column that is an end.
         hop: Between two starts.
         offset: Start of one of them.
-        session: The windows are sessions: which of them are open the watermark does not tell.
+        session: The windows are sessions: the watermark does not determine which of them are open.
         keeps_rows: An operator between here and the groups keeps the rows until they are retracted.
     """
 
@@ -104,7 +104,7 @@ def _rules(plan: Plan, position: int, *, keeps_rows: bool) -> Iterator[tuple[str
                     yield port, ClosingRule(column, size, hop, offset, keeps_rows=keeps_rows)
         case SessionWindow(input=child, time=time, gap=gap):
             if position == len(child.schema) + 1:
-                for port, column in _columns(child, time):  # the operator forgets by itself
+                for port, column in _columns(child, time):  # the operator discards by itself
                     yield port, ClosingRule(column, gap, session=True)
         case _:
             return

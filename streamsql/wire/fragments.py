@@ -75,7 +75,7 @@ class RecursionPlan(msgspec.Struct, frozen=True):
         assumed: What the prices rest on that nobody has counted, in words.
         measured: Whether they rest on what a running query has counted.
         without: Gateways that own some of what it reads and have been away for too long.
-        kept: How the sites will maintain it, in words; empty where nobody was there to tell.
+        kept: How the sites will maintain it, in words; empty where no site has reported it.
     """
 
     name: str
@@ -111,7 +111,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
 
     @property
     def streams(self) -> frozenset[str]:
-        """The fragments that give streams: rows are only added, and channels forget old ones.
+        """The fragments that emit streams: rows are only added, and channels discard old ones.
 
         So are results whose rows are final, as those of windows that have closed.
         """

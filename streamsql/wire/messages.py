@@ -50,10 +50,10 @@ class ObservationPack(msgspec.Struct, frozen=True, omit_defaults=True):
     """Readings of one stream as a SenML pack.
 
     Attributes:
-        epoch: Of the life of the gateway in which it was made.
-        seq: Of the packs of all streams in that life: two with the same are one that came twice.
-        n: Of what the gateway has published of this stream in one life; None: nobody counts.
-        life: The epoch of that life; None: `epoch`.
+        epoch: Of the gateway when the pack was made.
+        seq: Counts the packs of all streams in that epoch; a repeated number is a repeated pack.
+        n: Counts the packs of this stream in one incarnation of the gateway; None: not counted.
+        life: The epoch of that incarnation; None: `epoch`.
     """
 
     epoch: Epoch
@@ -103,7 +103,7 @@ class DeltaBatch(msgspec.Struct, frozen=True, array_like=True):
         annotated: Rows inside a recursion.
         kills: Tokens of dead base tuples, inside a recursion.
         watermark: Of a snapshot: windows that ended by then have closed, and the sender has
-            forgotten their rows. None: none.
+            discarded their rows. None: none.
         ts: Oldest reading that caused the batch, for latency figures.
         now: The sender's time when it was made.
     """
@@ -132,7 +132,7 @@ class RecursionReport(msgspec.Struct, frozen=True):
         leaf_changes: Rows of those that came or went.
         view_rows: Rows of its view shown here.
         view_changes: Rows of those that came or went.
-        settles: Changes worked on, in the present life (see `lives`; so are all that follow).
+        settles: Changes worked on, in this incarnation (see `lives`; so are all that follow).
         rounds: Rounds of evaluation they took.
         most_rounds: Of one change.
         derivations: Rule results, absorbed ones too.
@@ -141,7 +141,7 @@ class RecursionReport(msgspec.Struct, frozen=True):
         received_rows: Rows from other sites.
         sent_rows: Rows to other sites.
         sent_kills: Dead tokens announced, counted per receiver.
-        lives: Times it began anew, with the first; more than one after a peer was given up.
+        lives: Incarnations, the first included; a new one starts after a peer was given up.
         trace: Rows derived and deleted here in each round of the last change; many rounds at the
             end are added up.
         derived: Rows derived in all.
@@ -200,7 +200,7 @@ class SlowSite(msgspec.Struct, frozen=True):
 
     Attributes:
         behind: Seconds of event time by which it is behind the foremost site.
-        since: Since when, in microseconds since 1970 UTC by the clock of who says so.
+        since: Since when, in microseconds since 1970 UTC by the clock of the reporting site.
     """
 
     site: Name
@@ -215,8 +215,8 @@ class FlowReport(msgspec.Struct, frozen=True):
         busy: Whether something waits for the site's next step.
         recursions: What the recursions have done here.
         traffic: What the channels have cost.
-        lives: The sender's epoch that each count of `received` is of: every life counts anew, so
-            that counts of two lives may agree by chance. A host that says nothing leaves it out.
+        lives: The sender's epoch for each count of `received`: every incarnation counts from 0, so
+            that counts of two of them may agree by chance. Empty where the host does not know.
         slow: The sites that hold windows back which close here, the slowest first.
         first: The number with which this query's channels began: those below were used by what ran
             here before.
@@ -249,7 +249,7 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class TableSet(msgspec.Struct, frozen=True):
-    """All stored tables of the federation, as the coordinator tells the static engine.
+    """All stored tables of the federation, from the coordinator to the static engine.
 
     Attributes:
         tables: What it reads.
@@ -263,8 +263,8 @@ class TableSet(msgspec.Struct, frozen=True):
 class ReportRequest(msgspec.Struct, frozen=True):
     """Asks a host that is no engine site to report to `sys_stream`.
 
-    Its rows go out as observations of that stream; the base site that gathers a query takes them
-    in as its own.
+    Its rows go out as observations of that stream; the base site that gathers a query ingests
+    them as its own.
 
     Attributes:
         seconds: Between two reports.
@@ -285,11 +285,11 @@ SystemRow = tuple[Name, Name, Name, Name, Number]
 
 
 class SystemRows(msgspec.Struct, frozen=True):
-    """What a host that is no engine site tells in `sys_stream`, on its observation lane.
+    """Rows of `sys_stream` from a host that is no engine site, on its observation lane.
 
     Attributes:
-        epoch: Of the host's life.
-        seq: 0, 1, 2, … in that life.
+        epoch: Of the host.
+        seq: 0, 1, 2, … in that epoch.
         rows: Site is the sender; the time is that of arrival, by the clock of the base site.
     """
 
@@ -299,7 +299,7 @@ class SystemRows(msgspec.Struct, frozen=True):
 
 
 class QueryProblem(msgspec.Struct, frozen=True):
-    """Why a site cannot answer its part of a query at present; its last rows stay valid meanwhile.
+    """Why a site cannot answer its part of a query now; its last rows stay valid meanwhile.
 
     Attributes:
         code: Stable identifier of the error, e.g. "deployment_error".

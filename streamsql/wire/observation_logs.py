@@ -1,6 +1,6 @@
-"""What a base site and a gateway say to each other of packs that may have been lost on the way.
+"""Messages between a base site and a gateway about packs that may have been lost on the way.
 
-A gateway numbers what it publishes of a stream 0, 1, 2, … in each of its lives, in the order of
+A gateway numbers what it publishes of a stream 0, 1, 2, … in each incarnation, in the order of
 publishing. Numbers have no holes, so a base site that lacks one knows it, and asks for the rest.
 """
 
@@ -13,9 +13,9 @@ class PacksWanted(msgspec.Struct, frozen=True, omit_defaults=True):
     """Asks a gateway for what it has published of a stream from a number on.
 
     Attributes:
-        life: The gateway's epoch that the number is of; None: the asker has nothing yet, and wants
-            to know only how far the gateway has come.
-        next: The first number that the asker lacks.
+        life: The gateway's epoch that the number is of; None: the sender has nothing yet, and only
+            asks how many packs there are.
+        next: The first number that the sender lacks.
     """
 
     stream: Name
@@ -29,8 +29,8 @@ class PacksPublished(msgspec.Struct, frozen=True):
     Attributes:
         life: The gateway's present epoch.
         first: The first number, from the one that was asked for on, that it still has; `next` if
-            there is none. None: it was asked for none of this life.
-        next: How many packs it has published in this life.
+            there is none. None: the request was about another incarnation.
+        next: How many packs it has published in this incarnation.
         newest: No reading in them has a later event time, in microseconds; None: unknown.
     """
 

@@ -1,4 +1,4 @@
-"""What a site says of itself: states and births. Times are microseconds since 1970 UTC."""
+"""Reports of a site about itself: states and births. Times are microseconds since 1970 UTC."""
 
 from typing import Annotated
 
@@ -38,10 +38,10 @@ class BufferState(msgspec.Struct, frozen=True):
 
 
 class WrapperState(msgspec.Struct, frozen=True):
-    """A wrapper and how it is doing.
+    """State of a wrapper.
 
     Attributes:
-        note: What it has come to, in words, where that is no fault: "the replay is over".
+        note: A condition that is no fault, in words: "the replay is over".
     """
 
     name: Name
@@ -54,12 +54,12 @@ class WrapperState(msgspec.Struct, frozen=True):
 
 
 class ClockState(msgspec.Struct, frozen=True):
-    """What a site has found out about its clock.
+    """What a site knows about its clock.
 
     Attributes:
         offset_ms: Milliseconds by which the coordinator's clock is ahead of it; None: not known.
-        error_ms: How far that is off at most.
-        corrected_ms: What of it is added to the times that the site gives.
+        error_ms: Max error of `offset_ms`.
+        corrected_ms: How much of it the site adds to its times.
     """
 
     offset_ms: Number | None = None
@@ -68,7 +68,7 @@ class ClockState(msgspec.Struct, frozen=True):
 
 
 class RefreshState(msgspec.Struct, frozen=True):
-    """How a view of `REFRESH AT` is doing at the static engine. Times are microseconds.
+    """State of a view of `REFRESH AT` at the static engine. Times are microseconds.
 
     Attributes:
         last: When its rows were computed; None: it has none yet.
@@ -96,9 +96,9 @@ class SiteState(msgspec.Struct, frozen=True):
         role: gateway, base, static or coordinator.
         detail: What the console shows, e.g. "Spark is warming up".
         ready: Whether it answers already.
-        instance: Random per process start; tells a stolen id from oneself.
+        instance: Random per process start; distinguishes a stolen id from one's own.
         started: When the process started; of two with one id and epoch the later one stays.
-        wrappers: How each wrapper is doing now; empty where nobody says.
+        wrappers: State of each wrapper; empty where not reported.
         settings: Of an engine site: those in use.
         clock: How far its clock is from the coordinator's.
         views: Of the static engine: the views that it refreshes.

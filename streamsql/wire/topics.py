@@ -90,7 +90,7 @@ class Topics:
 
         Args:
             gateway: The owner.
-            levels: Relation, source, target, and what else tells the link apart, each as
+            levels: Relation, source, target, and what else identifies the link, each as
                 `level_of` writes it; none: all links of the gateway.
         """
         return f"{self.root}/gw/{gateway}/link/{'/'.join(levels or ('#',))}"

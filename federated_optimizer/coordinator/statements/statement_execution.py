@@ -26,7 +26,7 @@ from federated_optimizer.coordinator.statements.query_statements import QuerySta
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook, alter_site
 from streamsql.binder import refreshed_view
 from streamsql.errors import BindingError, FederationError, UnsupportedError
-from streamsql.script_progress import deed, newest
+from streamsql.script_progress import newest, undo_hint
 from streamsql.syntax import (
     AdvanceTime,
     AlterSite,
@@ -196,7 +196,7 @@ async def carry_out(
             in `carried_out`.
     """
     results: list[StatementResult] = []
-    deeds: list[str] = []
+    hints: list[str] = []
     long = len(text) > _LONG
     if len(text) > _SHORT:
         await beside.run(lambda: parse_script(text) and None, "reading the script")
@@ -205,10 +205,10 @@ async def carry_out(
         try:
             result = await run(statement)
         except FederationError as error:
-            error.carried_out = newest(deeds)
+            error.carried_out = newest(hints)
             raise
         results.append(result)
         started = result.query if result.kind == ResultKind.QUERY else None
         query = started.id if started is not None else None
-        deeds.append(deed(statement, result.message, query))
+        hints.append(undo_hint(statement, result.message, query))
     return tuple(results)

@@ -21,7 +21,7 @@ class Fixpoint(msgspec.Struct, frozen=True, tag="fixpoint"):
     (the base rows, the steps of these, the steps of those …), each step reads the relation once,
     and something bounds the length of every chain. A step branch reads `RecursiveReference(name)`
     at least once; more than once makes the recursion non-linear. Mutually recursive relations are
-    one relation whose first column tells them apart.
+    one relation whose first column distinguishes them.
 
     Attributes:
         limit: Most rows the relation may have before the query is stopped with an error.

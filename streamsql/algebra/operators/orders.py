@@ -27,14 +27,14 @@ class SortKey(msgspec.Struct, frozen=True):
 class TopN(Unary, frozen=True, tag="top_n"):
     """The first rows by an order: in all, or of every partition.
 
-    Rows that the keys do not tell apart are ordered as whole rows (`streamsql.data.delta.sort_key`,
+    Rows with equal keys are ordered as whole rows (`streamsql.data.delta.sort_key`,
     ascending), so the answer never depends on arrival. A row that is there twice counts twice.
 
     Attributes:
         order: At least one key, or none: then whole rows decide.
         limit: Most rows; None for all that follow the offset.
         offset: Rows to skip.
-        partition: Positions of the columns that tell the partitions apart.
+        partition: Positions of the columns that identify a partition.
     """
 
     order: tuple[SortKey, ...]
@@ -53,13 +53,13 @@ class TopN(Unary, frozen=True, tag="top_n"):
 class OverWindow(Unary, frozen=True, tag="over_window"):
     """Each row with the values of window functions as more columns.
 
-    Rows of a partition stand in the order of the keys; those the keys do not tell apart (peers)
+    Rows of a partition stand in the order of the keys; those with equal keys (peers)
     stand in the order of whole rows (`streamsql.data.delta.sort_key`, ascending), so no value
     depends on arrival. A row that is there twice stands there twice and may get two values. RANK,
     DENSE_RANK and RANGE frames look at the keys only.
 
     Attributes:
-        partition: Positions of the columns that tell the partitions apart; NULLs are equal.
+        partition: Positions of the columns that identify a partition; NULLs are equal.
         order: Keys; without any all rows of a partition are peers.
         calls: At least one; each gives a column.
     """

@@ -155,7 +155,7 @@ class OnClose(Binary, frozen=True, tag="on_close"):
 
 
 class SetKind(enum.StrEnum):
-    """Set operators beside UNION."""
+    """Set operators other than UNION."""
 
     INTERSECT = "INTERSECT"
     EXCEPT = "EXCEPT"

@@ -48,7 +48,7 @@ class SessionWindow(Unary, frozen=True, tag="session_window"):
     Attributes:
         time: Position of a TIMESTAMP column.
         gap: In microseconds.
-        partition: Positions of the columns that tell the partitions apart; NULLs are equal.
+        partition: Positions of the columns that identify a partition; NULLs are equal.
     """
 
     time: int

@@ -8,8 +8,8 @@ around, lazy and possessive repetition, flags, word boundaries, POSIX classes) i
 
 A pattern becomes a nondeterministic automaton after Thompson, whose sets of states are made
 deterministic as texts need them. Testing a text takes time in proportion to its length, whatever
-the pattern: a query must not be slowed down by one reading. Nothing but whether a text matches is
-told, so the ways to match need no order.
+the pattern: a query must not be slowed down by one reading. Only whether a text matches is
+reported, so the ways to match need no order.
 """
 
 from streamsql.algebra.regular_expressions.pattern_matching import (

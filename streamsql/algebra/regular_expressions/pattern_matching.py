@@ -25,7 +25,7 @@ class Pattern:
         self._again = self._reached({start}, (0,))
         empty = self._reached({start}, (0, START, END))
         self._matches_empty = self._accept in empty
-        self._forget()
+        self._clear()
 
     def search(self, text: str) -> bool:
         """Whether some part of a text matches."""
@@ -50,7 +50,7 @@ class Pattern:
         """How many states the automaton has."""
         return len(self._steps)
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._kept = 0
         self._numbers: dict[frozenset[int], int] = {}
         self._sets: list[frozenset[int]] = []
@@ -60,7 +60,7 @@ class Pattern:
     def _begin_table_at(self, state: int) -> int:
         """Discard the table, which one long text may fill; return the state's new number."""
         states = self._sets[state]
-        self._forget()
+        self._clear()
         return self._number(states)
 
     def _number(self, states: frozenset[int]) -> int:

@@ -169,7 +169,7 @@ def test_a_view_waits_for_a_view_that_waits(tmp_path: Path, missing: str) -> Non
     if missing == "settled file":
         world.watch.unsettled = {"rooms"}
     if missing == "table":
-        world.store.forget("rooms")
+        world.store.discard("rooms")
     world.read()
     assert world.compute(engine=missing != "engine") == []
     assert world.problems() == [], "that the other one has no rows is no failure"

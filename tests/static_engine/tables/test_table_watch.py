@@ -79,7 +79,7 @@ def test_large_tables_become_snapshots_that_go_with_their_version(
     with pytest.raises(TableError):
         store.load(definition())
     assert [file.name for file in (tmp_path / "snapshots").iterdir()] == ["t-2.parquet"]
-    store.forget("t")
+    store.discard("t")
     assert not list((tmp_path / "snapshots").iterdir())
 
 
