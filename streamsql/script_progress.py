@@ -2,6 +2,7 @@
 
 import re
 
+from streamsql.algebra.operators import SourceKind
 from streamsql.syntax.statements import (
     AlterSite,
     CreateAlarm,
@@ -57,7 +58,7 @@ def _kind(
 ) -> str:
     match statement:
         case CreateSource(kind=kind):
-            return "TABLE" if kind == "table" else "SOURCE"
+            return "TABLE" if kind == SourceKind.TABLE else "SOURCE"
         case CreateFunction(aggregate=aggregate):
             return "AGGREGATE" if aggregate else "FUNCTION"
         case _:

@@ -11,6 +11,7 @@ from static_engine.changing.json_table import change_json
 from static_engine.changing.parquet_table import change_parquet
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_locations import Locations
+from streamsql.catalog.table_options import TableSource
 from streamsql.wire.table_changes import TableChange
 
 
@@ -29,11 +30,11 @@ def change_table(change: TableChange, locations: Locations) -> int:
             "change it where it is stored, or allow it with the setting changed_sources",
         )
     match options.source:
-        case "csv":
+        case TableSource.CSV:
             return change_csv(change, options, locations)
-        case "parquet":
+        case TableSource.PARQUET:
             return change_parquet(change, options, locations)
-        case "json":
+        case TableSource.JSON:
             return change_json(change, options, locations)
-        case _:
+        case TableSource.SQL:
             return change_database(change, options, locations)

@@ -9,6 +9,7 @@ from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import (
     TABLE_OPTIONS,
+    TableSource,
     delimiter_of,
     needed_options,
     refresh_of,
@@ -21,7 +22,6 @@ class TableOptions:
     """Where a table's rows are and when to look again.
 
     Attributes:
-        source: csv, parquet, json or sql.
         path: File or folder as written; empty for sql.
         url: SQLAlchemy address; sql only.
         table: Table or `schema.table` in the database; sql only.
@@ -30,7 +30,7 @@ class TableOptions:
         refresh: Seconds between two readings; None means only when a file changes.
     """
 
-    source: str
+    source: TableSource
     path: str = ""
     url: str = ""
     table: str = ""
@@ -62,7 +62,7 @@ def table_options(definition: SourceDefinition) -> TableOptions:
                 hint=f"WITH (source = '{source}', {name} = '…')",
             )
     return TableOptions(
-        source=source,
+        source=TableSource(source),
         path=options.get("path", ""),
         url=options.get("url", ""),
         table=options.get("table", ""),

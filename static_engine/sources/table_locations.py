@@ -13,7 +13,7 @@ from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.secrets import Secrets
 from static_engine.sources.table_errors import TableError, TableMissingError
 from streamsql.catalog.open_folders import OpenFolders
-from streamsql.catalog.table_options import TABLE_OPTIONS
+from streamsql.catalog.table_options import TABLE_OPTIONS, TableSource
 
 MAX_FILES = 10_000
 """Files of a folder that is a table."""
@@ -197,7 +197,7 @@ def fingerprint(options: TableOptions, locations: Locations) -> Fingerprint | No
         TableMissingError: They are not there.
         TableError: They cannot be looked at.
     """
-    if options.source != "sql":
+    if options.source != TableSource.SQL:
         files = files_of(options.path, locations, f".{options.source}")
         return tuple(_print_of(file) for file in files)
     url = database_url(options.url, locations)

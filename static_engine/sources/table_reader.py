@@ -12,6 +12,7 @@ from static_engine.sources.parquet_file import read_parquet
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url, files_of
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.table_options import TableSource
 
 
 def read_table(definition: SourceDefinition, locations: Locations) -> Iterator[pa.RecordBatch]:
@@ -27,16 +28,16 @@ def read_table(definition: SourceDefinition, locations: Locations) -> Iterator[p
 
 def _batches(definition: SourceDefinition, locations: Locations) -> Iterator[pa.RecordBatch]:
     options = table_options(definition)
-    if options.source == "sql":
+    if options.source == TableSource.SQL:
         yield from read_database(definition, database_url(options.url, locations), options.table)
         return
     files = files_of(options.path, locations, f".{options.source}")
     match options.source:
-        case "csv":
+        case TableSource.CSV:
             yield from read_csv(definition, options, files)
-        case "parquet":
+        case TableSource.PARQUET:
             yield from read_parquet(definition, files)
-        case _:
+        case TableSource.JSON:
             yield from read_json(definition, files)
 
 

@@ -2,15 +2,26 @@
 
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 
 from streamsql.data.durations import parse_duration
 
+
+class TableSource(StrEnum):
+    """Where the rows of a stored table are."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    JSON = "json"
+    SQL = "sql"
+
+
 _FILE = ("source", "path", "refresh")
 TABLE_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "csv": (*_FILE, "header", "delimiter"),
-    "parquet": _FILE,
-    "json": _FILE,
-    "sql": ("source", "url", "table", "refresh"),
+    TableSource.CSV: (*_FILE, "header", "delimiter"),
+    TableSource.PARQUET: _FILE,
+    TableSource.JSON: _FILE,
+    TableSource.SQL: ("source", "url", "table", "refresh"),
 }
 """Options by source."""
 
@@ -26,7 +37,7 @@ LEAST_REFRESH = 1_000_000
 
 def needed_options(source: str) -> tuple[str, ...]:
     """Return the options that tables of a source must have."""
-    return ("url", "table") if source == "sql" else ("path",)
+    return ("url", "table") if source == TableSource.SQL else ("path",)
 
 
 def secret_of(url: str) -> str | None:

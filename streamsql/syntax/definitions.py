@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamsql.algebra.operators import SourceKind
 from streamsql.data.durations import parse_duration
 from streamsql.data.types import DataType
 from streamsql.errors import QuerySyntaxError
@@ -84,7 +85,7 @@ def parse_create(
     if word == "LINK":
         cursor.expect("SOURCE", hint="CREATE LINK SOURCE name (…)")
     _without_if(cursor)
-    kind = {"LINK": "link", "TABLE": "table"}.get(word, "stream")
+    kind = {"LINK": SourceKind.LINK, "TABLE": SourceKind.TABLE}.get(word, SourceKind.STREAM)
     return _source(cursor, common, kind)
 
 
@@ -96,7 +97,7 @@ def _without_if(cursor: Cursor) -> None:
         )
 
 
-def _source(cursor: Cursor, common: dict[str, Any], kind: str) -> CreateSource:
+def _source(cursor: Cursor, common: dict[str, Any], kind: SourceKind) -> CreateSource:
     name = cursor.name("a name")
     parts = _Parts()
     cursor.expect("(", hint=f"CREATE … {name.text} (column TYPE, …)")

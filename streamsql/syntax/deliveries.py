@@ -47,11 +47,11 @@ def parse_subscribe(cursor: Cursor, common: dict[str, Any]) -> Subscribe:
         wanted.update(given)
     key = _envelope(cursor) if cursor.accept("ENVELOPE") else ()
     cursor.end(hint=f"SUBSCRIBE TO view WITH (SNAPSHOT, PROGRESS) {_ENVELOPE}")
-    if key and inner.emit != "relation":
+    if key and inner.emit is not None:
         raise QuerySyntaxError(
-            f"the rows of {inner.emit.upper()} are never replaced, so they have no upserts",
+            f"the rows of {inner.emit} are never replaced, so they have no upserts",
             span=key[0].span,
-            hint=f"remove {inner.emit.upper()} or ENVELOPE",
+            hint=f"remove {inner.emit} or ENVELOPE",
             code="misplaced_envelope",
         )
     return Subscribe(
@@ -155,11 +155,11 @@ def parse_alarm(cursor: Cursor, common: dict[str, Any]) -> CreateAlarm:
     if begin is None or not tokens:
         cursor.fail("expected a query", hint=_ALARM)
     query = without_output(query_of(cursor.script, tokens), "an alarm")
-    if query.emit != "relation":
+    if query.emit is not None:
         raise QuerySyntaxError(
-            f"an alarm lasts while its query has rows, and {query.emit.upper()} has only instants",
+            f"an alarm lasts while its query has rows, and {query.emit} has only instants",
             span=query.span,
-            hint=f"remove {query.emit.upper()}",
+            hint=f"remove {query.emit}",
             code="misplaced_emit",
         )
     cursor.expect("SEVERITY", hint=_ALARM)

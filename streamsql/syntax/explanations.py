@@ -219,11 +219,11 @@ def _relation(cursor: Cursor, hint: str) -> Query:
     if cursor.word() in ("SELECT", "WITH"):
         cursor.fail("expected ( before the query", hint=hint)
     query = subject(cursor)
-    if query.emit != "relation":
+    if query.emit is not None:
         raise QuerySyntaxError(
-            f"{query.emit.upper()} produces changes, but this statement asks about current rows",
+            f"{query.emit} produces changes, but this statement asks about current rows",
             span=query.span,
-            hint=f"remove {query.emit.upper()}: {hint}",
+            hint=f"remove {query.emit}: {hint}",
             code="misplaced_emit",
         )
     return query

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from streamsql.algebra.operators import StreamKind
 from streamsql.errors import QuerySyntaxError, Span
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.places import Script
@@ -13,7 +14,6 @@ from streamsql.syntax.statements import Name, Option, Query
 
 _CLOSE = ("EMIT", "ON", "WINDOW", "CLOSE")
 _EXAMPLE = "… WITH (strategy = 'ranked', ship = 'lazy')"
-_EMITS = ("ISTREAM", "DSTREAM", "RSTREAM")
 
 
 def query_statement(cursor: Cursor) -> Query:
@@ -40,8 +40,8 @@ def query_of(script: Script, tokens: Sequence[Token]) -> Query:
     tokens, options = _split_options(script, tokens)
     tokens, on_close = _split_close(script, tokens)
     cursor = Cursor(script, tokens)
-    emit = cursor.word()
-    if emit in _EMITS and cursor.word(1) == "(":
+    emit = StreamKind(cursor.word()) if cursor.word() in tuple(StreamKind) else None
+    if emit is not None and cursor.word(1) == "(":
         cursor.advance()
         inner = cursor.inside()
         if not inner:
@@ -51,18 +51,17 @@ def query_of(script: Script, tokens: Sequence[Token]) -> Query:
         options = _both(more, options)
         _refuse_inside(script, inner)
         tree = parse_query(script, inner)
-        kind = emit.lower()
     else:
         if cursor.word() not in ("SELECT", "WITH", "("):
             cursor.fail("expected a query", hint="a query begins with SELECT or WITH")
         _refuse_inside(script, tokens)
-        tree, kind = parse_query(script, tokens), "relation"
+        tree, emit = parse_query(script, tokens), None
     return Query(
         text=text,
         span=script.span(first.start, first.end),
         script=script,
         tree=tree,
-        emit=kind,
+        emit=emit,
         options=options,
         on_close=on_close,
         display=display,

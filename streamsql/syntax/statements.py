@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from streamsql.algebra.operators import SourceKind, StreamKind
 from streamsql.data.types import DataType
 from streamsql.errors import Span
 from streamsql.syntax.places import Script
@@ -69,12 +70,11 @@ class CreateSource(Statement):
     """CREATE SOURCE, CREATE LINK SOURCE or CREATE TABLE.
 
     Attributes:
-        kind: "stream", "link" or "table", the values of `SourceKind`.
         key: Columns of KEY (...) or PRIMARY KEY (...).
     """
 
     name: Name
-    kind: str
+    kind: SourceKind
     columns: tuple[ColumnDefinition, ...]
     key: tuple[Name, ...] = ()
     watermark: Watermark | None = None
@@ -87,14 +87,14 @@ class Query(Statement):
 
     Attributes:
         tree: sqlglot's tree in the StreamSQL dialect; offsets refer to `script`.
-        emit: "relation", "istream", "dstream" or "rstream".
+        emit: The operator around it; None: it is a relation.
         options: `WITH (name = 'value', …)` behind it: how its recursions are maintained.
         on_close: Where EMIT ON WINDOW CLOSE stands behind it, or None.
         display: The display of OUTPUT TO DISPLAY, or None.
     """
 
     tree: exp.Expr = field(compare=False)
-    emit: str = "relation"
+    emit: StreamKind | None = None
     options: tuple[Option, ...] = ()
     on_close: Span | None = None
     display: Name | None = None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from streamsql.algebra.operators import Materialize, Plan, StreamKind, is_open
+from streamsql.algebra.operators import Materialize, Plan, is_open
 from streamsql.algebra.streams import is_stream
 from streamsql.binder.aggregation.order_and_limit import output_order, shown_order
 from streamsql.binder.names.dependences import names_read, readings, refers_to_name
@@ -61,8 +61,8 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     only_shown = _order_is_shown_only(query.tree)
     order = (output_order if only_shown else shown_order)(query.tree, plan.schema, environment)
     plan = with_choice(plan, query, binding)
-    if query.emit != "relation":
-        plan = to_stream(plan, StreamKind(query.emit.upper()), query.span, binding)
+    if query.emit is not None:
+        plan = to_stream(plan, query.emit, query.span, binding)
     bound = finished(plan, binding)
     if order and bound.emit != "relation":
         binding.warn("ORDER BY is ignored: a stream keeps the order of its changes")
@@ -155,10 +155,9 @@ def bind_view(definition: ViewDefinition, query: Query, environment: Environment
     """Return the plan of a view's query under the view's column names, with its options."""
     plan = _view_plan(definition, query, environment)
     plan = with_choice(plan, query, environment.binding, definition.name)
-    if query.emit == "relation":
+    if query.emit is None:
         return plan
-    kind = StreamKind(query.emit.upper())
-    plan = to_stream(plan, kind, environment.place(query.tree), environment.binding)
+    plan = to_stream(plan, query.emit, environment.place(query.tree), environment.binding)
     columns = list(definition.columns)
     return with_names(plan, columns, query.tree, environment) if columns else plan
 
@@ -174,7 +173,7 @@ def _view_plan(definition: ViewDefinition, query: Query, environment: Environmen
         environment.binding.warn("ORDER BY of a view is ignored: a relation has no order")
     plan = bind_relation_query(tree, environment)
     plan = with_close(plan, query.on_close, environment.binding.catalog)
-    named = columns and query.emit == "relation"
+    named = columns and query.emit is None
     return with_names(plan, columns, query.tree, environment) if named else plan
 
 

@@ -62,7 +62,7 @@ def define(statement: Creating, catalog: Catalog) -> Definition:
 
 def _source(statement: CreateSource) -> SourceDefinition:
     schema = _schema(statement)
-    kind = SourceKind(statement.kind)
+    kind = statement.kind
     ttl = None
     if kind == SourceKind.TABLE:
         _check_table(statement)

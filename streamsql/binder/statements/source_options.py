@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Never
 
+from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.table_options import (
     TABLE_OPTIONS,
     delimiter_of,
@@ -160,7 +161,7 @@ def _duration(option: Option) -> int:
 
 def _check_devices(option: Option, statement: CreateSource, schema: Schema) -> None:
     """Check that something tells the devices of a sampled source apart."""
-    has_key = bool(statement.key) or statement.kind == "link"
+    has_key = bool(statement.key) or statement.kind == SourceKind.LINK
     has_key = has_key or any(column.primary_key for column in statement.columns)
     if not has_key and DataType.TEXT not in schema.dtypes:
         _refuse(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from streamsql.algebra.operators import StreamKind
 from streamsql.data.types import DataType
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax import (
@@ -88,15 +89,15 @@ def test_create_view(text: str, columns: list[str], *, recursive: bool, material
 @pytest.mark.parametrize(
     ("text", "emit"),
     [
-        ("SELECT 1", "relation"),
-        ("(SELECT 1)", "relation"),
-        ("WITH a AS (SELECT 1) SELECT * FROM a", "relation"),
-        ("ISTREAM(SELECT 1)", "istream"),
-        ("dstream (SELECT 1)", "dstream"),
-        ("RSTREAM((SELECT 1) UNION (SELECT 2))", "rstream"),
+        ("SELECT 1", None),
+        ("(SELECT 1)", None),
+        ("WITH a AS (SELECT 1) SELECT * FROM a", None),
+        ("ISTREAM(SELECT 1)", StreamKind.ISTREAM),
+        ("dstream (SELECT 1)", StreamKind.DSTREAM),
+        ("RSTREAM((SELECT 1) UNION (SELECT 2))", StreamKind.RSTREAM),
     ],
 )
-def test_query(text: str, emit: str) -> None:
+def test_query(text: str, emit: StreamKind | None) -> None:
     statement = parse_statement(text)
     assert isinstance(statement, Query)
     assert (statement.emit, statement.text) == (emit, text)
