@@ -70,7 +70,6 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     functions: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse values that cannot work."""
         for name in ("site", "site_id"):
             try:
                 check_id(getattr(self, name), name)

@@ -55,7 +55,6 @@ class WorkerWatch:
         self.has_cancelled = False
 
     def __enter__(self) -> None:
-        """Start the watch."""
         if self._spark.has_workers:
             self._thread = threading.Thread(target=self._watch, name="spark-workers", daemon=True)
             self._thread.start()
@@ -66,7 +65,6 @@ class WorkerWatch:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        """End the watch."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()

@@ -55,24 +55,26 @@ def explain_plan(plan: Plan) -> str:
 def plan_lines(plan: Plan) -> list[str]:
     """Return the lines of `explain_plan`."""
     lines = [describe(plan)]
-    inputs = (plan.query, *plan.inputs) if isinstance(plan, ToStream) else plan.inputs
-    for number, child in enumerate(inputs):
+    inputs = shown_inputs(plan)
+    for number, (role, child) in enumerate(inputs):
         last = number == len(inputs) - 1
         head, rest = ("└─ ", "   ") if last else ("├─ ", "│  ")
         first, *more = plan_lines(child)
-        lines.append(head + _role(plan, number) + first)
+        lines.append(head + (f"{role}: " if role else "") + first)
         lines.extend(rest + line for line in more)
     return lines
 
 
-def _role(plan: Plan, number: int) -> str:
-    if isinstance(plan, Fixpoint):
-        return "base: " if number < len(plan.base) else "step: "
-    if isinstance(plan, ToStream):
-        if number == 0:
-            return "at each instant: "
-        return "from: " if number <= len(plan.feeds) else "until: "
-    return ""
+def shown_inputs(plan: Plan) -> list[tuple[str, Plan]]:
+    """Return what is shown below an operator, each with its role there or an empty text."""
+    match plan:
+        case Fixpoint(base=base, step=step):
+            return [*(("base", branch) for branch in base), *(("step", branch) for branch in step)]
+        case ToStream(query=query, feeds=feeds, progress=progress):
+            parts = [("from", feed) for feed in feeds] + [("until", part) for part in progress]
+            return [("at each instant", query), *parts]
+        case _:
+            return [("", child) for child in plan.inputs]
 
 
 def describe(plan: Plan) -> str:

@@ -193,7 +193,6 @@ class Window(msgspec.Struct, frozen=True, tag="window"):
     range: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse sizes that make no sense."""
         check_window(self.kind, self.size, self.slide, self.range)
 
     @property

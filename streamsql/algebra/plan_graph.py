@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from streamsql.algebra.explain import describe
-from streamsql.algebra.operators import Fixpoint, Plan, ToStream
+from streamsql.algebra.explain import describe, shown_inputs
+from streamsql.algebra.operators import Plan
 
 _HEAD = ("digraph plan {", "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];')
 _LONGEST = 400
@@ -53,20 +53,11 @@ def numbered(plan: Plan, prefix: str) -> list[tuple[str, Plan, str, str]]:
     def add(node: Plan, above: str, role: str) -> None:
         name = f"{prefix}{len(found)}"
         found.append((name, node, above, role))
-        inputs = (node.query, *node.inputs) if isinstance(node, ToStream) else node.inputs
-        for number, child in enumerate(inputs):
-            add(child, name, _role(node, number))
+        for below, child in shown_inputs(node):
+            add(child, name, below)
 
     add(plan, "", "")
     return found
-
-
-def _role(plan: Plan, number: int) -> str:
-    if isinstance(plan, Fixpoint):
-        return "base" if number < len(plan.base) else "step"
-    if isinstance(plan, ToStream):
-        return "at each instant" if number == 0 else "from"
-    return ""
 
 
 def quoted(text: str) -> str:

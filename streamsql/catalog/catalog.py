@@ -66,7 +66,6 @@ class Catalog:
         return iter((*self._by_name.values(), *SYSTEM_SOURCES))
 
     def __len__(self) -> int:
-        """Return the number of definitions."""
         return len(self._by_name) + len(SYSTEM_SOURCES)
 
     @property

@@ -38,11 +38,9 @@ class Schema(msgspec.Struct, frozen=True, array_like=True):
         return tuple(field.dtype for field in self.fields)
 
     def __len__(self) -> int:
-        """Return the number of columns."""
         return len(self.fields)
 
     def __add__(self, other: "Schema") -> "Schema":
-        """Return the columns of both, as a join produces them."""
         return Schema(self.fields + other.fields)
 
     def __str__(self) -> str:

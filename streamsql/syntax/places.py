@@ -29,7 +29,7 @@ class Script:
     _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Note where lines start, once: an INSERT of many rows asks for the place of each."""
+        # Once: an INSERT of many rows asks for the place of each.
         starts = (0, *(found.end() for found in re.finditer("\n", self.text)))
         object.__setattr__(self, "_starts", starts)
 

@@ -273,7 +273,6 @@ class ReportRequest(msgspec.Struct, frozen=True):
     seconds: Number = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse periods that are none."""
         if not SHORTEST_REPORT_SECONDS <= self.seconds <= LONGEST_REPORT_SECONDS:
             raise ValueError(
                 f"seconds ranges from {SHORTEST_REPORT_SECONDS:g} to {LONGEST_REPORT_SECONDS:g}"

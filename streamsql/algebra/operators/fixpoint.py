@@ -43,7 +43,6 @@ class Fixpoint(msgspec.Struct, frozen=True, tag="fixpoint"):
     copies: Copies = Copies.ONE
 
     def __post_init__(self) -> None:
-        """Refuse branches of other types."""
         types = self.columns.dtypes
         require(bool(self.base), "recursion without base branch")
         for branch in self.base + self.step:

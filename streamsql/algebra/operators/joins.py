@@ -43,7 +43,6 @@ class Join(Binary, frozen=True, tag="join"):
     residual: Expression | None = None
 
     def __post_init__(self) -> None:
-        """Refuse keys and predicates that read beyond their side."""
         left, right = len(self.left.schema), len(self.right.schema)
         for left_key, right_key in self.keys:
             require(0 <= left_key < left and 0 <= right_key < right, "join key out of range")
@@ -79,7 +78,6 @@ class AsOfJoin(Binary, frozen=True, tag="as_of_join"):
     keys: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse other kinds, and positions beyond a side."""
         require(self.kind in (JoinKind.INNER, JoinKind.LEFT), "as-of join kind")
         left, right = len(self.left.schema), len(self.right.schema)
         for left_key, right_key in (*self.keys, (self.left_time, self.right_time)):

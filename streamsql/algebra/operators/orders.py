@@ -43,7 +43,6 @@ class TopN(Unary, frozen=True, tag="top_n"):
     partition: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse negative numbers and columns beyond the input."""
         width = len(self.input.schema)
         positions = (*(key.position for key in self.order), *self.partition)
         require(all(0 <= p < width for p in positions), "order column out of range")
@@ -69,7 +68,6 @@ class OverWindow(Unary, frozen=True, tag="over_window"):
     calls: tuple[WindowCall, ...]
 
     def __post_init__(self) -> None:
-        """Refuse columns beyond the input and calls that make no sense."""
         width = len(self.input.schema)
         positions = (*(key.position for key in self.order), *self.partition)
         require(all(0 <= p < width for p in positions), "over window column out of range")

@@ -62,7 +62,6 @@ class Filter(Unary, frozen=True, tag="filter"):
     predicate: Expression
 
     def __post_init__(self) -> None:
-        """Refuse a predicate that reads beyond the input."""
         check_columns((self.predicate,), len(self.input.schema), "filter")
         require(self.predicate.dtype in (DataType.BOOLEAN, DataType.NULL), "filter type")
 
@@ -74,7 +73,6 @@ class Project(Unary, frozen=True, tag="project"):
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse expressions that read beyond the input."""
         require(len(self.expressions) == len(self.names), "project names")
         check_columns(self.expressions, len(self.input.schema), "project")
 
@@ -112,7 +110,6 @@ class Aggregate(Unary, frozen=True, tag="aggregate"):
     aggregates: tuple[AggregateCall, ...]
 
     def __post_init__(self) -> None:
-        """Refuse columns beyond the input."""
         width = len(self.input.schema)
         require(all(0 <= g < width for g in self.group), "group column out of range")
         for call in self.aggregates:
@@ -142,7 +139,6 @@ class OnClose(Binary, frozen=True, tag="on_close"):
     end: int
 
     def __post_init__(self) -> None:
-        """Refuse anything but groups by a window's end."""
         require(isinstance(self.left, Aggregate), "windows close over an aggregate")
         grouped = len(self.left.group) if isinstance(self.left, Aggregate) else 0
         require(0 <= self.end < grouped, "a window's end must be a group column")
@@ -176,7 +172,6 @@ class SetOperation(Binary, frozen=True, tag="set_operation"):
     all: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse sides of different types."""
         require(self.left.schema.dtypes == self.right.schema.dtypes, "set operation types differ")
 
     @property
@@ -191,7 +186,6 @@ class UnionAll(msgspec.Struct, frozen=True, tag="union_all"):
     branches: tuple["plan.Plan", ...]
 
     def __post_init__(self) -> None:
-        """Refuse branches of different types."""
         require(bool(self.branches), "union without branches")
         first = self.branches[0].schema.dtypes
         require(all(b.schema.dtypes == first for b in self.branches), "union types differ")

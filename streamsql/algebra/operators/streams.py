@@ -47,7 +47,6 @@ class ToStream(msgspec.Struct, frozen=True, tag="to_stream"):
     name: str = "ts"
 
     def __post_init__(self) -> None:
-        """Refuse feeds that do not fit the scans."""
         require(len(self.scans) == len(self.feeds), "one feed per scan")
         for scan, feed in zip(self.scans, self.feeds, strict=True):
             before = 0 if scan.kind == SourceKind.TABLE else len(EVENT_COLUMNS)

@@ -28,7 +28,6 @@ class HopWindow(Unary, frozen=True, tag="hop_window"):
     offset: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse sizes that make no sense."""
         require(0 <= self.time < len(self.input.schema), "window time out of range")
         require(self.size > 0 and self.hop > 0, "window size")
 
@@ -56,7 +55,6 @@ class SessionWindow(Unary, frozen=True, tag="session_window"):
     partition: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse sizes that make no sense."""
         width = len(self.input.schema)
         require(all(0 <= p < width for p in (self.time, *self.partition)), "session columns")
         require(self.gap > 0, "session gap")
@@ -84,7 +82,6 @@ class StreamWindow(Unary, frozen=True, tag="stream_window"):
     range: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse sizes that make no sense."""
         width = len(self.input.schema)
         require(all(0 <= p < width for p in (self.time, *self.partition)), "window columns")
         check_window(self.kind, self.size, self.slide, self.range)
