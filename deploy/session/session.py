@@ -19,7 +19,7 @@ from federated_optimizer.coordinator.statements.definition_drops import (
 )
 from federated_optimizer.coordinator.statements.listings import describe_definition, show
 from streamsql.algebra.operators import Scan, walk_plan
-from streamsql.algebra.row_order import in_order
+from streamsql.algebra.operators.orders import in_order
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import (

@@ -57,7 +57,7 @@ from federated_optimizer.coordinator.system.system_tables import SystemTables
 from federated_optimizer.coordinator.tables.table_change_requests import Changing, TableChanges
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import MessagingError
-from streamsql.algebra.row_order import in_order
+from streamsql.algebra.operators.orders import in_order
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
 from streamsql.syntax.statements import Describe, Explain, Show, Statement

@@ -16,7 +16,7 @@ from streamsql.algebra.operators import (
     WindowCall,
     WindowFunction,
 )
-from streamsql.algebra.row_order import in_order
+from streamsql.algebra.operators.orders import in_order
 from streamsql.algebra.scalar import compile_expression, key_of
 from streamsql.data.delta import sort_key
 from streamsql.data.types import Row, Value

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.contract.coordinator_model import Change
-from streamsql.algebra.row_order import in_order
+from streamsql.algebra.operators.orders import in_order
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, text_of
 from streamsql.errors import FederationError

@@ -14,7 +14,7 @@ from streamsql.algebra.operators import (
     transform_up,
     walk_plan,
 )
-from streamsql.algebra.row_order import in_order
+from streamsql.algebra.operators.orders import in_order
 from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
