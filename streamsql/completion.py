@@ -46,49 +46,6 @@ _AFTER: dict[tuple[str, ...], str] = {
 """What follows the one or two words before the place."""
 _DELIVERY = "WITH (SNAPSHOT = false),WITH (PROGRESS),ENVELOPE UPSERT (KEY ("
 _SETTINGS = "scheduler =,slice_ms =,queue_rows =,sharing =,report_seconds ="
-
-
-def _following(before: Sequence[str]) -> str | None:
-    """Return the words that may follow, with commas between; None where the grammar leaves more.
-
-    Args:
-        before: The words of the statement before the place.
-    """
-    words = [word.upper() for word in before]
-    for length in (2, 1):
-        found = _AFTER.get(tuple(words[-length:]))
-        if found is not None:
-            return found
-    return _of_statement(words)
-
-
-def _of_statement(words: list[str]) -> str | None:
-    """Return what a statement without a query's clauses goes on with."""
-    depth = words.count("(") - words.count(")")
-    match words:
-        case ["CREATE", "DISPLAY", _]:
-            return "WITH ("
-        case ["CREATE", "ALARM", _]:
-            return "AS"
-        case ["ALTER", "SITE", _, *_] if depth > 0:
-            return _SETTINGS if words[-1] in ("(", ",") else None
-        case ["ALTER", "SITE", _, *rest] if "SET" not in rest:
-            return "SET ("
-        case ["SUBSCRIBE", *_]:
-            return _of_subscription(words, depth)
-        case _:
-            return None
-
-
-def _of_subscription(words: list[str], depth: int) -> str | None:
-    if words[-2:] == ["WITH", "("] and depth == 1:
-        return "SNAPSHOT = false,PROGRESS"
-    if depth or ("SELECT" in words and words[-1] != ")"):
-        return None
-    named = [word for word in words[1:] if word != "TO"]
-    return _DELIVERY if named else None
-
-
 MAX_SHOWN = 400
 _WORD = re.compile(r"'(?:[^']|'')*'?|--[^\n]*|\"[^\"]*\"?|\w+|[^\w\s]")
 _STATEMENTS = (
@@ -173,6 +130,47 @@ _NO_ALIAS = (
     "ON", "USING", "WHERE", "GROUP", "ORDER", "JOIN", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI",
     "ANTI", "ASOF", "NATURAL", "INNER", "UNION", "LIMIT", "HAVING", "WITH", "EMIT",
 )  # fmt: skip
+
+
+def _following(before: Sequence[str]) -> str | None:
+    """Return the words that may follow, with commas between; None where the grammar leaves more.
+
+    Args:
+        before: The words of the statement before the place.
+    """
+    words = [word.upper() for word in before]
+    for length in (2, 1):
+        found = _AFTER.get(tuple(words[-length:]))
+        if found is not None:
+            return found
+    return _of_statement(words)
+
+
+def _of_statement(words: list[str]) -> str | None:
+    """Return what a statement without a query's clauses goes on with."""
+    depth = words.count("(") - words.count(")")
+    match words:
+        case ["CREATE", "DISPLAY", _]:
+            return "WITH ("
+        case ["CREATE", "ALARM", _]:
+            return "AS"
+        case ["ALTER", "SITE", _, *_] if depth > 0:
+            return _SETTINGS if words[-1] in ("(", ",") else None
+        case ["ALTER", "SITE", _, *rest] if "SET" not in rest:
+            return "SET ("
+        case ["SUBSCRIBE", *_]:
+            return _of_subscription(words, depth)
+        case _:
+            return None
+
+
+def _of_subscription(words: list[str], depth: int) -> str | None:
+    if words[-2:] == ["WITH", "("] and depth == 1:
+        return "SNAPSHOT = false,PROGRESS"
+    if depth or ("SELECT" in words and words[-1] != ")"):
+        return None
+    named = [word for word in words[1:] if word != "TO"]
+    return _DELIVERY if named else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value
 from streamsql.wire.table_changes import TableChange
 
+Key = tuple[Value, ...]
+T = TypeVar("T")
+
 
 def failed(message: str, hint: str = "") -> TableError:
     """Return the error of a change that did not come about; the table is as it was."""
@@ -37,9 +40,6 @@ def not_writable(definition: SourceDefinition, why: str, hint: str = "") -> Tabl
         hint=hint or "change it where it is stored; Pando reads the change",
         code="not_writable",
     )
-
-
-Key = tuple[Value, ...]
 
 
 def keys_of(definition: SourceDefinition, rows: Iterable[Row]) -> list[Key]:
@@ -68,9 +68,6 @@ def check_keys(definition: SourceDefinition, known: Iterable[Key], added: list[K
     for key in known if seen else ():
         if key in seen:
             raise duplicate(definition, key)
-
-
-T = TypeVar("T")
 
 
 def kept_and_added(

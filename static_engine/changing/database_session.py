@@ -26,6 +26,22 @@ _ASK_SECONDS = 8.0
 _ASK_PAUSE = 0.5
 
 T = TypeVar("T")
+_LOST = ("08", "57P", "40003", "XX", "58")
+"""SQLSTATEs after which a COMMIT may have been done or not: connection, shutdown, defects."""
+_AGAIN = ("40001", "40P01")
+"""Somebody else changed the same rows, or waits for us as we for them."""
+_HINTS = (
+    (("42501",), "GRANT SELECT, INSERT, DELETE on the table to the user of the address"),
+    (("25006", "SQLITE_READONLY"), "make it writable, or change it in the database"),
+    (("SQLITE_CANTOPEN",), "make the file and its folder writable for the static engine's user"),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"), "another session is changing it; retry"),
+    (("57014",), "it took too long: change fewer rows at a time, or change it in the database"),
+    (_AGAIN, "another session is changing the same rows; retry"),
+    (("53", "SQLITE_FULL"), "check the free space of the database"),
+    (("22", "42804"), "write a value that the database column can hold"),
+    (("428C9",), "omit that column: the database fills it"),
+    (("28",), "check the user and the password in the address"),
+)
 
 
 def in_transaction(url: URL, where: str, work: Callable[[Connection], T]) -> T:
@@ -171,12 +187,6 @@ def _engine(url: URL, where: str) -> Engine:
     return engine
 
 
-_LOST = ("08", "57P", "40003", "XX", "58")
-"""SQLSTATEs after which a COMMIT may have been done or not: connection, shutdown, defects."""
-_AGAIN = ("40001", "40P01")
-"""Somebody else changed the same rows, or waits for us as we for them."""
-
-
 def is_retried(error: DBAPIError) -> bool:
     """Whether a transaction failed only because of another one, and is done again."""
     return _state(error) in _AGAIN
@@ -217,20 +227,6 @@ def refusal_of(error: DBAPIError, where: str) -> TableError:
         if code.startswith(prefixes):
             return failed(f"{where}: {said}; nothing has changed", hint)
     return failed(f"{where}: {said}; nothing has changed", "retry, or check the database")
-
-
-_HINTS = (
-    (("42501",), "GRANT SELECT, INSERT, DELETE on the table to the user of the address"),
-    (("25006", "SQLITE_READONLY"), "make it writable, or change it in the database"),
-    (("SQLITE_CANTOPEN",), "make the file and its folder writable for the static engine's user"),
-    (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"), "another session is changing it; retry"),
-    (("57014",), "it took too long: change fewer rows at a time, or change it in the database"),
-    (_AGAIN, "another session is changing the same rows; retry"),
-    (("53", "SQLITE_FULL"), "check the free space of the database"),
-    (("22", "42804"), "write a value that the database column can hold"),
-    (("428C9",), "omit that column: the database fills it"),
-    (("28",), "check the user and the password in the address"),
-)
 
 
 def _state(error: DBAPIError) -> str:

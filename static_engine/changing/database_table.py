@@ -39,6 +39,9 @@ from streamsql.data.types import MICROSECONDS, DataType, Row, Value, coerce, tex
 from streamsql.wire.table_changes import TableChange
 
 DIALECTS = ("sqlite", "postgresql")
+_DAY = 86_400 * MICROSECONDS
+_SPANS = (types.Interval, INTERVAL)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def change_database(change: TableChange, options: TableOptions, locations: Locations) -> int:
@@ -185,11 +188,6 @@ def _shown(url: URL) -> str:
     if url.get_backend_name() == "sqlite":
         return sqlite_file(url).name
     return f"{url.host or 'the local server'}/{url.database or ''}"
-
-
-_DAY = 86_400 * MICROSECONDS
-_SPANS = (types.Interval, INTERVAL)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def stored_value(value: Value, dtype: DataType, kind: TypeEngine[Any], dialect: str) -> object:

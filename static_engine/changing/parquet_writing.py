@@ -13,6 +13,7 @@ from streamsql.data.schema import Field
 from streamsql.data.types import DataType, Row, Value, text_of, timestamp_text
 
 _DAY = 86_400_000_000
+_ARROW_SCHEMA = b"ARROW:schema"
 
 
 def new_rows(
@@ -91,9 +92,6 @@ def _text(value: Value, dtype: DataType) -> str | None:
     if dtype == DataType.TIMESTAMP and isinstance(value, int):
         return timestamp_text(value)
     return text_of(value)
-
-
-_ARROW_SCHEMA = b"ARROW:schema"
 
 
 def write_like(

@@ -18,6 +18,16 @@ from streamsql.data.types import DataType
 
 _LARGEST = sys.float_info.max
 _WHOLE = float(2**53)  # from here on every double is whole
+COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
+    "=": eq,
+    "<>": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_EXACT_INTEGERS = 2**53
 
 
 def arithmetic(
@@ -87,18 +97,6 @@ _DOUBLE: dict[str, Callable[[Column, Column], Column]] = {
     "/": lambda left, right: finite(left / _nonzero(right)),
     "%": lambda left, right: left % _nonzero(right),
 }
-
-
-COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
-    "=": eq,
-    "<>": ne,
-    "<": lt,
-    "<=": le,
-    ">": gt,
-    ">=": ge,
-}
-_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_EXACT_INTEGERS = 2**53
 
 
 def compare(

@@ -18,6 +18,10 @@ from streamsql.errors import FederationError
 
 LONGEST_WAIT = 60.0
 """Seconds a view waits for files that keep changing; then it is computed from what was read."""
+ExecutorFor = Callable[[Plan], StaticExecutor | None]
+"""What evaluates a plan now, or None: nothing does yet."""
+Compute = Callable[[Callable[[], None]], Awaitable[bool]]
+"""Runs an evaluation where it stops nobody; returns whether the engine has survived it."""
 
 
 class Readiness:
@@ -60,12 +64,6 @@ class Readiness:
         """Note that a view is computed now; a later request counts again."""
         self._since.pop(view, None)
         self._read.discard(view)
-
-
-ExecutorFor = Callable[[Plan], StaticExecutor | None]
-"""What evaluates a plan now, or None: nothing does yet."""
-Compute = Callable[[Callable[[], None]], Awaitable[bool]]
-"""Runs an evaluation where it stops nobody; returns whether the engine has survived it."""
 
 
 class Refresher:

@@ -22,6 +22,7 @@ from streamsql.wire.topics import Topics
 
 _FLOW_SECONDS = 10.0
 _MAX_DETAIL = 1_000
+log = logging.getLogger(__name__)
 
 
 class Reporter:
@@ -133,9 +134,6 @@ class Reporter:
 
     def _publish(self, topic: str, payload: bytes, *, retain: bool = True, qos: int = 1) -> bool:
         return publish_or_warn(self._client, topic, payload, retain=retain, qos=qos)
-
-
-log = logging.getLogger(__name__)
 
 
 class JobReports:

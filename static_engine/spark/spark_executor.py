@@ -36,6 +36,11 @@ log = logging.getLogger(__name__)
 
 WORKER_SECONDS = 20.0
 _POLL_SECONDS = 1.0
+_FIXED_BYTES = 8
+_LONG_ROWS = 10_000
+"""So many rows share one half of a result's bytes, all that are allowed the other."""
+_LONG = "pando: a row is longer than its share"
+_PATIENCE_SECONDS = 3.0  # a service that is stopped should not take longer
 
 
 class WorkerWatch:
@@ -81,13 +86,6 @@ class WorkerWatch:
                     self._spark.session.sparkContext.cancelAllJobs()
             except (Py4JError, OSError):
                 return  # the JVM has ended; the evaluation fails
-
-
-_FIXED_BYTES = 8
-_LONG_ROWS = 10_000
-"""So many rows share one half of a result's bytes, all that are allowed the other."""
-_LONG = "pando: a row is longer than its share"
-_PATIENCE_SECONDS = 3.0  # a service that is stopped should not take longer
 
 
 class SparkExecutor:

@@ -28,6 +28,8 @@ _DROPPED = (
     "ALARM",
 )  # fmt: skip
 _SHOWN = ("SOURCES", "TABLES", "VIEWS", "FUNCTIONS", "QUERIES", "GATEWAYS", "ALARMS", "DISPLAYS")
+_ALTER = "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 5)"
+MAX_NAME = 64
 
 
 def parse_drop(cursor: Cursor, common: dict[str, Any]) -> Drop:
@@ -178,17 +180,13 @@ def parse_explain_options(cursor: Cursor) -> tuple[bool, str, str]:
     return analyze, kind, fmt
 
 
-_EXAMPLE = "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 5)"
-MAX_NAME = 64
-
-
 def parse_alter(cursor: Cursor, common: dict[str, Any]) -> AlterSite:
     """Parse what follows ALTER."""
-    cursor.expect("SITE", hint=_EXAMPLE)
+    cursor.expect("SITE", hint=_ALTER)
     site = _site(cursor)
-    cursor.expect("SET", hint=_EXAMPLE)
+    cursor.expect("SET", hint=_ALTER)
     options = parse_options(cursor)
-    cursor.end(hint=_EXAMPLE)
+    cursor.end(hint=_ALTER)
     return AlterSite(**common, site=site, options=options)
 
 
@@ -203,7 +201,7 @@ def _site(cursor: Cursor) -> Name:
         return cursor.name("a site")
     run = cursor.until(("SET",))
     if not run:
-        cursor.fail("expected a site", hint=_EXAMPLE)
+        cursor.fail("expected a site", hint=_ALTER)
     first, last = run[0], run[-1]
     span = cursor.script.span(first.start, last.end)
     text = cursor.script.text[first.start : last.end + 1]
@@ -211,7 +209,7 @@ def _site(cursor: Cursor) -> Name:
         raise QuerySyntaxError(
             f"{text!r:.60} is not the id of a site",
             span=span,
-            hint=_EXAMPLE,
+            hint=_ALTER,
             code="unexpected_token",
         )
     return Name(text, span)

@@ -36,6 +36,7 @@ _CREATABLE = (
 )  # fmt: skip
 _PLANNED = {"INDEX": "Pando creates the indexes that it needs"}
 MAX_COLUMNS = 256
+MAX_PARAMETERS = 32
 
 
 def type_named(word: str) -> DataType | None:
@@ -256,9 +257,6 @@ def _view(cursor: Cursor, common: dict[str, Any], word: str) -> CreateView:
         query=query,
         refresh=refresh,
     )
-
-
-MAX_PARAMETERS = 32
 
 
 def _function(cursor: Cursor, common: dict[str, Any], *, aggregate: bool) -> CreateFunction:

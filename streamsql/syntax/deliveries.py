@@ -30,6 +30,11 @@ from streamsql.syntax.statements import (
 _WORDS = ("SNAPSHOT", "PROGRESS")
 _TRUTH = {"true": True, "on": True, "false": False, "off": False}
 _ENVELOPE = "ENVELOPE UPSERT (KEY (column, …))"
+_DISPLAY = "CREATE DISPLAY lobby WITH (floor = 1, x = 3.5, y = 8.0)"
+_ALARM = "CREATE ALARM hot AS SELECT … SEVERITY 'critical' FOR '30 s'"
+_TIMES = "REFRESH AT ('14:00', '19:00', '24:00')"
+_WEIGHTS = "COST WEIGHTS (0.25, 0.3, 1): one number greater than 0 per time"
+_REFRESH = "REFRESH MATERIALIZED VIEW name"
 
 
 def parse_subscribe(cursor: Cursor, common: dict[str, Any]) -> Subscribe:
@@ -120,10 +125,6 @@ def _subscribed(cursor: Cursor) -> Query:
     return subject(cursor)
 
 
-_DISPLAY = "CREATE DISPLAY lobby WITH (floor = 1, x = 3.5, y = 8.0)"
-_ALARM = "CREATE ALARM hot AS SELECT … SEVERITY 'critical' FOR '30 s'"
-
-
 def parse_display(cursor: Cursor, common: dict[str, Any]) -> CreateDisplay:
     """Parse what follows CREATE DISPLAY.
 
@@ -186,11 +187,6 @@ def _hold(cursor: Cursor) -> int:
             code="bad_duration",
         )
     return micros
-
-
-_TIMES = "REFRESH AT ('14:00', '19:00', '24:00')"
-_WEIGHTS = "COST WEIGHTS (0.25, 0.3, 1): one number greater than 0 per time"
-_REFRESH = "REFRESH MATERIALIZED VIEW name"
 
 
 def parse_refresh(cursor: Cursor, common: dict[str, Any]) -> Refresh:

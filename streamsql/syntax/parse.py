@@ -29,6 +29,17 @@ MAX_TEXT = 1_000_000
 MAX_NESTING = 100
 _UNCLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
 _KINDS = {"'": "text", '"': "quoted name"}
+_QUERY_WORDS = ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM")
+_ELSEWHERE = {
+    "UPDATE": "a reading replaces an older one of the same key: INSERT it",
+    "ALTER": "DROP the definition and CREATE it again",
+    "MERGE": "a reading replaces an older one of the same key: INSERT it",
+    "TRUNCATE": "DELETE FROM source",
+    "USE": "there is only one catalog",
+    "SET": "there are no session settings",
+    "BEGIN": "transactions are not supported: each statement takes effect at once",
+    "COMMIT": "transactions are not supported: each statement takes effect at once",
+}
 
 
 def scan(text: str) -> tuple[Script, list[Token]]:
@@ -113,19 +124,6 @@ def _scan_error(script: Script, error: SqlglotError) -> QuerySyntaxError:
         hint="close it",
         code="unclosed_quote",
     )
-
-
-_QUERY_WORDS = ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM")
-_ELSEWHERE = {
-    "UPDATE": "a reading replaces an older one of the same key: INSERT it",
-    "ALTER": "DROP the definition and CREATE it again",
-    "MERGE": "a reading replaces an older one of the same key: INSERT it",
-    "TRUNCATE": "DELETE FROM source",
-    "USE": "there is only one catalog",
-    "SET": "there are no session settings",
-    "BEGIN": "transactions are not supported: each statement takes effect at once",
-    "COMMIT": "transactions are not supported: each statement takes effect at once",
-}
 
 
 def parse_script(text: str) -> tuple[Statement, ...]:

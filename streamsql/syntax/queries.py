@@ -35,6 +35,33 @@ _AFTER_LISTS = frozenset(
         TokenType.INTERSECT,
     )
 )
+_KEYWORD_TEXT = """
+    SELECT FROM WHERE GROUP HAVING ORDER UNION INTERSECT EXCEPT WITH RECURSIVE JOIN LEFT RIGHT
+    INNER CROSS USING DISTINCT AS ON AND OR NOT NULL CASE WHEN THEN ELSE END LIKE BETWEEN RANGE
+    ROWS NOW SLIDE PARTITION UNBOUNDED INTERVAL TIMESTAMP VALUES LIMIT CAST COALESCE
+    SECONDS MINUTES HOURS DAYS
+"""
+_KEYWORDS = tuple(_KEYWORD_TEXT.split())
+_MISSING = re.compile(r"Required \w+:? '(\w+)' missing for <class '[\w.]*?(\w+)'>")
+_EXPECTED = re.compile(r"Expect(?:ed|ing) (.+?)(?: but got.*)?$", re.DOTALL)
+_SYMBOLS = {
+    "EQ": "=",
+    "NEQ": "<>",
+    "LT": "<",
+    "LTE": "<=",
+    "GT": ">",
+    "GTE": ">=",
+    "Add": "+",
+    "Sub": "-",
+    "Mul": "*",
+    "Div": "/",
+    "Mod": "%",
+    "DPipe": "||",
+    "Neg": "-",
+    "If": "WHEN",
+}
+_TOO_LARGE = "the statement is too large"
+_COMMON_TABLE = "WITH name AS (SELECT …) SELECT …"
 
 
 def parse_query(script: Script, tokens: Sequence[Token]) -> exp.Expr:
@@ -132,35 +159,6 @@ def _too_deep(script: Script, tokens: Sequence[Token]) -> UnsupportedError:
         hint="name inner parts in a WITH clause, and write long OR chains as x IN (…)",
         code="limit_exceeded",
     )
-
-
-_KEYWORD_TEXT = """
-    SELECT FROM WHERE GROUP HAVING ORDER UNION INTERSECT EXCEPT WITH RECURSIVE JOIN LEFT RIGHT
-    INNER CROSS USING DISTINCT AS ON AND OR NOT NULL CASE WHEN THEN ELSE END LIKE BETWEEN RANGE
-    ROWS NOW SLIDE PARTITION UNBOUNDED INTERVAL TIMESTAMP VALUES LIMIT CAST COALESCE
-    SECONDS MINUTES HOURS DAYS
-"""
-_KEYWORDS = tuple(_KEYWORD_TEXT.split())
-_MISSING = re.compile(r"Required \w+:? '(\w+)' missing for <class '[\w.]*?(\w+)'>")
-_EXPECTED = re.compile(r"Expect(?:ed|ing) (.+?)(?: but got.*)?$", re.DOTALL)
-_SYMBOLS = {
-    "EQ": "=",
-    "NEQ": "<>",
-    "LT": "<",
-    "LTE": "<=",
-    "GT": ">",
-    "GTE": ">=",
-    "Add": "+",
-    "Sub": "-",
-    "Mul": "*",
-    "Div": "/",
-    "Mod": "%",
-    "DPipe": "||",
-    "Neg": "-",
-    "If": "WHEN",
-}
-_TOO_LARGE = "the statement is too large"
-_COMMON_TABLE = "WITH name AS (SELECT …) SELECT …"
 
 
 def reworded(script: Script, tokens: Sequence[Token], error: PlacedParseError) -> QuerySyntaxError:

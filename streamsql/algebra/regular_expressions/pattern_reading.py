@@ -8,6 +8,13 @@ Ranges = tuple[tuple[int, int], ...]
 MAX_STATES = 4_000
 START, END = -1, -2
 """Marks of edges that need the beginning or the end of the text."""
+MAX_REPEAT = 255
+MAX_DEPTH = 50
+_LAST = 0x10FFFF
+_DIGIT: Ranges = ((48, 57),)
+_WORD: Ranges = ((48, 57), (65, 90), (95, 95), (97, 122))
+_SPACE: Ranges = ((9, 13), (32, 32))
+_CONTROLS = {"n": 10, "t": 9, "r": 13, "f": 12}
 
 
 class RegularExpressionError(ValueError):
@@ -90,15 +97,6 @@ def repeat(piece: Piece, low: int, high: int | None) -> Piece:
         return end
 
     return add
-
-
-MAX_REPEAT = 255
-MAX_DEPTH = 50
-_LAST = 0x10FFFF
-_DIGIT: Ranges = ((48, 57),)
-_WORD: Ranges = ((48, 57), (65, 90), (95, 95), (97, 122))
-_SPACE: Ranges = ((9, 13), (32, 32))
-_CONTROLS = {"n": 10, "t": 9, "r": 13, "f": 12}
 
 
 def _opposite(ranges: Ranges) -> Ranges:
