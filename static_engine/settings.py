@@ -14,7 +14,7 @@ from streamsql.wire.topics import check_id
 
 
 class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How one static engine runs.
+    """Settings of one static engine.
 
     Attributes:
         broker: `mqtt://host:port` or `mqtts://…`.

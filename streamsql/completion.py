@@ -1,4 +1,4 @@
-"""What may stand at a place of a statement: words of the grammar, functions, names of the catalog.
+"""Completion of statements: words of the grammar, functions and names of the catalog.
 
 The text may be unfinished and wrong, so it is looked at as words and not parsed: the last clause
 before the place, the brackets open there, and the relations named anywhere. Where the grammar

@@ -1,4 +1,4 @@
-"""What a script had changed when one of its statements failed, and how to undo it."""
+"""Changes of a script before one of its statements failed, and how to undo them."""
 
 import re
 

@@ -1,1 +1,1 @@
-"""Evaluation of plans over stored tables: who evaluates, when, and what was found last."""
+"""Evaluation of plans over stored tables: executors, their start, results per version."""

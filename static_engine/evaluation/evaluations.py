@@ -17,7 +17,7 @@ Versions = tuple[tuple[str, int], ...]
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the last evaluation of a plan.
+    """Outcome of the last evaluation of a plan.
 
     Attributes:
         versions: Of the tables it read.
@@ -72,7 +72,7 @@ class Evaluations:
         return failed and now - outcome.at >= _RETRY_SECONDS
 
     def outcome(self, plan: Plan) -> Outcome:
-        """Return what became of a plan's last evaluation; nothing yet before the first."""
+        """Return the outcome of a plan's last evaluation; an empty one before the first."""
         return self._outcomes.get(plan, _NOTHING_YET)
 
     def evaluate(self, plan: Plan, executor: StaticExecutor, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Who evaluates plans over stored tables."""
+"""The interface of executors, which evaluate plans over stored tables."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What needs an order: first rows, as-of joins. Rows without columns have none.
+"""Operators that need an order: first rows, as-of joins. Rows without columns have none.
 
 NULL is the least value of a row, as in `streamsql.data.delta.sort_key`; Spark compares texts by
 code point as we do, and adding 0 makes -0 and 0 one value.

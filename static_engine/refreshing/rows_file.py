@@ -24,7 +24,7 @@ _SUFFIX = ".parquet"
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What is written next to the rows.
+    """Metadata of the rows in a file.
 
     Attributes:
         definition: The view; rows of another view of the same name do not count.

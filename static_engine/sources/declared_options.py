@@ -19,7 +19,7 @@ from streamsql.catalog.table_options import (
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """Where a table's rows are and when to look again.
+    """The place of a table's rows, and the interval between readings.
 
     Attributes:
         path: File or folder as written; empty for sql.

@@ -1,4 +1,4 @@
-"""What can be wrong with a stored table."""
+"""Errors of stored tables."""
 
 from streamsql.errors import DeploymentError
 

@@ -1,4 +1,4 @@
-"""Where files of stored tables may be, and whether they have changed."""
+"""Locations of stored tables: allowed folders and databases, and fingerprints of files."""
 
 import os
 import stat

@@ -81,7 +81,7 @@ class SparkStartError(DeploymentError):
 
 @dataclass(frozen=True, slots=True)
 class JvmSettings:
-    """How to start the JVM.
+    """Settings of the JVM.
 
     Attributes:
         data_dir: Folder for the log, scratch files and the class archive.
@@ -159,7 +159,7 @@ def start_jvm(settings: JvmSettings, progress: Callable[[str], None]) -> SparkJv
     """Start the JVM and wait for its gateway.
 
     Args:
-        settings: How.
+        settings: See `JvmSettings`.
         progress: Receives what is being done, in a few words.
 
     Raises:

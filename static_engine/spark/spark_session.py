@@ -43,7 +43,7 @@ _KEPT_FOR_PAGES = (
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """How to get a session.
+    """Settings of a session.
 
     Attributes:
         data_dir: Folder for logs, scratch files and the class archive.
@@ -134,7 +134,7 @@ def start_session(settings: SessionSettings, progress: Callable[[str], None]) ->
     """Return a session; there is at most one classic session in a process.
 
     Args:
-        settings: How.
+        settings: See `SessionSettings`.
         progress: Receives what is being done, on the caller's thread.
 
     Raises:

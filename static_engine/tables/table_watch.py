@@ -1,4 +1,4 @@
-"""When to read which table, and what is wrong with each.
+"""Times at which tables are read, and problems of tables.
 
 A table that a query reads is read when it is first needed, when its file's size or time of change
 differs, and after its `refresh` interval. Of the others only the options and the presence of the

@@ -1,4 +1,4 @@
-"""What a recursion keeps and how it is maintained: aggregate selection, and the choice of a way."""
+"""Choices of a recursion: aggregate selection, copies, bounds on rounds, ways of maintenance."""
 
 import enum
 
@@ -33,7 +33,7 @@ class AggregateSelection(msgspec.Struct, frozen=True):
 
 
 class Copies(enum.StrEnum):
-    """How often a recursion has a row that several derivations give.
+    """Number of copies of a row with several derivations.
 
     ONE: once, a set (UNION). ALL: once per derivation (UNION ALL). COUNTED: likewise, but only
     aggregates read it, so that copies are a number and their number has no bound.
@@ -65,7 +65,7 @@ class RoundLimit(msgspec.Struct, frozen=True):
 
 
 class RecursionChoice(msgspec.Struct, frozen=True):
-    """How a recursion is to be maintained; the answer is the same whatever is chosen.
+    """The requested maintenance of a recursion; the answer is the same whatever is chosen.
 
     Written `WITH (strategy = '…', ship = '…', …)` behind a query. "auto" leaves the choice to the
     optimizer, and after it to the engine.

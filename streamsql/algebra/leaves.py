@@ -20,7 +20,7 @@ def require(condition: bool, message: str) -> None:
 
 
 class SourceKind(enum.StrEnum):
-    """What stands behind a scan."""
+    """Kinds of sources."""
 
     STREAM = "stream"
     LINK = "link"
@@ -37,7 +37,7 @@ class WindowKind(enum.StrEnum):
 
 
 class ScanPart(enum.StrEnum):
-    """What of a source is read.
+    """Parts of a source that a scan may read.
 
     ROWS: its contents. LATE: the events that came after their time had passed, as a log. PROGRESS:
     one row per site with readings, (site, watermark): no accepted event will be older. There a ttl
@@ -126,7 +126,7 @@ class Scan(_Leaf, frozen=True, tag="scan"):
 
 
 class RemoteSource(_Leaf, frozen=True, tag="remote"):
-    """What another fragment sends here."""
+    """Rows from another fragment."""
 
     fragment: str
     columns: Schema

@@ -1,4 +1,4 @@
-"""What stands before OVER: window functions, their frames, and one call of them."""
+"""Window functions (OVER): their names, frames and calls."""
 
 import enum
 

@@ -1,4 +1,4 @@
-"""Which relations are streams: rows are added to them, and none is ever taken away."""
+"""Tests for streams: relations to which rows are added, and from which none is ever deleted."""
 
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (

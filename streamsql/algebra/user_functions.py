@@ -44,7 +44,7 @@ _METHODS = ("init", "step", "retract", "merge", "final")
 
 
 class AggregateClass(Protocol):
-    """What an aggregate's class has; see the module."""
+    """The methods of an aggregate's class; see the module."""
 
     def init(self) -> Any:
         """Return the state of an empty group."""
@@ -64,7 +64,7 @@ class AggregateClass(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """How often an implementation has failed in this process, and how last."""
+    """Failures of an implementation in this process: their number and the last reason."""
 
     implementation: str
     count: int

@@ -1,1 +1,1 @@
-"""What a federation knows by name: sources, tables and views. A model, without storage."""
+"""The named definitions of a federation: sources, tables and views. A model, without storage."""

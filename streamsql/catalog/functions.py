@@ -7,7 +7,7 @@ from streamsql.data.types import DataType
 
 
 class FunctionDefinition(msgspec.Struct, frozen=True):
-    """What CREATE FUNCTION or CREATE AGGREGATE says; the code itself is installed at each site.
+    """A definition by CREATE FUNCTION or CREATE AGGREGATE; the code is installed at each site.
 
     Attributes:
         aggregate: Whether it is an aggregate.

@@ -1,4 +1,4 @@
-"""Which folders' files statements may name."""
+"""Folders whose files statements may name."""
 
 import posixpath
 

@@ -1,4 +1,4 @@
-"""When a view of `REFRESH AT` is refreshed: times of day in a time zone."""
+"""Schedules of `REFRESH AT`: times of day in a time zone."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, time, timedelta
@@ -14,7 +14,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RefreshSchedule(msgspec.Struct, frozen=True):
-    """What a view of stored tables shows, and since when.
+    """The query of a view of stored tables, and its times of day.
 
     Attributes:
         query: The text after AS.

@@ -16,7 +16,7 @@ MAX_DEVICES = 100_000
 
 
 class Sampler:
-    """Which readings of one source are kept. State: the last interval per device.
+    """Chooses the readings of one source that are kept. State: the last interval per device.
 
     Args:
         interval: Microseconds.

@@ -1,4 +1,4 @@
-"""What may stand in the WITH clause of a stored table, and what its values look like."""
+"""Options in the WITH clause of a stored table, and the forms of their values."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from streamsql.data.durations import parse_duration
 
 
 class TableSource(StrEnum):
-    """Where the rows of a stored table are."""
+    """Kinds of places where the rows of a stored table are."""
 
     CSV = "csv"
     PARQUET = "parquet"

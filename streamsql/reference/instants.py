@@ -1,4 +1,4 @@
-"""What happens instant by instant: ISTREAM, DSTREAM and RSTREAM, and windows that close."""
+"""Evaluation instant by instant: ISTREAM, DSTREAM and RSTREAM, and windows that close."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -119,7 +119,7 @@ def _source(cursor: Cursor, common: dict[str, Any], kind: SourceKind) -> CreateS
 
 @dataclass(slots=True)
 class _Parts:
-    """What has been read between the parentheses so far."""
+    """Columns, key and watermark read so far."""
 
     columns: list[ColumnDefinition] = field(default_factory=list)
     key: tuple[Name, ...] = ()

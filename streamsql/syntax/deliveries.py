@@ -1,4 +1,4 @@
-"""When and where answers are delivered: SUBSCRIBE, CREATE DISPLAY, CREATE ALARM, REFRESH."""
+"""Delivery of answers: SUBSCRIBE, CREATE DISPLAY, CREATE ALARM and REFRESH."""
 
 import math
 from typing import Any

@@ -58,7 +58,7 @@ _TIME_WINDOWS = ("TUMBLE", "HOP", "SESSION")
 
 
 class PlacedParseError(ParseError):
-    """What the parser complains about, with the token it complains at.
+    """A complaint of the parser, with its token.
 
     Attributes:
         at_end: Whether the text ended where more was expected; then `token` is the last one.

@@ -1,1 +1,1 @@
-"""What services send each other: topics, messages and their validating codec."""
+"""Messages between services: topics, structures and their validating codec."""

@@ -163,7 +163,7 @@ class Forgotten:
 
 
 class Reception(enum.Enum):
-    """What became of a batch."""
+    """Outcome of a batch at its receiver."""
 
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"

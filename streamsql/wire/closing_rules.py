@@ -1,4 +1,4 @@
-"""Which rows of a channel belong to windows that have closed, and need not be kept.
+"""Rules for rows of a channel that belong to closed windows, and need not be kept.
 
 Both ends of a channel derive the same rules from the same bundle. A rule speaks of the only place
 at which a port is read: below EMIT ON WINDOW CLOSE. Where the rows are read elsewhere too, nothing
@@ -29,7 +29,7 @@ from streamsql.wire.fragments import FragmentBundle
 
 @dataclass(frozen=True, slots=True)
 class ClosingRule:
-    """When no window of a row is open any more, by one of its columns.
+    """A condition on a column: no window of the row is open any more.
 
     Attributes:
         column: A time: of the event, or the end of a window.

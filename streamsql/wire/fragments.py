@@ -10,7 +10,7 @@ from streamsql.data.schema import Schema
 
 
 class Engine(enum.StrEnum):
-    """Who runs a fragment."""
+    """Engines that run fragments."""
 
     GATEWAY = "gateway"
     BASE = "base"
@@ -46,7 +46,7 @@ class Fragment(msgspec.Struct, frozen=True):
 
 
 class WayPrice(msgspec.Struct, frozen=True):
-    """What one way of computing a recursion is expected to cost.
+    """The expected cost of one way of computing a recursion.
 
     Attributes:
         way: "centre", "flood", "witness" or "annotations".
@@ -62,7 +62,7 @@ class WayPrice(msgspec.Struct, frozen=True):
 
 
 class RecursionPlan(msgspec.Struct, frozen=True):
-    """How a recursion of a query is computed, and why: for people, and for planning it again.
+    """The way in which a recursion is computed, and why: for people, and for planning it again.
 
     Attributes:
         name: Of the relation.

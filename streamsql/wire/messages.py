@@ -123,7 +123,7 @@ class DeltaBatch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RecursionReport(msgspec.Struct, frozen=True):
-    """What a recursion has done at one site since the query was installed there.
+    """Counts of a recursion at one site since the query was installed there.
 
     Attributes:
         name: Of the relation.
@@ -174,7 +174,7 @@ class RecursionReport(msgspec.Struct, frozen=True):
 
 
 class TrafficReport(msgspec.Struct, frozen=True):
-    """What a query's channels have cost a site since it was installed there.
+    """Traffic of a query's channels at a site since the query was installed there.
 
     Attributes:
         batches: Sent.

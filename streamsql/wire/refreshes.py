@@ -1,4 +1,4 @@
-"""What the static engine needs to know of a view that it refreshes at times of day."""
+"""Orders to the static engine to refresh views at times of day."""
 
 import msgspec
 

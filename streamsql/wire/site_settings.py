@@ -1,4 +1,4 @@
-"""What may be changed at an engine site while it runs.
+"""Settings of an engine site that may be changed while it runs.
 
 No setting changes an answer: only when it comes, how much memory waits between operators, and how
 much is reported.
@@ -17,7 +17,7 @@ SHORTEST_REPORT_SECONDS = 0.1
 
 
 class SchedulerKind(enum.StrEnum):
-    """Which operator of a site runs next (STREAM thesis, section 2.3)."""
+    """Strategies that choose the next operator of a site (STREAM thesis, section 2.3)."""
 
     FIFO = "fifo"
     GREEDY = "greedy"

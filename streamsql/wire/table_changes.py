@@ -39,7 +39,7 @@ class TableChange(msgspec.Struct, frozen=True):
 
 
 class TableChanged(msgspec.Struct, frozen=True):
-    """What came of it.
+    """The outcome of a change.
 
     Attributes:
         rows: How many rows have come or gone.

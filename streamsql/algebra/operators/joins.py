@@ -9,7 +9,7 @@ from streamsql.data.schema import Schema
 
 
 class JoinKind(enum.StrEnum):
-    """Which rows a join gives.
+    """Kinds of joins.
 
     INNER, LEFT and FULL give pairs of rows; LEFT and FULL also the rows without partner of the left
     side or of both, padded with NULLs. SEMI gives the left rows that have a partner, ANTI those

@@ -19,7 +19,7 @@ class StreamKind(enum.StrEnum):
 
 
 class ToStream(msgspec.Struct, frozen=True, tag="to_stream"):
-    """What happens to a relation, instant by instant, as a stream that is only added to.
+    """The changes of a relation, instant by instant, as a stream to which rows are only added.
 
     Let R(t) be the relation of `query` at time t over the events that count by then. At each
     instant t that is final ISTREAM gives R(t) - R(before t), DSTREAM R(before t) - R(t), as bags,
