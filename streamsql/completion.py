@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from streamsql.algebra.operators import StreamKind
 from streamsql.binder.expressions.scalar_functions import SIGNATURES
 
 _EXPLAIN = "TYPE FEDERATED,TYPE LOGICAL,TYPE VALIDATE,FORMAT TEXT,FORMAT JSON,FORMAT DOT"
@@ -38,9 +39,7 @@ _AFTER: dict[tuple[str, ...], str] = {
     ("ON", "WINDOW"): "CLOSE",
     ("OUTPUT",): "TO DISPLAY",
     ("EXPLAIN", "("): _EXPLAIN,
-    ("ISTREAM", "("): "SELECT,WITH",
-    ("DSTREAM", "("): "SELECT,WITH",
-    ("RSTREAM", "("): "SELECT,WITH",
+    **{(kind, "("): "SELECT,WITH" for kind in StreamKind},
     ("WITH", "RECURSIVE"): "",
 }
 """What follows the one or two words before the place."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlglot.tokenizer_core import TokenType
 
+from streamsql.algebra.operators import StreamKind
 from streamsql.catalog.refreshes import first_repeated, minute_of_day
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.commands import subject
@@ -119,7 +120,7 @@ def _envelope(cursor: Cursor) -> tuple[Name, ...]:
 
 
 def _subscribed(cursor: Cursor) -> Query:
-    if cursor.word() in ("SELECT", "ISTREAM", "DSTREAM", "RSTREAM"):
+    if cursor.word() in ("SELECT", *StreamKind):
         tokens = cursor.until(("WITH", "("), ("ENVELOPE", "UPSERT"))
         return query_of(cursor.script, tokens)
     return subject(cursor)

@@ -22,6 +22,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.algebra.choices import OnMoreRounds, RoundLimit
+from streamsql.algebra.operators import StreamKind
 from streamsql.data.durations import unit_size
 from streamsql.syntax.accidents import NO_ALIASES
 from streamsql.syntax.precedence import PrecedenceParser
@@ -53,7 +54,6 @@ class TimeWindow(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "expressions": True}
 
 
-RELATION_TO_STREAM = ("ISTREAM", "DSTREAM", "RSTREAM")
 _TIME_WINDOWS = ("TUMBLE", "HOP", "SESSION")
 
 
@@ -149,7 +149,7 @@ class StreamSqlParser(PrecedenceParser):
             window = self._parse_stream_window()
         if isinstance(this, exp.Table) and not this.args.get("joins"):
             call = this.this
-            if isinstance(call, exp.Anonymous) and call.name.upper() in RELATION_TO_STREAM:
+            if isinstance(call, exp.Anonymous) and call.name.upper() in tuple(StreamKind):
                 this = call  # (ISTREAM(SELECT …)) is a query, not a relation in parentheses
         subquery = super()._parse_subquery(this, parse_alias)
         if subquery is not None and window is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from streamsql.algebra.operators import StreamKind
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax import commands
 from streamsql.syntax.commands import parse_alter
@@ -29,7 +30,7 @@ MAX_TEXT = 1_000_000
 MAX_NESTING = 100
 _UNCLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
 _KINDS = {"'": "text", '"': "quoted name"}
-_QUERY_WORDS = ("SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM")
+_QUERY_WORDS = ("SELECT", "WITH", *StreamKind)
 _ELSEWHERE = {
     "UPDATE": "a reading replaces an older one of the same key: INSERT it",
     "ALTER": "DROP the definition and CREATE it again",
