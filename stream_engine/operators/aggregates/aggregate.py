@@ -15,13 +15,7 @@ from streamsql.data.types import Row
 
 
 class _Group:
-    """The state of one group.
-
-    Attributes:
-        weight: Rows in the group.
-        slots: What its aggregates are found from.
-        output: The row the group has in the output, or None.
-    """
+    """The state of one group."""
 
     __slots__ = ("output", "slots", "weight")
 
@@ -92,7 +86,6 @@ class AggregateOperator:
             self._groups.pop(key, None)
 
     def _change_groups(self, delta: Delta, spilled: dict[Row, Spilled], result: Delta) -> None:
-        """Bring the slots of groups up to date; add their old and new rows to the output."""
         groups, scalar, updates, results = self._groups, self._scalar, self._updates, self._results
         only = results[0][0] if len(results) == 1 else None
         for key, changes in self._by_group(delta).items():

@@ -17,12 +17,7 @@ _MOST_FEW = 256
 
 
 class _Few:
-    """The values of a small group in order, each as often as it counts.
-
-    Attributes:
-        values: In order.
-        texts: Theirs, in the same order.
-    """
+    """The values of a small group in order, each as often as it counts."""
 
     __slots__ = ("texts", "values")
 
@@ -103,7 +98,6 @@ class ArrayAggregate:
 
 
 def _many(few: _Few) -> RankedOrder[_Item]:
-    """Return the same values in an order with weights."""
     order: RankedOrder[_Item] = RankedOrder()
     for item in zip(few.values, few.texts, strict=True):
         order.change(item, 1)

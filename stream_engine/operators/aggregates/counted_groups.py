@@ -10,10 +10,6 @@ class CountedGroups:
     """COUNT(*) by the values of columns; also several of them.
 
     State: a number a group. Work: one step a changed row and one a touched group.
-
-    Args:
-        group: Group columns, at least one.
-        times: How often the count is asked for.
     """
 
     def __init__(self, group: tuple[int, ...], times: int) -> None:

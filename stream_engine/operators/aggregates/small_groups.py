@@ -124,14 +124,12 @@ class SmallGroups:
         return rest, spilled
 
     def _taken(self, key: Row) -> tuple[Delta, Row | None]:
-        """Take a group out; return its rows and its row in the output."""
         row = self._lone.pop(key, None)
         if row is not None:
             return {row: 1}, self._output_of(row)
         return self._few.pop(key, None) or ({}, None)
 
     def _summed(self, rows: Delta, changes: Delta) -> Delta | None:
-        """Return changed rows, or None if they are no small group."""
         total = dict(rows)
         for row, weight in changes.items():
             add(total, row, weight)
@@ -144,7 +142,6 @@ class SmallGroups:
         return None if self._of_few is None and max(total.values(), default=1) > 1 else total
 
     def _keep(self, key: Row, rows: Delta) -> Row | None:
-        """Keep the rows of a group; return its row in the output."""
         if not rows:
             return None
         if len(rows) == 1:

@@ -84,7 +84,6 @@ class UserAccumulator:
         return len(slot.kept)
 
     def _copies(self, weight: int) -> int:
-        """Return how often a row of some weight counts."""
         return max(min(weight, 1) if self._distinct else weight, 0)
 
     def _change(self, slot: _Slot, values: Row, copies: int) -> None:

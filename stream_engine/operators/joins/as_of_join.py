@@ -106,5 +106,4 @@ class AsOfJoinOperator:
 
 
 def _greatest(entry: Bucket | None) -> Row | None:
-    """Return the greatest of the rows that stand at one time."""
     return max(entry, key=sort_key) if isinstance(entry, dict) else entry

@@ -46,8 +46,6 @@ class Band:
     """A range for the difference of a value of the left row and one of the right row.
 
     Attributes:
-        left: Over the left row.
-        right: Over the right row.
         low: Least difference; None for no end.
         high: Greatest difference; None for no end.
         rounds: By how much arithmetic with doubles may have rounded is known from this sum of all
@@ -95,7 +93,6 @@ class BandedCondition:
     """A join's condition with a band in it.
 
     Attributes:
-        band: The band.
         rest: What is to be checked beside it where the values compared are ordinary (`ORDINARY`).
         careful: What is to be checked otherwise; the same if there is no arithmetic in the band.
     """

@@ -19,7 +19,6 @@ class MultiJoin:
     """What a multiway join computes. Columns are counted over all inputs, one after the other.
 
     Attributes:
-        widths: Columns of each input.
         classes: Columns that must be equal and not NULL; the inputs they connect are all inputs.
         residuals: Predicates, each over columns of any inputs.
         output: The columns to give, in order.
@@ -169,7 +168,6 @@ class _Step:
     """One look-up of a pipeline.
 
     Attributes:
-        input: Which input is looked up.
         columns: Its columns, counted from its own first one, that make the key.
         keys: The columns, counted over all inputs, whose values are looked up.
     """
@@ -188,7 +186,6 @@ class _Layout:
         self.starts = [sum(join.widths[:i]) for i in range(len(join.widths))]
 
     def steps(self, port: int) -> list[_Step]:
-        """Return the look-ups of a pipeline in order."""
         known = {port}
         steps: list[_Step] = []
         while len(known) < len(self.join.widths):

@@ -18,11 +18,7 @@ class ValuesOperator:
         return self._rows
 
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Refuse input: there is no port.
-
-        Raises:
-            InternalError: Always.
-        """
+        """Refuse input: there is no port."""
         raise InternalError(f"constant rows have no input port {port}; got {len(delta)} rows")
 
     def state_rows(self) -> int:

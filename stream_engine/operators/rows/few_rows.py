@@ -19,10 +19,6 @@ def lone_row_function(
 ) -> Callable[[Row], Row] | None:
     """Return the output row of a group that holds one row without NULLs, once.
 
-    Args:
-        group: Group columns.
-        aggregates: Over the same row.
-
     Returns:
         None where an aggregate of one row is not simply a value of the row.
     """
@@ -75,7 +71,6 @@ def few_rows_function(aggregates: tuple[AggregateCall, ...]) -> Callable[[Delta]
 
 
 def _of_few(call: AggregateCall) -> Callable[[Delta], Value] | None:
-    """Return an aggregate as a function of the rows."""
     columns = [a.position for a in call.arguments if isinstance(a, Column)]
     if len(columns) < len(call.arguments):
         return None

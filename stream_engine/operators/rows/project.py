@@ -17,12 +17,7 @@ class ProjectOperator:
     """
 
     def __init__(self, expressions: tuple[Expression, ...], width: int) -> None:
-        """Compile the expressions.
-
-        Args:
-            expressions: Of the output columns.
-            width: Number of input columns.
-        """
+        """Compile the expressions."""
         columns = tuple(e.position for e in expressions if isinstance(e, Column))
         plain = len(columns) == len(expressions)
         self._row_of = picker(columns) if plain else compile_row(expressions)

@@ -12,8 +12,6 @@ class RoundTrace:
 
     Attributes:
         last: (derived, deleted) per round of the last change that did anything.
-        derived: Rows derived since the start.
-        deleted: Rows deleted since the start.
     """
 
     __slots__ = ("_now", "deleted", "derived", "last")

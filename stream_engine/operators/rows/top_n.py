@@ -12,7 +12,6 @@ class _Partition:
     """The rows of a partition in order.
 
     Attributes:
-        order: Entries with their weights.
         edge: The last entry that can matter to a bounded answer, once there are so many: what
             comes and goes beyond it changes nothing (or, without limit, only itself).
     """
@@ -86,7 +85,6 @@ class TopNOperator:
         return sum(len(partition.order) for partition in self._partitions.values())
 
     def _change(self, partition: _Partition, entry: Entry, weight: int, result: Delta) -> None:
-        """Change a row at or before the edge."""
         order = partition.order
         rank, copies = order.place(entry)
         before = order.total

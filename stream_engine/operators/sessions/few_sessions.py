@@ -46,13 +46,6 @@ def change_few(
     Times that are there before or after are looked at in runs that no gap interrupts: what changes
     in one run shows in no other. Work: O(times log times) to put them in order, the rest in the
     length of the runs with a changed time.
-
-    Args:
-        rows: Of the partition.
-        changes: Rows with a time, and their weights.
-        position: Of the time.
-        gap: Times that are less apart are of one session.
-        result: Gets the changes of the output; those of two partitions always differ.
     """
     by_time: dict[Any, Delta] = {}
     for row, weight in changes:

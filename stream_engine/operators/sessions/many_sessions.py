@@ -17,22 +17,13 @@ class ManySessions:
     """The times of a partition, their rows, and the sessions they form.
 
     Attributes:
-        times: Distinct times in order.
-        rows: The rows by time.
-        starts: First times of the sessions, in order.
         lasts: Last time of a session by its first.
     """
 
     __slots__ = ("_gap", "lasts", "rows", "starts", "times")
 
     def __init__(self, rows: Rows, time: int, gap: int) -> None:
-        """Take over a partition that was kept by its rows alone.
-
-        Args:
-            rows: By time; not used by anybody else any more.
-            time: Position of the time.
-            gap: Times that are less apart are of one session.
-        """
+        """Take over a partition that was kept by its rows alone."""
         self._gap = gap
         self.times: SortedList[int] = SortedList()
         self.rows = IndexedRelation((time,))
@@ -46,13 +37,7 @@ class ManySessions:
                 self.lasts[start] = end - gap
 
     def change(self, changes: Iterable[tuple[Row, int]], position: int, result: Delta) -> None:
-        """Take changed rows in.
-
-        Args:
-            changes: Rows with a time, and their weights.
-            position: Of the time.
-            result: Gets the changes of the output.
-        """
+        """Take changed rows in."""
         by_time: dict[int, Delta] = {}
         for row, weight in changes:
             time: Any = row[position]
@@ -133,7 +118,6 @@ class _Change:
             record(time, bounds)
 
     def appear(self, time: int) -> None:
-        """Take in a time that no row had."""
         partition, gap = self.partition, self.gap
         below, above = partition.times.below(time), partition.times.above(time)
         left = below is not None and time - below < gap
@@ -162,7 +146,6 @@ class _Change:
         partition.times.add(time)
 
     def vanish(self, time: int) -> None:
-        """Drop a time that no row has any more."""
         partition = self.partition
         start, last = bounds = partition.session_of(time)
         self.before.setdefault(time, bounds)

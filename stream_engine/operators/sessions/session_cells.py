@@ -22,9 +22,7 @@ class SessionGroups:
     """GROUP BY over the sessions of a relation, as one step. Columns are those of the relation.
 
     Attributes:
-        time: Position of the time.
         gap: Times that are less apart are of one session, in microseconds.
-        partition: Columns that tell the partitions apart.
         inner: What else is grouped by: groups inside a session.
         predicates: Rows for which one of them is not true make sessions too, but are in no group.
         aggregates: Their arguments are over the relation's rows.
@@ -41,13 +39,7 @@ class SessionGroups:
 
 
 class Cell:
-    """A group inside a session.
-
-    Attributes:
-        weight: Rows in it.
-        slots: What its aggregates are found from.
-        output: The row it has in the output, or None.
-    """
+    """A group inside a session."""
 
     __slots__ = ("output", "slots", "weight")
 
@@ -61,9 +53,6 @@ class Session(Cell):
     """A session; where nothing else is grouped by it is its only cell.
 
     Attributes:
-        start: Its first time.
-        last: Its last time.
-        size: How many times it has.
         cells: By what else is grouped by; None until a row has come.
         moved: Whether it is shown with other bounds.
         pending: Items that came and went in this batch, or None: untouched.
@@ -89,11 +78,7 @@ class SessionAggregates:
     aggregates, and whether each predicate holds. Cells are sums over items, so the rows of a part
     of a session may be added to one session and taken from another in any order.
 
-    Args:
-        spec: What is computed.
-
     Attributes:
-        item_of: The item of a row of the relation.
         merges: Whether cells of two sessions can be added without a look at their items.
     """
 
@@ -115,14 +100,7 @@ class SessionAggregates:
         self.merges = len(self._merging) == len(self._accumulators)
 
     def settle(self, session: Session, key: Row, gap: int, result: Delta) -> None:
-        """Take in what is pending; show what has changed of the output.
-
-        Args:
-            session: Its cells and bounds.
-            key: Of the partition.
-            gap: Between the last time and the end.
-            result: Gets the changes of the output.
-        """
+        """Take in what is pending; show what has changed of the output."""
         items, session.pending = session.pending or [], None
         if not session.size:  # it has ended, or is part of another one
             self._withdraw(session, result)
@@ -140,7 +118,6 @@ class SessionAggregates:
         session.moved = False
 
     def _withdraw(self, session: Session, result: Delta) -> None:
-        """Withdraw what a session showed."""
         for cell in (session, *(session.cells or {}).values()):
             if cell.output is not None:
                 add(result, cell.output, -1)
@@ -170,7 +147,6 @@ class SessionAggregates:
                 del cells[inner]
 
     def _take(self, cell: Cell, items: Changes) -> None:
-        """Take changed items into a cell."""
         weight = cell.weight
         for _item, change in items:
             weight += change
@@ -183,7 +159,6 @@ class SessionAggregates:
                 slots[number] = update(slots[number], items)
 
     def _show(self, cell: Cell, keys: Row, result: Delta) -> None:
-        """Let the output have a cell as it is now."""
         old, new = cell.output, None
         weight = cell.weight
         if weight > 0:
@@ -227,10 +202,6 @@ class SessionAggregates:
 
         The other session has to be shown with its new bounds. The slots are merged if `merges`,
         otherwise the items are still to be put into the other one.
-
-        Args:
-            kept: Stays.
-            gone: Is settled once more, which withdraws what it showed.
         """
         if not self.merges:
             return

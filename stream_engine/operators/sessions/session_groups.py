@@ -125,14 +125,7 @@ class SessionGroupsOperator:
     def _change_lone(
         self, key: Row, known: Lone | None, changes: TimedItems, result: Delta
     ) -> bool:
-        """Take changes of a partition in that has one time before and after, if it is one.
-
-        Args:
-            key: Of the partition.
-            known: Its time and the items there, if there are any; not kept any more.
-            changes: Of its items.
-            result: Gets the changes of the output.
-        """
+        """Take changes of a partition in that has one time before and after, if it is one."""
         time = changes[0][0] if known is None else known[0]
         for other, _pair in changes:
             if other != time:
@@ -153,7 +146,6 @@ class SessionGroupsOperator:
         return True
 
     def _by_partition(self, delta: Delta) -> dict[Row, TimedItems]:
-        """Return the times and items of the changed rows that have a time."""
         position, partition_of, item_of = self._time, self._partition_of, self._aggregates.item_of
         changes: dict[Row, TimedItems] = {}
         for row, weight in delta.items():

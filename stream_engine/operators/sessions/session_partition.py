@@ -25,9 +25,6 @@ class SessionPartition:
     the one with fewer times is added to the other; where a time goes and a session falls apart, the
     part with fewer times is taken out (both are walked from the gap until one ends), and only its
     items are summed up anew.
-
-    Attributes:
-        items: By time.
     """
 
     __slots__ = ("_sessions", "_starts", "_times", "items")
@@ -142,13 +139,7 @@ class SessionPartition:
 
 
 class SessionBatch:
-    """Changes of partitions: their sessions are found, merged and split, and then shown.
-
-    Args:
-        gap: Times that are less apart are of one session.
-        aggregates: Of sessions.
-        result: Gets the changes of the output.
-    """
+    """Changes of partitions: their sessions are found, merged and split, and then shown."""
 
     __slots__ = ("_aggregates", "_gap", "_new", "_partition", "_result", "_touched")
 
@@ -165,11 +156,6 @@ class SessionBatch:
 
         What comes is taken in before what goes, and both in the order of time: then no session
         falls apart that is whole afterwards, and what goes mostly goes from an end.
-
-        Args:
-            partition: With its items and sessions.
-            key: Of the partition.
-            changes: Put in order of time.
 
         Returns:
             Last times of the sessions whose bounds are new.
@@ -235,7 +221,6 @@ class SessionBatch:
         return going
 
     def _go(self, changes: TimedItems) -> None:
-        """Take away the items that go."""
         partition = self._partition
         items = partition.items
         for time, pair in changes:
@@ -312,7 +297,6 @@ class SessionBatch:
         return kept
 
     def _vanished(self, time: int, session: Session) -> None:
-        """Let a time go that has no items any more."""
         self._flush()
         partition = self._partition
         session.size -= 1

@@ -109,7 +109,6 @@ class SessionWindowOperator(SessionRows):
         return sessions_of(rows, self._gap)[time][1] if rows and time in rows else None
 
     def _drop(self, key: Row, time: int) -> None:
-        """Forget the session that holds a time."""
         many = self._many.get(key)
         if many is not None:
             many.drop(time)
@@ -125,7 +124,6 @@ class SessionWindowOperator(SessionRows):
             del self._few[key]
 
     def _by_partition(self, delta: Delta) -> dict[Row, list[tuple[Row, int]]]:
-        """Return the changed rows that have a time."""
         position, partition_of = self._time, self._partition_of
         changes: dict[Row, list[tuple[Row, int]]] = {}
         for change in delta.items():

@@ -13,7 +13,6 @@ class Hold:
         begin(None)       never over … end()                    over_at(any) → True, once
 
     Attributes:
-        is_on: Whether rows are held back.
         until: Time at which they are no longer, or None: they are not, or without end, or no step
             has begun the wait yet.
     """

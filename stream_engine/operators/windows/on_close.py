@@ -41,7 +41,6 @@ class OnCloseOperator(WindowCloser):
     Attributes:
         hold: Keeps windows open whatever the watermark says.
         too_late: Weight of rows that came for a closed window; retractions are not counted.
-        sessions: The groups by session, if they are kept so.
     """
 
     def __init__(
@@ -136,7 +135,6 @@ class OnCloseOperator(WindowCloser):
         return {row: w for row, w in groups.items() if _is_open(row[end], closed)}
 
     def _in_time(self, delta: Delta) -> Delta:
-        """Return the rows of windows that are open."""
         closed, position = self._closed, self._input_end
         if closed is None:
             return delta
@@ -173,7 +171,6 @@ class OnCloseOperator(WindowCloser):
         return self._close(ended)
 
     def _close(self, watermark: int) -> Delta:
-        """Forget the windows that have ended, and return what they held."""
         result: Delta = {}
         ends = self._ends
         while ends and ends[0] <= watermark:

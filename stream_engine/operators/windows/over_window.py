@@ -93,7 +93,6 @@ class OverWindowOperator:
         return total
 
     def _change(self, partition: OrderedPartition, applied: Changed, result: Delta) -> None:
-        """Change a partition; add the rows with other values to the result."""
         turned = self._turned_groups(partition, applied) if self._counts_groups else {}
         every, results = False, list(partition.results)
         for number, slot in enumerate(self._slots):
@@ -148,7 +147,6 @@ class OverWindowOperator:
     def _add_reached(
         self, partition: OrderedPartition, change: "_Change", result: Delta, weight: int
     ) -> None:
-        """Add the rows that a change reaches, with their values of now, to the result."""
         total = partition.order.total
         reached = [(0, total)] if change.every else list(self._reached(partition, change))
         intervals = merged(reached, total)  # none where there are no rows
@@ -159,7 +157,6 @@ class OverWindowOperator:
                 add(result, row + tuple(more), weight)
 
     def _reached(self, partition: OrderedPartition, change: "_Change") -> Iterator[Interval]:
-        """Yield the places that a change reaches, those of changed rows included."""
         total, resized = partition.order.total, change.changes_total
         for first, last in change.run_edges:
             yield partition.order.place(first)[0], sum(partition.order.place(last))
@@ -180,7 +177,6 @@ class _Change:
     """A change of one partition.
 
     Attributes:
-        applied: The entries with the weights that come.
         turned: Keys that come (1) or go (-1), if a call counts them.
         run_edges: First and last entries around the places where runs of NTILE begin.
         every: Whether an aggregate over the whole partition has another value.
@@ -193,7 +189,6 @@ class _Change:
 
     @property
     def changes_total(self) -> bool:
-        """Whether the partition gets more or fewer rows."""
         return sum(came for _, came in self.applied) != 0
 
 
@@ -201,7 +196,6 @@ class _Slot:
     """An aggregate that is kept over whole partitions.
 
     Attributes:
-        accumulator: Of the aggregate.
         is_whole: Whether that is all it is wanted over.
     """
 

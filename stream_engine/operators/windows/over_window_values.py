@@ -72,7 +72,6 @@ class Stretch:
     Attributes:
         start: Place of the first one.
         entries: In order, each as often as it stands there.
-        rows: Of the entries.
         peers: Per row the places of its peers, if a call looks at them.
     """
 
@@ -109,12 +108,7 @@ Values = Callable[[Stretch], list[Value]]
 
 
 def values_of(call: WindowCall, slot: int | None) -> Values:
-    """Return how to compute a call for a stretch.
-
-    Args:
-        call: The call.
-        slot: Number of its slot in the partition, if it has one.
-    """
+    """Return how to compute a call for a stretch."""
     match call.function:
         case WindowFunction.ROW_NUMBER:
             return lambda stretch: list(range(stretch.start + 1, stretch.end + 1))
@@ -241,7 +235,6 @@ class _AggregateValues:
         self._arguments_of = compile_row(call.arguments)
 
     def __call__(self, stretch: Stretch) -> list[Value]:
-        """Return the aggregate over each row's frame."""
         partition = stretch.partition
         if self._slot is None:
             bounds = list(frames(self._call, stretch))

@@ -199,7 +199,6 @@ class RowsWindow:
             add(result, back[2], 1)
 
     def _drop_old(self, partition: _Partition) -> None:
-        """Forget rows that are too old to come back."""
         before, oldest = partition.before, self._oldest
         while len(before) and before.first()[0] <= oldest:
             before.pop_first()

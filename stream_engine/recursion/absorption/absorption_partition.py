@@ -42,10 +42,6 @@ class Partition:
         view: Rows that are at home here.
         outbox: Rows that were derived here and are at home elsewhere.
         copies: Rows that join here by other columns than those of their home.
-        tables: All of them.
-        leaf_rows: Rows of the leaves.
-        parcels: What has to be sent.
-        shipping: When alternatives are sent on.
     """
 
     def __init__(  # noqa: PLR0913  (everything that rules work on)
@@ -100,9 +96,6 @@ class Partition:
 
     def run(self, rounds: int | None = None) -> None:
         """Work in rounds on what was released.
-
-        Args:
-            rounds: Stop after so many.
 
         Raises:
             RecursionLimitError: The view, or the work for one settle, has grown too large.
@@ -183,7 +176,6 @@ class Partition:
                     self._derive(plans[leaf], [(item.row, item.sent) for item in items])
 
     def _round(self) -> None:
-        """Derive everything that follows in one step from what was released."""
         released, self.view.released = self.view.released, []
         start = [(entry.row, part) for entry, part in released if entry.shown]
         self._counters.rounds += 1
@@ -250,7 +242,6 @@ class Partition:
         return self.copies[number - self._leaf_count].joined
 
     def _deliver(self, derived: list[Annotated]) -> None:
-        """Hand derived rows to the partition that owns them."""
         if self._alone:
             self.view.merge(derived)
             return

@@ -26,14 +26,7 @@ class Explanation:
 def explanation_of(
     annotations: Iterable[Any], encoding: AnnotationEncoding[Any], leaves: LeafStore, limit: int
 ) -> Explanation:
-    """Return the explanation of a row from the parts of its annotation.
-
-    Args:
-        annotations: Parts, each of which alone holds the row up.
-        encoding: Of the parts.
-        leaves: The leaf rows this site has.
-        limit: Most supports returned.
-    """
+    """Return the explanation of a row from the parts of its annotation."""
     supports: list[Support] = []
     for part in annotations:
         supports.extend(encoding.supports(part, limit))

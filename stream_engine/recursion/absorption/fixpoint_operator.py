@@ -42,15 +42,8 @@ class FixpointOperator:
     mention a dead token.
 
     Args:
-        node: The fixpoint.
-        site: This site.
         sites: All sites that compute the recursion together, in the same order everywhere.
         epoch: Of this site; grows with every restart.
-        options: How to do it.
-
-    Attributes:
-        leaves: Plans whose changes are given to `apply`, by port number.
-        counters: Work done so far.
 
     Raises:
         UnsupportedError: The recursion is not monotone.
@@ -296,12 +289,7 @@ class FixpointOperator:
         return ((token, item.row) for token, item in self._leaf_rows.arrived[leaf].by_token.items())
 
     def explain_row(self, row: Row, limit: int = 16) -> Explanation | None:
-        """Return why a row is in the view, or None when it is not.
-
-        Args:
-            row: A row of this site's partition.
-            limit: Most supports returned.
-        """
+        """Return why a row is in the view, or None when it is not."""
         entry = self._view.entries.get(row)
         if entry is None or not entry.shown:
             return None

@@ -25,12 +25,9 @@ class RecursiveOutgoing:
     """A message to the same recursion at another site.
 
     Attributes:
-        site: Receiver.
         port: "rows", "leaf:" and the leaf's number, or "copy:" and the copy's; with PACKED behind
             it the rows are packed into one blob.
         annotated: Rows with encoded annotations; they count before the kills.
-        kills: Tokens that died.
-        rows: How many rows it carries.
     """
 
     site: str
@@ -98,7 +95,6 @@ class PackedParcels:
     """Collects rows per receiver and port and packs them into bounded blobs; see `packing`.
 
     Args:
-        encoding: Of the annotations.
         packed: Whether to pack; without, rows travel as they are.
     """
 
@@ -138,7 +134,6 @@ class PackedParcels:
         return messages
 
     def _packed(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
-        """Yield groups of bounded size, each packed into one blob."""
         encoding = self._encoding
         if self._lists_supports:
             sizes = [encoding.size(part) for _, part in rows]
@@ -159,7 +154,6 @@ class PackedParcels:
 def _bounded(
     rows: list[tuple[Row, Any]], sizes: list[int], tokens: list[int]
 ) -> Iterator[list[tuple[Row, Any]]]:
-    """Yield parts of some rows whose bytes and tokens are bounded."""
     chunk: list[tuple[Row, Any]] = []
     bytes_left, tokens_left = MAX_BYTES, MAX_TOKENS
     for pair, size, count in zip(rows, sizes, tokens, strict=True):

@@ -36,16 +36,9 @@ class ReplicatedFixpoint:
     per changed leaf row and computing site.
 
     Args:
-        program: The recursion.
-        make_engine: Returns an empty engine.
-        site: This site.
         sites: All sites that take part, in the same order everywhere.
         epoch: Of this site; grows with every restart.
         options: `way` and `owner` count here.
-
-    Attributes:
-        leaves: Plans whose changes are given to `apply`, by port number.
-        counters: Work done so far.
     """
 
     def __init__(  # noqa: PLR0913  (what it is, where it is, and how to do it)
@@ -240,7 +233,6 @@ class _Holders:
         self._before: tuple[dict[Row, bool], ...] = tuple({} for _ in range(leaves))
 
     def begin(self) -> None:
-        """Forget the changes so far."""
         self._before = tuple({} for _ in self._count)
 
     def add(self, leaf: int, row: Row, token: int) -> None:
@@ -250,7 +242,6 @@ class _Holders:
             self._change(leaf, row, 1)
 
     def kill(self, token: int) -> None:
-        """Take a token away, if it is there."""
         held = self._row_of.pop(token, None)
         if held is not None:
             self._change(*held, -1)
@@ -274,7 +265,6 @@ class _Holders:
         return entered, left
 
     def tokens(self) -> Iterator[int]:
-        """Yield all tokens."""
         return iter(self._row_of)
 
 

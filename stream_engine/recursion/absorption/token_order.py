@@ -23,9 +23,6 @@ class TokenOrder:
 
     Args:
         name: Of the order: "dfs", "arrival" or "rebuild".
-        rules: Of the recursion.
-        leaf_count: Number of leaves.
-        encoding: Whose variables are ordered.
     """
 
     def __init__(

@@ -12,11 +12,7 @@ from streamsql.data.types import Row, Value
 
 
 class JoinedTable(AbsorptionTable):
-    """Rows that step rules join: all that have support.
-
-    Attributes:
-        joined: The rows, for the rules.
-    """
+    """Rows that step rules join: all that have support."""
 
     def __init__(self, encoding: AnnotationEncoding[Any], shipping: Shipping) -> None:
         super().__init__(encoding, shipping)
@@ -100,7 +96,6 @@ class _Group:
     """The live rows of one group.
 
     Attributes:
-        members: All of them.
         best: Per aggregate the best value, or None while it has to be chosen again.
         front: Per aggregate the rows of the best value.
     """
@@ -113,7 +108,6 @@ class _Group:
         self.front: list[dict[Entry, None]] = [{} for _ in range(aggregates)]
 
     def wanted(self) -> dict[Entry, None]:
-        """Return the rows that are best for some aggregate."""
         if len(self.front) == 1:
             return self.front[0]
         return {entry: None for front in self.front for entry in front}

@@ -18,13 +18,6 @@ def derive_new(
     """Return one derivation of every head row that is not known, and how many there were.
 
     Annotations are only made for what is returned: most derivations lead to known rows.
-
-    Args:
-        plan: From an atom.
-        start: Rows of the atom with annotations.
-        tables: From leaf number or RECURSIVE to its rows.
-        conjoin: AND of two annotations.
-        known: Rows to leave out.
     """
     holds, head_of = plan.holds, plan.head_of
     partial = [(row, part) for row, part in start if holds is None or holds(row)]
@@ -59,7 +52,6 @@ def derive_new(
 
 
 def _nested(nest: Any, annotation: Any) -> Any:
-    """Put off a conjunction."""
     return (nest, annotation)
 
 
@@ -81,12 +73,6 @@ def searcher(
 
     It searches depth first and stops when it has found as many as its second argument says. It is
     of use until a table is cleared.
-
-    Args:
-        plan: From the head.
-        tables: From leaf number or RECURSIVE to its rows.
-        conjoin: AND of two annotations.
-        true: What a derivation from nothing rests on.
     """
     levels = [step.lookup(tables(step.atom)) for step in plan.steps]
     start_holds, head_of = plan.holds, plan.head_of

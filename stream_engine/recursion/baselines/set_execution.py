@@ -114,14 +114,8 @@ class SetOperator:
     twice changes nothing.
 
     Args:
-        program: The recursion.
-        site: This site.
         sites: All sites that take part, in the same order everywhere.
         options: `owner` and the bounds count here.
-
-    Attributes:
-        leaves: Plans whose changes are given to `apply`, by port number.
-        counters: Work done so far.
     """
 
     description = "set execution"
@@ -272,7 +266,6 @@ class SetOperator:
             self._outgoing.setdefault((site, table), []).append(row)
 
     def _copy(self, rows: list[Row]) -> None:
-        """Send rows of the view to wherever copies of them join."""
         for copy in self._copies:
             for row in rows:
                 for site in self._router.copy_destinations(copy, row):
@@ -280,7 +273,6 @@ class SetOperator:
         self._join_fresh()
 
     def _join_fresh(self) -> None:
-        """Let leaf rows and copies join that do not yet."""
         fresh, self._fresh = self._fresh, []
         joined: list[list[Row]] = [[] for _ in self._joined]
         for table, row in fresh:
@@ -292,7 +284,6 @@ class SetOperator:
             self._derive(self._rules.plans.step[table], rows)
 
     def _derive(self, plans: Sequence[ProbePlan], rows: list[Row]) -> None:
-        """Derive in one step, and hand every row to the partition that owns it."""
         owner_of, mine = self._router.owner_of, self._site
         for row in self._rules.heads(plans, rows, self._table):
             (self._derived if owner_of(row) == mine else self._elsewhere).add(row)

@@ -56,14 +56,8 @@ class CarriedCosts:
     change: the edges at nodes whose key, tight edges or payloads change.
 
     Args:
-        program: Whose bounds hold.
         problem: One for which `carries` is true.
-        source: Its graph and sources.
         elastic: Share of the nodes above which all is searched again.
-
-    Attributes:
-        size: Number of rows.
-        touched: Nodes that were looked at again because of changes, since the start.
     """
 
     def __init__(
@@ -87,7 +81,6 @@ class CarriedCosts:
         """Bring the view up to date after the graph and its sources changed.
 
         Raises:
-            OtherWeightsError: See there.
             RecursionLimitError: The view grows past the limit.
         """
         _check_weights(change)
@@ -119,7 +112,6 @@ class CarriedCosts:
                 yield self._row_of(_ONLY_GROUP, self._values[node], value, payload)
 
     def _change_sources(self, changes: list[SourceChange]) -> list[int]:
-        """Take in new best start keys; return the nodes that have one."""
         sources = self._sources
         for _, node, _, new in changes:
             if new is None:
@@ -240,7 +232,6 @@ class CarriedCosts:
                     heappush(heap, (z, c))
 
     def _changes(self, before: Before) -> Delta:
-        """Return the rows that differ from those of the old keys and payloads."""
         delta: Delta = {}
         row_of, values, d, payloads = self._row_of, self._values, self._keys, self._payloads
         negated = self._negated

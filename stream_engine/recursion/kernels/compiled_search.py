@@ -120,7 +120,6 @@ def _unlink(table: Integers, row: int, links: int, heads: Integers, place: tuple
 
 @_compiled
 def _relink(t: Tables, c: Changes) -> None:
-    """Change the tables of edges and starts."""
     for i in range(len(c.edges)):
         row, a, b = c.edges[i, 0], c.edges[i, 1], c.edges[i, 2]
         t.weights[row] = c.edge_weights[i, 1]
@@ -326,13 +325,6 @@ def maintain(
     """Change graph and sources, and bring all keys up to date.
 
     Bare tuples cross into compiled code faster than named ones.
-
-    Args:
-        tables: As `Tables`.
-        changes: As `Changes`.
-        scratch: As `Scratch`.
-        groups: Number of columns of keys in use.
-        loose: Whether keys are ranks.
 
     Returns:
         Per changed key (of ranks only whether there is one counts) its group and node, and what it

@@ -33,11 +33,6 @@ class CompiledView:
 
     Args:
         problem: Of kind REACH or COST, without payload.
-        source: Its graph and sources.
-
-    Attributes:
-        size: Number of rows.
-        touched: Keys that changed, since the start.
     """
 
     def __init__(self, problem: GraphProblem, source: GraphInput) -> None:
@@ -157,7 +152,6 @@ class CompiledView:
         return delta
 
     def _rows_of(self, places: Integers, keys: Doubles) -> Iterator[Row]:
-        """Return the rows of pairs of group and node with their keys."""
         nodes = map(self._source.nodes.values.__getitem__, places[:, 1].tolist())
         groups = map(self._groups.values.__getitem__, places[:, 0].tolist())
         if self._loose:

@@ -17,12 +17,7 @@ from stream_engine.recursion.kernels.kernel_search import At, Keys, Old, most_re
 
 
 class Costs:
-    """Keeps the least sums of one group; see `search.Core`.
-
-    Args:
-        graph: Shared by all groups; it has changed already when this is asked to repair.
-        elastic: Share of the reached nodes above which all is searched again.
-    """
+    """Keeps the least sums of one group; see `search.Core`."""
 
     def __init__(self, graph: Graph, elastic: float) -> None:
         self._out, self._inn = graph.out, graph.inn

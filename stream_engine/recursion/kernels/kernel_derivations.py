@@ -26,7 +26,6 @@ class Derivations:
 
     Args:
         rules: Without the recursive relation.
-        leaf_count: Number of leaves that there are.
     """
 
     def __init__(self, rules: Sequence[Rule], leaf_count: int) -> None:
@@ -53,12 +52,7 @@ class Derivations:
         self._tables = {leaf: ItemTable() for leaf in joined}
 
     def change(self, entered: Leaves, left: Leaves) -> list[Delta]:
-        """Apply changes of the leaves; return per rule which derivations came and went.
-
-        Args:
-            entered: Per leaf, rows that were not there.
-            left: Per leaf, rows that were there.
-        """
+        """Apply changes of the leaves; return per rule which derivations came and went."""
         found: list[Delta] = [{} for _ in range(self._count)]
         scaled = self._scaled = set()
         if any(left):
@@ -160,7 +154,6 @@ class _Mapping:
         self._head_of: Callable[[Row], Row] = plan.head_of
 
     def add_to(self, found: Delta, rows: Sequence[Row], sign: int) -> None:
-        """Count what the rows derive."""
         holds, head_of = self._holds, self._head_of
         for row in rows:
             if holds is None or holds(row):
@@ -173,7 +166,6 @@ class _Mapping:
 
 
 def _only_one(changed: dict[int, list[Item]]) -> Item | None:
-    """Return the changed item if there is but one."""
     items = [item for some in changed.values() for item in some]
     return items[0] if len(items) == 1 else None
 

@@ -27,10 +27,7 @@ class KernelEngine:
     Work per change: in proportion to the keys that change and the edges at their nodes.
 
     Args:
-        program: The recursion.
-        problem: What it is as a graph problem.
         options: `elastic` and `compiled` count here.
-        fallback: Makes the engine that takes over.
 
     Raises:
         UnsupportedError: Compiled code is asked for, and there is no compiler.

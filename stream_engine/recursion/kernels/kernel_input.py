@@ -48,7 +48,6 @@ class InputChange:
         sources: How the best start keys change.
         edge_rows: All derivations of edges, for the payload.
         source_rows: All derivations of sources, for the payload.
-        derivations: How many derivations came or went.
     """
 
     gone: list[Change] = field(default_factory=list)
@@ -66,8 +65,6 @@ class GraphInput:
     per change: the derivations that come and go.
 
     Attributes:
-        graph: The edges.
-        nodes: The numbers of nodes.
         largest_sum: No sum along a path without repeated nodes is larger, nor can become so without
             a change; for sums of weights only.
     """
@@ -161,7 +158,6 @@ class GraphInput:
                 change.edge_rows.append((start, end, weight, number, row[extra_at:], count))
 
     def _read_plain_edges(self, derived: Delta, counted: list[Counted]) -> None:
-        """Read edges that are two single columns."""
         get, touched = self.nodes.number_of.get, self._touched
         looks = not self._are_distinct  # else what is gone from the graph says it all
         for (a, b), count in derived.items():

@@ -39,12 +39,7 @@ class Core(Protocol):
     """
 
     def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
-        """Return per group the ends of edges that are gone which may have rested on them alone.
-
-        Args:
-            at: Per node, the groups that reach it.
-            gone: The edges.
-        """
+        """Return per group the ends of edges that are gone which may have rested on them alone."""
 
     def gaining(self, at: At, come: list[Change], *, every: bool) -> dict[Any, list[Change]]:
         """Return per group the new edges whose ends may get better keys.
@@ -86,7 +81,6 @@ class GroupedSearch:
 
     Attributes:
         groups: Keys by group; only groups that reach something.
-        size: Number of pairs of group and node.
     """
 
     def __init__(self, graph: Graph, core: Core) -> None:

@@ -18,11 +18,8 @@ class RowShape:
     """Where the parts of a row are.
 
     Attributes:
-        group_of: The group columns' values.
-        node_of: The node columns' values.
         payload_of: The payload columns' values, always as a tuple.
         row_of: The row of group, node and value (the value is ignored when there is none).
-        full_row_of: The row of group, node, value and payload.
     """
 
     def __init__(self, problem: GraphProblem) -> None:

@@ -18,8 +18,6 @@ class ValueRule:
     """How steps change the best value.
 
     Attributes:
-        kind: The algorithm.
-        title: What it computes.
         negated: Whether keys are negated values.
         weights: Per step, what is added to the key (COST), or bounds it from below (PLATEAU), as a
             value before negation; None where the kind or the step has no weight.
@@ -63,7 +61,6 @@ def value_rule(heads: list[tuple[Expression, int]], *, minimum: bool) -> ValueRu
 
 
 def _operation(head: Expression, at: int) -> tuple[str, Expression]:
-    """Return what a step does to the value, and the other operand."""
     match head:
         case Column(position=position) if position == at:
             return "same", head

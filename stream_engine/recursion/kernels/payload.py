@@ -37,10 +37,6 @@ class PayloadView:
 
     State: a set of payloads per group and node; equal sets that are handed on are one object. Work
     per change: the edges at nodes whose key, tight edges or payloads change.
-
-    Attributes:
-        size: Number of rows.
-        touched: Keys that were looked at again because of changes, since the start.
     """
 
     def __init__(
@@ -168,7 +164,6 @@ class PayloadView:
     def _computed(
         self, group: Any, here: Any, members: set[int], d: Keys, payloads: dict[int, Payloads]
     ) -> dict[int, Payloads]:
-        """Return the payloads of nodes of one level."""
         level, transfer = self._level, self._transfer
         found: dict[int, Payloads] = {}
         feeds_inside = False

@@ -25,8 +25,6 @@ class Plateaus:
     """Keeps the levels of one group; see `search.Core`.
 
     Args:
-        graph: Shared by all groups; it has changed already when this is asked to repair.
-        elastic: Share of the reached nodes above which all is searched again.
         weighted: Whether weights raise levels; otherwise every step keeps the level.
     """
 

@@ -41,7 +41,6 @@ class GraphProblem:
     `value` and `payload` together, each once.
 
     Attributes:
-        kind: The algorithm.
         title: For EXPLAIN: "reachable", "cheapest", "hops", "widest", "nearest", …
         group: Columns carried along unchanged, each combination a problem of its own.
         node: Columns that a step replaces by columns of other relations.
@@ -52,7 +51,6 @@ class GraphProblem:
         edges: Per step rule, a rule over leaves whose head is the node columns before the step,
             those after it, the weight (unless there is none) and the columns the payload reads.
         payload_rules: Per step rule, how it computes the payload.
-        weighted: Whether edges carry a weight.
     """
 
     kind: Kind

@@ -57,7 +57,6 @@ class _Condition:
     """DISTANCE(…) < radius between two atoms.
 
     Attributes:
-        predicate: The whole condition.
         places: Per atom, the columns of its row that are its coordinates.
         radius: In the unit of the coordinates.
         below: The least number that a distance must not reach: the radius, or the next number
@@ -78,7 +77,6 @@ class _Condition:
 
     @staticmethod
     def of(rule: Rule, predicate: Expression) -> "_Condition | None":
-        """Return a predicate as a condition on distance, if it is one."""
         match predicate:
             case Call(function="<" | "<=" as name, arguments=(Call() as call, Literal(value=most))):
                 pass
@@ -170,10 +168,6 @@ class ProximityJoin:
 
     def rows_of_one(self, item: Item, sign: int) -> Delta | None:
         """Return what an item derives when no other has changed, and each row in one way only.
-
-        Args:
-            item: It is in the grid.
-            sign: The count of every row.
 
         Returns:
             None where that is not so simple.
@@ -268,7 +262,6 @@ class _Grid:
         return self._entries.get(item)
 
     def add(self, item: Item) -> None:
-        """Add an item."""
         row = item.row
         place: Any = self._place_of(row)
         key = self._key_of(row)
@@ -284,7 +277,6 @@ class _Grid:
         self._cells.setdefault(cell, {})[item] = entry
 
     def remove(self, item: Item) -> None:
-        """Remove an item, if it is in the grid."""
         entry = self._entries.pop(item, None)
         if entry is not None:
             bucket = self._cells[entry[0]]
@@ -304,7 +296,6 @@ class _Grid:
 
 
 def _neighbours(cell: Cell) -> list[Cell]:
-    """Return a cell and those that touch it."""
     key, position = cell
     sides = [(p - 1.0, p, p + 1.0) for p in position]
     return [(key, place) for place in itertools.product(*sides)]

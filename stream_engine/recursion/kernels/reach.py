@@ -16,12 +16,7 @@ _SEVERAL = -1
 
 
 class Reach:
-    """Keeps ranks of one group; see `search.Core`.
-
-    Args:
-        graph: Shared by all groups; it has changed already when this is asked to repair.
-        elastic: Share of the reached nodes above which all is searched again.
-    """
+    """Keeps ranks of one group; see `search.Core`."""
 
     def __init__(self, graph: Graph, elastic: float) -> None:
         self._out, self._inn = graph.out, graph.inn

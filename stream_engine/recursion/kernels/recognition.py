@@ -74,7 +74,6 @@ class _Step:
     """A step rule with the relation's columns replaced by what they are joined with.
 
     Attributes:
-        rule: The rule.
         bound: Per column of the relation that an equality fixes, the expression over other atoms.
         predicates: The remaining ones, after replacement.
         head: The head, after replacement.
@@ -106,7 +105,6 @@ class _Step:
         return {c - self.start for c in columns_of(expression) if self.start <= c < end}
 
     def is_unchanged(self, column: int) -> bool:
-        """Whether the step keeps a column of the relation as it is."""
         head = self.rule.head[column]
         return isinstance(head, Column) and head.position == self.start + column
 
@@ -155,7 +153,6 @@ class _Step:
     def payload_rule(
         self, payload: tuple[int, ...], extra: tuple[int, ...], width: int
     ) -> PayloadRule:
-        """Return how the step computes the payload."""
         if self._carries(payload):
             return PayloadRule(None)
 
@@ -265,7 +262,6 @@ def _grouped(
     computed: tuple[int, ...],
     value: int | None,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the group columns and the payload columns."""
     if program.selection is None:
         if computed:
             raise NotAGraphProblemError(

@@ -51,11 +51,6 @@ class RowsView:
     """The rows of a problem without payload.
 
     State: the search's; rows are made from its keys.
-
-    Args:
-        problem: The graph problem.
-        source: Its graph and sources.
-        elastic: Share of a group above which it is searched again.
     """
 
     def __init__(self, problem: GraphProblem, source: GraphInput, elastic: float) -> None:

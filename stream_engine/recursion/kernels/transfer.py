@@ -19,10 +19,6 @@ class Transfer:
     State: the starts with their payloads; and, where payloads are computed from edges, what they
     read of every edge.
 
-    Args:
-        problem: The graph problem.
-        values: The value of every node.
-
     Attributes:
         leads_to: The level that an edge of a weight gives, from that of its beginning.
     """

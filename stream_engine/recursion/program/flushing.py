@@ -12,7 +12,6 @@ class Flushing:
 
     Args:
         interval: Microseconds, or None.
-        capacity: Rows, or None.
     """
 
     def __init__(self, interval: int | None, capacity: int | None) -> None:
@@ -32,11 +31,7 @@ class Flushing:
         self._now = now
 
     def is_due(self, waiting: int) -> bool:
-        """Whether to send now.
-
-        Args:
-            waiting: Rows that hold alternatives back.
-        """
+        """Whether to send now."""
         if self._capacity is not None and waiting >= self._capacity + self._stuck:
             return True
         return self._at is not None and self._now is not None and self._now >= self._at

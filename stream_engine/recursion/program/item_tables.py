@@ -14,7 +14,6 @@ class Item:
     """A row that takes part in joins.
 
     Attributes:
-        row: Its values.
         sent: The annotation joins use; None while the row must not be joined.
     """
 

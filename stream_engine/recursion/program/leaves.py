@@ -105,7 +105,6 @@ class LeafStore:
         arrived: Per leaf, the rows that arrived here, with tokens of this site.
         joined: Per leaf, the rows that join here.
         fresh_arrived: Rows of `arrived` not used in rules yet; taken by the caller.
-        fresh_joined: The same of `joined`.
     """
 
     def __init__(

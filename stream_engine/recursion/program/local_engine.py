@@ -9,11 +9,7 @@ from streamsql.data.types import Row
 
 
 class LocalEngine(Protocol):
-    """Maintains a recursive view; all its leaf rows are here.
-
-    Attributes:
-        counters: Work done so far.
-    """
+    """Maintains a recursive view; all its leaf rows are here."""
 
     counters: FixpointCounters
 

@@ -21,14 +21,7 @@ _LEAF, _COPY = "leaf:", "copy:"
 
 
 class Ports:
-    """The ports of one recursion.
-
-    Args:
-        name: Of the recursion, for errors.
-        leaf_widths: Number of columns of every leaf's rows.
-        copies: Number of copies.
-        width: Number of columns of the view.
-    """
+    """The ports of one recursion."""
 
     def __init__(self, name: str, leaf_widths: Sequence[int], copies: int, width: int) -> None:
         self._name = name

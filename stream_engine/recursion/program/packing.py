@@ -47,7 +47,6 @@ class _Group(msgspec.Struct, frozen=True, array_like=True):
     """A blob before it is deflated.
 
     Attributes:
-        size: Number of rows.
         columns: Per column its one value, its value in every row, or its distinct values.
         places: One index a row for every column of the third kind.
         tokens: The table of tokens; empty for encoded annotations.

@@ -38,8 +38,6 @@ class Placement:
 
     Attributes:
         columns: Home of the recursive relation.
-        routes: Per leaf.
-        copies: Routes of copies of the view.
         rules: The rules as sites evaluate them together: atom `number of leaves + i` is copy i.
     """
 
@@ -72,11 +70,7 @@ def placement_of(
 
 
 class _Plan:
-    """One choice of home columns, worked out.
-
-    Attributes:
-        cost: Of what travels.
-    """
+    """One choice of home columns, worked out."""
 
     def __init__(self, rules: tuple[Rule, ...], leaf_count: int, columns: tuple[int, ...]) -> None:
         self.columns = columns
@@ -88,7 +82,6 @@ class _Plan:
         self._rules = tuple(rule if is_base(rule) else self._placed(rule) for rule in rules)
 
     def placement(self) -> Placement:
-        """Return the choice."""
         routes = tuple(tuple(route) for route in self._routes)
         return Placement(self.columns, routes, tuple(self._copies), self._rules)
 
@@ -211,7 +204,6 @@ class Router:
 
     Args:
         sites: All sites of the recursion, in the same order everywhere.
-        owner: Chooses the site of a key.
     """
 
     def __init__(

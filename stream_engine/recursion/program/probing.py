@@ -34,7 +34,6 @@ class ProbeStep:
     Attributes:
         atom: Leaf number or RECURSIVE.
         columns: Columns of the atom that the key fixes; empty for a nested loop.
-        key_of: The key, from the wide row so far.
         skip_nulls: Whether a NULL in the key rules out a match.
         holds: What must hold once the atom is joined, or None.
         read_of: The values of the wide row so far that `holds` reads.
@@ -48,11 +47,7 @@ class ProbeStep:
     read_of: Key
 
     def lookup(self, table: ItemTable) -> "Lookup":
-        """Return how to find the items that join; of use until the table is cleared.
-
-        Args:
-            table: Of the atom.
-        """
+        """Return how to find the items that join; of use until the table is cleared."""
         if not self.columns and self.holds is not None:
             return Lookup(_itself, table.matching(self, self.holds, self.read_of).of, False, None)
         get = table.index(self.columns).get
@@ -96,11 +91,7 @@ class ProbePlan:
     """A rule, seen from one of its atoms (or from its head, when `atom` is None).
 
     Attributes:
-        rule: The rule.
-        atom: Position of the atom, or None.
         holds: What must hold of a starting row, or None.
-        steps: The other atoms, in the order in which they join.
-        head_of: The head, from the wide row.
     """
 
     rule: Rule

@@ -23,8 +23,6 @@ class Program:
     """What an engine needs to know of a recursion.
 
     Attributes:
-        name: Of the relation, for errors.
-        width: Number of its columns.
         leaves: Plans whose rows the rules read.
         uses: Per leaf, what the rules need of it.
         rules: Base and step rules over the narrowed leaves.
@@ -122,10 +120,6 @@ class Program:
 
 def program_of(node: Fixpoint, *, interrupted: Callable[[], bool] = never) -> Program:
     """Return the program of a fixpoint.
-
-    Args:
-        node: The fixpoint.
-        interrupted: Whether its query is to stop at once.
 
     Raises:
         UnsupportedError: A branch is not monotone.

@@ -13,7 +13,6 @@ class RulePlans:
     changes last finds the others in their tables.
 
     Args:
-        rules: Of the recursion.
         leaf_count: Number of its leaves, and of copies of the view behind them.
 
     Attributes:

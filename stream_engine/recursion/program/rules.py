@@ -43,7 +43,6 @@ class Rule:
 
     Attributes:
         atoms: Leaf number, or RECURSIVE, of every atom, in the order of the wide row.
-        widths: Number of columns of every atom.
         predicates: Conjuncts over the wide row.
         head: One expression over the wide row per column of the recursive relation.
     """
@@ -120,7 +119,6 @@ class _Builder:
     leaves: list[Plan] = field(default_factory=list)
 
     def bodies(self, plan: Plan) -> list[_Body]:
-        """Return the alternatives (through UNION ALL) of a plan."""
         match plan:
             case RecursiveReference(name=self.name):
                 return [_Body((RECURSIVE,), (len(plan.schema),), identity_columns(plan.schema))]

@@ -16,7 +16,6 @@ class Key:
     """What fixes a column of an atom.
 
     Attributes:
-        column: Of the atom.
         source: An expression over the wide row, or the head position whose value is given.
     """
 
@@ -51,10 +50,8 @@ class Nest:
     """A rule, seen from one of its atoms or from its head.
 
     Attributes:
-        rule: The rule.
         start: Number of the atom that is given, or None.
         predicates: What must hold of the given atom.
-        loops: The other atoms, in joining order.
         unchecked: Head positions that are given but do not fix a column: to be compared at last.
     """
 

@@ -30,7 +30,6 @@ class Grouping:
 
     Attributes:
         columns: By which it looks up.
-        get: Returns the group of a key, or None.
         entries: Where in a group the entries begin.
     """
 
@@ -43,15 +42,10 @@ class LoopSource:
     """Writes one generated function over a nest.
 
     Args:
-        nest: What to loop over.
-        tables: The rows of every atom, by leaf number and RECURSIVE.
-        grouping: Under selection, the index by group.
         careful: Whether dead rows may be in the recursive table.
 
     Attributes:
-        expressions: Writes and binds expressions of this function.
         proof: Source of the derivation: the entries of all atoms.
-        head_width: Number of columns of the derived row.
 
     Raises:
         UnsupportedError: The rule has too many atoms.

@@ -35,14 +35,9 @@ class Proofs:
     back is the same entry and shows in no delta.
 
     Args:
-        program: The recursion.
         indexes: By leaf number and RECURSIVE, the columns to look up by.
 
     Attributes:
-        tables: By leaf number and RECURSIVE.
-        view: The table of the recursive relation.
-        live: Number of live rows of the view.
-        superseded: Number of superseded rows that are kept.
         lost: Entries of the view that died during this change; some may live again.
     """
 

@@ -116,7 +116,6 @@ class Compiler:
 
     Attributes:
         tables: Empty tables by leaf number and RECURSIVE.
-        selection: Of the program.
         groups: Under selection, the groups that have live rows, by key.
     """
 

@@ -21,7 +21,6 @@ class Entry:
     """A row that takes part in joins.
 
     Attributes:
-        row: Its values.
         rank: When it was derived, or DEAD; minus that for a superseded row, which is in no table
             but still holds up the proofs that use it.
         proof: One derivation: the entries of all atoms of a rule; () for leaf rows.
@@ -77,13 +76,10 @@ class EntryTable:
     State: the entries, and one bucket per key and index. Work per change: one bucket per index.
 
     Args:
-        width: Number of columns.
         indexes: Sets of columns to look up by; the first is the primary one.
 
     Attributes:
-        width: Number of columns.
         primary: Columns by which the rows are parted; () when they are in one part.
-        parts: The parts by key.
     """
 
     def __init__(self, width: int, indexes: Sequence[tuple[int, ...]]) -> None:

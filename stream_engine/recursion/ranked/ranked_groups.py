@@ -24,7 +24,6 @@ class Selector:
     """Compares rows of a group by the aggregates of a selection.
 
     Attributes:
-        group_of: The key of a row's group.
         width: Number of aggregates: the entries of a group begin there.
     """
 
@@ -64,7 +63,6 @@ class Selector:
         return bool(entries)
 
     def _front(self, rows: list[Row]) -> Group:
-        """Return the best values of some rows."""
         front = self.new_group(rows[0])
         for row in rows:
             self._improve(front, row)

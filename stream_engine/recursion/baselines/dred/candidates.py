@@ -14,8 +14,6 @@ class _Group:
     """Rows that compete.
 
     Attributes:
-        members: All of them.
-        shown: Those in the view.
         best: Per aggregate the best value in the view, or None.
     """
 
@@ -34,8 +32,6 @@ class Candidates:
     there are no deletions (`forgetful`).
 
     Attributes:
-        all: The rows.
-        shown: Those in the view.
         changes: Set-level changes of the view that the caller has not taken.
         released: Rows that entered the view and were not taken by the caller.
     """

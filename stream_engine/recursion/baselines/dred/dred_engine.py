@@ -90,7 +90,6 @@ class DredEngine:
         self._propagate()
 
     def _propagate(self) -> None:
-        """Derive everything that follows from rows that entered the view."""
         rounds = 0
         while released := self._derived.take_released():
             self.work.trace.note(len(released))

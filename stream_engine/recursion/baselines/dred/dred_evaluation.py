@@ -20,13 +20,8 @@ class Evaluation:
     """The rules of a program, with its bounds.
 
     Args:
-        program: The recursion.
         options: `max_derivations` counts here.
-        counters: Takes up the derivations.
         placement: Where its rules are evaluated by several sites.
-
-    Attributes:
-        plans: Of the rules.
     """
 
     def __init__(
@@ -53,11 +48,6 @@ class Evaluation:
     def heads(self, plans: Sequence[ProbePlan], rows: Sequence[Row], tables: Tables) -> list[Row]:
         """Return what follows from rows in one step; a row may occur several times.
 
-        Args:
-            plans: That start from such rows.
-            rows: Where to start.
-            tables: What else the plans join.
-
         Raises:
             RecursionLimitError: The work for this change has grown past its bound.
         """
@@ -70,13 +60,7 @@ class Evaluation:
         return found
 
     def derivable(self, rows: Iterable[Row], arrived: Tables, joined: Tables) -> set[Row]:
-        """Return those of some rows that a rule derives from what is there.
-
-        Args:
-            rows: Of the recursive relation.
-            arrived: Leaf rows that base rules read.
-            joined: What step rules join.
-        """
+        """Return those of some rows that a rule derives from what is there."""
         wanted = list(rows)
         found: set[Row] = set()
         for plans, tables in ((self.plans.base_heads, arrived), (self.plans.step_heads, joined)):

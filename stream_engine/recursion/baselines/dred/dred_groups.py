@@ -12,12 +12,7 @@ _EXTRA_BYTES = 16
 
 
 def bounded_groups(items: Iterable[T], row_of: Callable[[T], Row]) -> Iterator[list[T]]:
-    """Yield items in their order, as many together as one packed group may hold.
-
-    Args:
-        items: Each has a row.
-        row_of: Returns it.
-    """
+    """Yield items in their order, as many together as one packed group may hold."""
     group: list[T] = []
     size = width = 0
     for item in items:

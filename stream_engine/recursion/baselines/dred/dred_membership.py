@@ -8,9 +8,7 @@ class Membership:
     site in order that is not known to be lost leads; one that was not heard of yet is waited for.
 
     Args:
-        site: This site.
         sites: All sites, in the same order everywhere.
-        life: Of this site.
     """
 
     def __init__(self, site: str, sites: tuple[str, ...], life: int) -> None:

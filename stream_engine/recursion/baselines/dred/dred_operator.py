@@ -42,15 +42,9 @@ class DredOperator:
     before their time.
 
     Args:
-        program: The recursion.
-        site: This site.
         sites: All sites that may take part, in the same order everywhere.
         epoch: Of this site; grows with every restart.
         options: `owner` and the bounds count here.
-
-    Attributes:
-        leaves: Plans whose changes are given to `apply`, by port number.
-        counters: Work done so far.
     """
 
     description = "delete and rederive"

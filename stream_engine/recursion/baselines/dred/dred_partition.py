@@ -42,13 +42,7 @@ class Partition:
     only, and over-deletes through surpassed ones too, as in `local`.
 
     Args:
-        program: The recursion.
-        rules: Its rules.
-        counters: Takes up the work done.
         router: Over the members of the generation.
-        site: This site.
-        indexes: Index of every member.
-        tell: Sends an item.
     """
 
     def __init__(  # noqa: PLR0913  (what it is, where it is, and whom it talks to)
@@ -200,11 +194,7 @@ class Partition:
     # -- working ------------------------------------------------------------------------------
 
     def run(self, rounds: int | None) -> int:
-        """Derive until nothing changes here; return the rounds it took.
-
-        Args:
-            rounds: Stop after that many.
-        """
+        """Derive until nothing changes here; return the rounds it took."""
         self._join_fresh()
         done = 0
         while done != rounds and (released := self._take_released()):

@@ -55,10 +55,6 @@ class Streams:
     """Both ends of this site's channels.
 
     State: two counters and two stamps per peer, and what was not drained.
-
-    Args:
-        peers: All other sites.
-        counters: Takes up what is sent.
     """
 
     def __init__(self, peers: tuple[str, ...], counters: DredCounters) -> None:

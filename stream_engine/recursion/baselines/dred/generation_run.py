@@ -45,23 +45,7 @@ class GenerationRun:
     are idle and no item is under way. All steps are closed but the open ones, until the leader
     closes them because somebody has deletions.
 
-    Args:
-        generation: Which one.
-        members: Sites with their lives, in order.
-        program: The recursion.
-        rules: Its rules.
-        counters: Takes up the work done.
-        base: The leaf rows of this site.
-        router: Over the members.
-        site: This site.
-        indexes: Index of every member.
-        send: Sends a stamped item to a member.
-
     Attributes:
-        generation: Which one.
-        members: Sites with their lives.
-        partition: The rows of this site.
-        step: The present step.
         was_shown: Whether the view of this generation has been given out; kept by the caller.
     """
 
@@ -171,7 +155,6 @@ class GenerationRun:
                 self._closed = False
 
     def _want(self) -> None:
-        """See to it that a wave begins."""
         if self._leads:
             self._close()
         elif not self._wanted:
