@@ -3,9 +3,11 @@
 from stream_engine.operators.joins.as_of_join import AsOfJoinOperator
 from stream_engine.operators.joins.band_bounds import find_band
 from stream_engine.operators.joins.band_join import BandJoinOperator
-from stream_engine.operators.joins.full_join import FullJoinOperator
 from stream_engine.operators.joins.join import JoinOperator
-from stream_engine.operators.joins.left_join import LeftJoinOperator
+from stream_engine.operators.joins.outer_join import (
+    CountedOuterJoinOperator,
+    KeyedOuterJoinOperator,
+)
 from stream_engine.operators.joins.semi_join import CountedSemiJoinOperator, SemiJoinOperator
 from stream_engine.operators.rows.operator import Operator
 from streamsql.algebra.operators import AsOfJoin, Join, JoinKind
@@ -23,10 +25,11 @@ def join_operator(plan: Join | AsOfJoin) -> Operator:
             if condition is not None:
                 return BandJoinOperator(keys, condition)
             return JoinOperator(keys, residual)
-        case JoinKind.LEFT:
-            return LeftJoinOperator(keys, residual, left, right)
-        case JoinKind.FULL:
-            return FullJoinOperator(keys, residual, left, right)
+        case JoinKind.LEFT | JoinKind.FULL as kind:
+            paddings = ((None,) * right, (None,) * left if kind == JoinKind.FULL else None)
+            if residual is None:
+                return KeyedOuterJoinOperator(keys, paddings)
+            return CountedOuterJoinOperator(keys, residual, left, paddings)
         case JoinKind.SEMI | JoinKind.ANTI as kind:
             anti = kind == JoinKind.ANTI
             if residual is None:

@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
+from typing_extensions import override
+
 from stream_engine.operators.aggregates.accumulator import Changes
 from stream_engine.operators.aggregates.aggregate_arguments import row_of
 from stream_engine.operators.aggregates.aggregate_slots import slots_of
 from stream_engine.operators.aggregates.counted_groups import CountedGroups
 from stream_engine.operators.aggregates.small_groups import SmallGroups, Spilled
+from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import AggregateCall
 from streamsql.data.delta import Delta, add
@@ -25,7 +28,7 @@ class _Group:
         self.output: Row | None = None
 
 
-class AggregateOperator:
+class AggregateOperator(Operator):
     """Groups and their aggregates; without group columns always exactly one row.
 
     A group's output row is a function of its slots: a changed group retracts its old row and
@@ -56,16 +59,16 @@ class AggregateOperator:
         self._counted = CountedGroups.of(group, aggregates)
         self._small = SmallGroups.of(group, aggregates) if self._counted is None else None
 
+    @override
     def initial(self) -> Delta:
-        """Return the row of a scalar aggregate over nothing."""
         if not self._scalar:
             return {}
         group = self._groups[()] = self._new_group()
         group.output = self._row((), group)
         return {group.output: 1}
 
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the rows of the touched groups, old and new."""
         if self._counted is not None:
             return self._counted.change(delta)
         result: Delta = {}
@@ -125,8 +128,8 @@ class AggregateOperator:
             if new is None and not weight:
                 del groups[key]
 
+    @override
     def state_rows(self) -> int:
-        """Return rows of small groups, other groups, and values remembered one by one."""
         if self._counted is not None:
             return len(self._counted)
         total = len(self._groups) + (0 if self._small is None else len(self._small))

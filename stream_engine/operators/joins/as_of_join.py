@@ -4,6 +4,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.indexed_relation import Bucket, rows_in
 from stream_engine.state.ordered_index import OrderedIndex
 from streamsql.algebra.operators import AsOfJoin, JoinKind
@@ -11,7 +14,7 @@ from streamsql.data.delta import Delta, add, sort_key
 from streamsql.data.types import Row
 
 
-class AsOfJoinOperator:
+class AsOfJoinOperator(Operator):
     """Each left row with the right row of its keys that has the greatest time not after its own.
 
     Within a key the right rows cut the time into stretches, each from its own time to that of the
@@ -39,16 +42,12 @@ class AsOfJoinOperator:
         outer = plan.kind == JoinKind.LEFT
         self._padding: Row | None = (None,) * len(plan.right.schema) if outer else None
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Take the change of one side; return the change of the join."""
         return self._apply_right(delta) if port else self._apply_left(delta)
 
+    @override
     def state_rows(self) -> int:
-        """Return the rows of both sides that could match."""
         return self._sides[0].length + self._sides[1].length
 
     def _apply_left(self, delta: Delta) -> Delta:

@@ -1,12 +1,15 @@
 """Inner joins on a range between a value of each side."""
 
+from typing_extensions import override
+
 from stream_engine.operators.joins.band_bounds import BandedCondition
 from stream_engine.operators.joins.join_state import BandSide, Keys
+from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.indexed_relation import rows_in
 from streamsql.data.delta import Delta
 
 
-class BandJoinOperator:
+class BandJoinOperator(Operator):
     """Pairs of rows whose condition contains a range between a left and a right value.
 
     `a.ts BETWEEN b.ts - 10 AND b.ts + 10`, `a.x < b.x`, `ABS(a.x - b.x) < 3` and
@@ -26,12 +29,8 @@ class BandJoinOperator:
     def __init__(self, keys: Keys, condition: BandedCondition) -> None:
         self._sides = (BandSide(keys, condition, 0), BandSide(keys, condition, 1))
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Join the change of one side with the other side and remember it."""
         add, inside = self._sides[port].add, self._sides[1 - port].inside
         result: Delta = {}
         for row, weight in self._sides[port].in_order(delta):
@@ -47,6 +46,6 @@ class BandJoinOperator:
             add(row, weight)
         return result
 
+    @override
     def state_rows(self) -> int:
-        """Return the rows of both sides that could match."""
         return len(self._sides[0]) + len(self._sides[1])

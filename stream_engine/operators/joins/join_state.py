@@ -1,5 +1,6 @@
 """What joins with a condition beyond equal keys remember: sides that find partners for a row.
 
+from typing_extensions import override
 Inner joins on keys alone work on `IndexedRelation` directly; see `join.py`.
 """
 
@@ -8,10 +9,14 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Protocol
 
+from typing_extensions import override
+
 from stream_engine.operators.joins.band_bounds import ORDINARY, BandedCondition, find_band
+from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import key_picker
 from stream_engine.state.indexed_relation import (
     Bucket,
+    HoldsIndexes,
     Index,
     IndexedRelation,
     KeyedRows,
@@ -54,6 +59,52 @@ class JoinSide(Protocol):
         """Return the number of distinct rows."""
 
 
+class KeyedJoin(Operator, HoldsIndexes):
+    """A join both of whose sides are kept by key."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._columns = (tuple(left for left, _ in keys), tuple(right for _, right in keys))
+        self._sides: list[KeyedRows] = [IndexedRelation(columns) for columns in self._columns]
+
+    @override
+    def indexes(self) -> list[Index]:
+        return [index_of(port, self._columns[port], self._sides[port]) for port in (0, 1)]
+
+    @override
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        self._sides[number] = rows
+
+    @override
+    def state_rows(self) -> int:
+        return sum(map(len, self._sides))
+
+
+class CountedJoin(Operator, HoldsIndexes):
+    """A join with a residual predicate that counts partners; its sides are kept by key or band."""
+
+    def __init__(self, keys: Keys, residual: Expression | None, left_width: int) -> None:
+        self._sides = join_sides(keys, residual, left_width)
+
+    @override
+    def indexes(self) -> list[Index]:
+        return [
+            index_of(port, side.columns, side.rows)
+            for port, side in enumerate(self._sides)
+            if isinstance(side, HashSide)
+        ]
+
+    @override
+    def put_index(self, number: int, rows: KeyedRows) -> None:
+        side = self._sides[number]
+        if not isinstance(side, HashSide):
+            raise InternalError("only sides by key have an index to share")
+        side.rows = rows
+
+    @override
+    def state_rows(self) -> int:
+        return sum(map(len, self._sides))
+
+
 def join_sides(
     keys: Keys, residual: Expression | None, left_width: int
 ) -> tuple[JoinSide, JoinSide]:
@@ -65,7 +116,7 @@ def join_sides(
     return BandSide(keys, found, 0), BandSide(keys, found, 1)
 
 
-class HashSide:
+class HashSide(JoinSide):
     """A side by its keys; a residual predicate is asked for every row that agrees on them.
 
     State: every row once. Work: O(1) per changed row; O(rows of the key) per look-up.
@@ -80,17 +131,17 @@ class HashSide:
         self._holds = holds
         self._is_left = side == 0
 
+    @override
     def matching(self, row: Row) -> list[Match]:
-        """Return the rows of this side that match a row of the other side."""
         bucket = self.rows.rows(self._other_key(row))
         return _matches(row, bucket, self._holds, is_left=self._is_left)
 
+    @override
     def in_order(self, delta: Delta) -> Iterable[tuple[Row, int]]:
-        """Return a change as it is."""
         return delta.items()
 
+    @override
     def adder(self, delta: Delta) -> Callable[[Row, int], int]:
-        """Return the function that adds a row; where rows are shared all are added at once."""
         rows, key_of, composite = self.rows, self.rows.key_of, self.rows.composite
         if isinstance(rows, IndexedRelation):
             add = partial(add_row, rows.buckets)
@@ -116,7 +167,7 @@ class HashSide:
         return len(self.rows)
 
 
-class BandSide:
+class BandSide(JoinSide):
     """A side by its keys, then in the order of the value that the band compares.
 
     State: every row once. Work: O(log rows of the key) per changed row; O(log rows of the key) plus
@@ -172,8 +223,8 @@ class BandSide:
         key = self._other_key(row)
         return self._rows.between(key, low, high, low_open=low_open, high_open=high_open), holds
 
+    @override
     def matching(self, row: Row) -> list[Match]:
-        """Return the rows of this side that match a row of the other side."""
         entries, holds = self.inside(row)
         is_left = self._is_left
         matches: list[Match] = []
@@ -189,12 +240,8 @@ class BandSide:
                     matches.append((partner, pair, count))
         return matches
 
+    @override
     def in_order(self, delta: Delta) -> Iterable[tuple[Row, int]]:
-        """Return a large change in the order of its values, small ones as they are.
-
-        Neighbours are then looked up one after the other, while what the search for one has read
-        is still in the processor's cache.
-        """
         if len(delta) < _WORTH_SORTING:
             return delta.items()
         value = self._rows.value_of
@@ -205,8 +252,8 @@ class BandSide:
         ordered.sort(key=lambda item: value(item[0]))
         return ordered + rest
 
+    @override
     def adder(self, _delta: Delta) -> Callable[[Row, int], int]:
-        """Return the function that adds a row."""
         return self.add
 
     def add(self, row: Row, weight: int) -> int:
@@ -223,22 +270,6 @@ class BandSide:
     def __len__(self) -> int:
         """Return the number of distinct rows."""
         return self._rows.length
-
-
-def side_indexes(sides: tuple[JoinSide, JoinSide]) -> list[Index]:
-    """Return the indexes by key of two sides that have them."""
-    return [
-        index_of(port, side.columns, side.rows)
-        for port, side in enumerate(sides)
-        if isinstance(side, HashSide)
-    ]
-
-
-def put_side_index(side: JoinSide, rows: KeyedRows) -> None:
-    """Let a side use an index of the same content."""
-    if not isinstance(side, HashSide):
-        raise InternalError("only sides by key have an index to share")
-    side.rows = rows
 
 
 _NOTHING: tuple[list[Bucket], None] = ([], None)

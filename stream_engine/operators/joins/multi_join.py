@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from stream_engine.state.indexed_relation import Index, IndexedRelation, KeyedRows
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
+from stream_engine.state.indexed_relation import HoldsIndexes, Index, IndexedRelation, KeyedRows
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.data.delta import Delta
@@ -30,7 +33,7 @@ class MultiJoin:
     output: tuple[int, ...]
 
 
-class MultiJoinOperator:
+class MultiJoinOperator(Operator, HoldsIndexes):
     """Rows of all inputs that agree on the keys: one pipeline per input, no intermediate results.
 
     d(r1 * … * rn) = dr1 * r2 * … * rn + r1' * dr2 * r3 * … + … (r' includes its change): a change
@@ -63,12 +66,8 @@ class MultiJoinOperator:
             self._indexes[step.input].setdefault(step.columns, IndexedRelation(step.columns))
         self._pipelines = [self._pipeline(layout, port, steps[port]) for port in ports]
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Take the change of one input through the others, then remember it."""
         result: Delta = {}
         self._pipelines[port](delta, result)
         return result
@@ -82,16 +81,16 @@ class MultiJoinOperator:
             for columns, rows in indexes.items()
         ]
 
+    @override
     def put_index(self, number: int, rows: KeyedRows) -> None:
-        """Use an index that holds the same rows; the pipelines are compiled again for it."""
         index = self.indexes()[number]
         self._indexes[index.port][index.columns] = rows
         layout = _Layout(self._join)
         for port in range(len(self._join.widths)):
             self._pipelines[port] = self._pipeline(layout, port, layout.steps(port))
 
+    @override
     def state_rows(self) -> int:
-        """Return the rows that could match, counted once per index."""
         return sum(len(index) for indexes in self._indexes for index in indexes.values())
 
     def _pipeline(

@@ -1,19 +1,29 @@
-"""The two ways to keep rows without partner: per key, and per row.
+"""Left and full outer joins: an inner join that also keeps rows without partner, padded with NULLs.
 
-Left and full joins are the same operator; what is padded is all that tells them apart.
+    l leftjoin r = (l * r) + pad(rows of l without partner in r)
+    l fulljoin r = (l leftjoin r) + pad(rows of r without partner in l)
+
+Beside the bilinear part the padded row of a row comes and goes as its partners vanish and appear.
+Without residual that is known from its key; with one, each row that may be padded counts its
+partners. A left row with a NULL key is padded permanently and not remembered.
+
+    left    {(1, a): 1}               {}                  {}
+    right   {}                        {(1, x): 1}         {(1, x): -1}
+    left    {(1, a, -, -): 1}         {(1, a, -, -): -1,  {(1, a, 1, x): -1,
+    join                               (1, a, 1, x): 1}    (1, a, -, -): 1}
 """
 
 from functools import partial
 from typing import Any
 
+from typing_extensions import override
+
 from stream_engine.operators.joins.band_bounds import find_band
-from stream_engine.operators.joins.join_state import Keys, join_sides, put_side_index, side_indexes
+from stream_engine.operators.joins.join_state import CountedJoin, KeyedJoin, Keys
 from stream_engine.state.indexed_relation import (
-    Index,
     IndexedRelation,
     KeyedRows,
     add_row,
-    index_of,
     rows_in,
 )
 from streamsql.algebra.expressions import Column, Expression
@@ -24,7 +34,7 @@ Paddings = tuple[Row | None, Row | None]
 """What stands beside a lone left and a lone right row; None where lone rows are dropped."""
 
 
-class KeyedOuterJoin:
+class KeyedOuterJoinOperator(KeyedJoin):
     """An outer join on keys alone: whether a row has a partner is a matter of its key.
 
     So nothing is counted: the padded rows of a key come and go as the last row of the other side
@@ -35,13 +45,12 @@ class KeyedOuterJoin:
     """
 
     def __init__(self, keys: Keys, paddings: Paddings) -> None:
-        self._columns = (tuple(left for left, _ in keys), tuple(right for _, right in keys))
-        self._sides: list[KeyedRows] = [IndexedRelation(columns) for columns in self._columns]
+        super().__init__(keys)
         self._paddings = paddings
         self._pairs_differ = bool(keys)
 
+    @override
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Take the change of one side; return the change of the join."""
         own, other = self._sides[port], self._sides[1 - port]
         if not isinstance(own, IndexedRelation):
             return self._apply_shared(port, delta, own, other)
@@ -106,20 +115,8 @@ class KeyedOuterJoin:
                     add(result, lone, count if before else -count)
         return result
 
-    def indexes(self) -> list[Index]:
-        """Return both sides."""
-        return [index_of(port, self._columns[port], self._sides[port]) for port in (0, 1)]
 
-    def put_index(self, number: int, rows: KeyedRows) -> None:
-        """Use a side that holds the same rows."""
-        self._sides[number] = rows
-
-    def state_rows(self) -> int:
-        """Return the rows of both sides that could match."""
-        return sum(map(len, self._sides))
-
-
-class CountedOuterJoin:
+class CountedOuterJoinOperator(CountedJoin):
     """An outer join with a residual predicate: every row that may be padded counts its partners.
 
     State: both inputs, by key or in the order of a band, and the count of each padded side's rows
@@ -129,21 +126,13 @@ class CountedOuterJoin:
     def __init__(
         self, keys: Keys, residual: Expression | None, left_width: int, paddings: Paddings
     ) -> None:
-        self._sides = join_sides(keys, residual, left_width)
+        super().__init__(keys, residual, left_width)
         self._paddings = paddings
         self._partners: tuple[Delta, Delta] = ({}, {})
         self._pairs_differ = bool(keys) or _between_columns(residual, left_width)
 
-    def indexes(self) -> list[Index]:
-        """Return the sides that are kept by key."""
-        return side_indexes(self._sides)
-
-    def put_index(self, number: int, rows: KeyedRows) -> None:
-        """Use a side that holds the same rows."""
-        put_side_index(self._sides[number], rows)
-
+    @override
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Take the change of one side; return the change of the join."""
         remember, matching = self._sides[port].adder(delta), self._sides[1 - port].matching
         own_padding, other_padding = self._paddings[port], self._paddings[1 - port]
         own_counts, other_counts = self._partners[port], self._partners[1 - port]
@@ -182,10 +171,6 @@ class CountedOuterJoin:
                 own_counts.pop(row, None)
         return result
 
-    def state_rows(self) -> int:
-        """Return the rows of both sides that could match."""
-        return len(self._sides[0]) + len(self._sides[1])
-
 
 def _between_columns(residual: Expression | None, left_width: int) -> bool:
     """Whether a band compares columns: then a row of NULLs has no partner.
@@ -196,36 +181,3 @@ def _between_columns(residual: Expression | None, left_width: int) -> bool:
     return found is not None and all(
         isinstance(value, Column) for value in (found.band.left, found.band.right)
     )
-
-
-class OuterJoinOperator:
-    """An outer join in the cheaper of the two ways that can do it."""
-
-    def __init__(
-        self, keys: Keys, residual: Expression | None, left_width: int, paddings: Paddings
-    ) -> None:
-        self._join: KeyedOuterJoin | CountedOuterJoin = (
-            KeyedOuterJoin(keys, paddings)
-            if residual is None
-            else CountedOuterJoin(keys, residual, left_width, paddings)
-        )
-
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
-    def apply(self, port: int, delta: Delta) -> Delta:
-        """Join the change of one side with the other side, then remember it."""
-        return self._join.apply(port, delta)
-
-    def indexes(self) -> list[Index]:
-        """Return the sides that are kept by key."""
-        return self._join.indexes()
-
-    def put_index(self, number: int, rows: KeyedRows) -> None:
-        """Use a side that holds the same rows."""
-        self._join.put_index(number, rows)
-
-    def state_rows(self) -> int:
-        """Return the rows of both sides that could match."""
-        return self._join.state_rows()

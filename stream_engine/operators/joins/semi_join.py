@@ -2,9 +2,13 @@
 
 from typing import Any
 
-from stream_engine.operators.joins.join_state import Keys, join_sides, put_side_index, side_indexes
+from typing_extensions import override
+
+from stream_engine.operators.joins.join_state import CountedJoin, Keys
+from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import key_picker
 from stream_engine.state.indexed_relation import (
+    HoldsIndexes,
     Index,
     IndexedRelation,
     KeyedRows,
@@ -14,7 +18,7 @@ from streamsql.algebra.expressions import Expression
 from streamsql.data.delta import Delta, add
 
 
-class SemiJoinOperator:
+class SemiJoinOperator(Operator, HoldsIndexes):
     """The left rows that have a partner (semi), or that have none (anti), each as often as it is.
 
     l semijoin r = {row of l: its weight | r has its key}: a changed left row is given if its key is
@@ -38,24 +42,20 @@ class SemiJoinOperator:
         self._right: dict[Any, int] = {}
         self._anti = anti
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Take the change of one side; return the change of the left rows given."""
         return self._apply_right(delta) if port else self._apply_left(delta)
 
+    @override
     def state_rows(self) -> int:
-        """Return the left rows that could match and the keys of the right side."""
         return len(self._left) + len(self._right)
 
+    @override
     def indexes(self) -> list[Index]:
-        """Return the left side."""
         return [index_of(0, self._columns, self._left)]
 
+    @override
     def put_index(self, _number: int, rows: KeyedRows) -> None:
-        """Use a left side that holds the same rows."""
         self._left = rows
 
     def _apply_left(self, delta: Delta) -> Delta:
@@ -98,7 +98,7 @@ class SemiJoinOperator:
         return result
 
 
-class CountedSemiJoinOperator:
+class CountedSemiJoinOperator(CountedJoin):
     """A semi or anti join with a residual predicate: every left row counts its partners.
 
     As `SemiJoinOperator`, but a left row comes and goes as its own number of partners leaves and
@@ -115,35 +115,20 @@ class CountedSemiJoinOperator:
     def __init__(
         self, keys: Keys, residual: Expression | None, left_width: int, *, anti: bool
     ) -> None:
-        self._left, self._right = join_sides(keys, residual, left_width)
+        super().__init__(keys, residual, left_width)
         self._partners: Delta = {}
         self._anti = anti
 
-    def indexes(self) -> list[Index]:
-        """Return the sides that are kept by key."""
-        return side_indexes((self._left, self._right))
-
-    def put_index(self, number: int, rows: KeyedRows) -> None:
-        """Use a side that holds the same rows."""
-        put_side_index(self._right if number else self._left, rows)
-
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Take the change of one side; return the change of the left rows given."""
         return self._apply_right(delta) if port else self._apply_left(delta)
-
-    def state_rows(self) -> int:
-        """Return the rows of both sides that could match."""
-        return len(self._left) + len(self._right)
 
     def _apply_left(self, delta: Delta) -> Delta:
         partners, anti = self._partners, self._anti
-        remember, matching = self._left.adder(delta), self._right.matching
+        left, right = self._sides
+        remember, matching = left.adder(delta), right.matching
         result: Delta = {}
-        for row, weight in self._left.in_order(delta):
+        for row, weight in left.in_order(delta):
             total = partners.get(row, 0)
             if not total:
                 total = sum([count for _, _, count in matching(row)])
@@ -157,9 +142,10 @@ class CountedSemiJoinOperator:
 
     def _apply_right(self, delta: Delta) -> Delta:
         partners, anti = self._partners, self._anti
-        remember, matching = self._right.adder(delta), self._left.matching
+        left, right = self._sides
+        remember, matching = right.adder(delta), left.matching
         result: Delta = {}
-        for row, weight in self._right.in_order(delta):
+        for row, weight in right.in_order(delta):
             for partner, _, count in matching(row):
                 old = partners.get(partner, 0)
                 add(partners, partner, weight)

@@ -1,9 +1,12 @@
 """Duplicate elimination."""
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from streamsql.data.delta import Delta
 
 
-class DistinctOperator:
+class DistinctOperator(Operator):
     """Each row once.
 
     Not linear, but its change depends only on the weights of the changed rows. Idempotent.
@@ -16,12 +19,8 @@ class DistinctOperator:
     def __init__(self) -> None:
         self._weights: Delta = {}
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the rows that appeared or vanished."""
         weights = self._weights
         get = weights.get
         result: Delta = {}
@@ -38,6 +37,6 @@ class DistinctOperator:
                 result[row] = -1
         return result
 
+    @override
     def state_rows(self) -> int:
-        """Return the number of distinct rows."""
         return len(self._weights)

@@ -1,11 +1,14 @@
 """Selection."""
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from streamsql.algebra.expressions import Expression
 from streamsql.algebra.scalar import compile_filter
 from streamsql.data.delta import Delta
 
 
-class FilterOperator:
+class FilterOperator(Operator):
     """The rows for which a predicate is TRUE.
 
     Linear: filter(a + b) = filter(a) + filter(b). State: none. Work: one evaluation a changed row.
@@ -17,14 +20,6 @@ class FilterOperator:
     def __init__(self, predicate: Expression) -> None:
         self._kept = compile_filter(predicate)
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the part of the change that passes."""
         return self._kept(delta)
-
-    def state_rows(self) -> int:
-        """Return 0."""
-        return 0

@@ -18,19 +18,18 @@ from streamsql.wire.messages import AnnotatedRow
 
 
 class Operator(Protocol):
-    """An incremental operator over plain rows, called by the circuit at most once a step and port.
-
-    `initial` is called once, before anything else.
-    """
+    """An incremental operator over rows; its circuit calls it at most once a step and port."""
 
     def initial(self) -> Delta:
-        """Return the output over empty inputs."""
+        """Return the output over empty inputs; called once, before anything else."""
+        return {}
 
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Take the change of one input (`port` counts from 0); return the change of the output."""
+        """Ingest the change of an input (`port` counts from 0); return the change of the output."""
 
     def state_rows(self) -> int:
         """Return how many rows it remembers."""
+        return 0
 
 
 class TimedOperator(Protocol):
@@ -43,13 +42,15 @@ class TimedOperator(Protocol):
         """Move the time; return what that changes. `now` never goes back."""
 
     def apply_timed(self, delta: TimedDelta) -> Delta:
-        """Take the change of the source; return the change of the output."""
+        """Ingest the change of the source; return the change of the output."""
 
     def next_wakeup(self) -> int | None:
         """Return when `advance` will next change something, or None."""
+        return None
 
     def state_rows(self) -> int:
         """Return how many rows it remembers."""
+        return 0
 
 
 class RecursiveMessage(Protocol):

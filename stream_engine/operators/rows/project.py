@@ -1,12 +1,15 @@
 """Projection."""
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import picker
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.scalar import compile_row
 from streamsql.data.delta import Delta
 
 
-class ProjectOperator:
+class ProjectOperator(Operator):
     """One expression per output column, duplicates kept.
 
     Linear. State: none. Work: one evaluation of each expression a changed row; none where the
@@ -25,12 +28,8 @@ class ProjectOperator:
         self._keeps_rows_apart = plain and set(columns) == set(range(width))
         self._adds_up = False  # whether the last change had rows that became equal
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the change of the projected bag."""
         if self._is_identity:
             return delta
         row_of = self._row_of
@@ -52,7 +51,3 @@ class ProjectOperator:
                 del result[projected]
         self._adds_up = len(result) < len(delta)
         return result
-
-    def state_rows(self) -> int:
-        """Return 0."""
-        return 0

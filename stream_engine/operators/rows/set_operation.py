@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from streamsql.algebra.operators import SetKind, SetOperation
 from streamsql.data.delta import Delta
 
 
-class SetOperationOperator:
+class SetOperationOperator(Operator):
     """INTERSECT and EXCEPT of two bags of rows.
 
     How often a row is in the result depends only on how often it is on either side: min(l, r) or
@@ -22,12 +25,8 @@ class SetOperationOperator:
         self._times = _TIMES[plan.kind, plan.all]
         self._sides: tuple[Delta, Delta] = ({}, {})
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, port: int, delta: Delta) -> Delta:
-        """Return the change for the rows that one side changed."""
         times = self._times
         own, other = self._sides[port], self._sides[1 - port].get
         is_left = port == 0
@@ -48,8 +47,8 @@ class SetOperationOperator:
                 result[row] = change
         return result
 
+    @override
     def state_rows(self) -> int:
-        """Return the number of distinct rows of both sides."""
         return sum(map(len, self._sides))
 
 

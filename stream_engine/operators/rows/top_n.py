@@ -1,5 +1,8 @@
 """ORDER BY … LIMIT … OFFSET as a relation that is kept up to date."""
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import picker
 from stream_engine.state.ranked_order import RankedOrder
 from stream_engine.state.row_order import Entry, entry_function, row_of
@@ -23,7 +26,7 @@ class _Partition:
         self.edge: Entry | None = None
 
 
-class TopNOperator:
+class TopNOperator(Operator):
     """The first rows by an order, in all or of every partition; a row counts once per weight.
 
     With F(n) the first n rows of a partition, the answer is F(offset + limit) - F(offset). A row
@@ -53,12 +56,8 @@ class TopNOperator:
         self._empty = plan.limit == 0
         self._partitions: dict[Row, _Partition] = {}
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the rows that enter and leave the answer."""
         if not self._keeps:
             return {} if self._empty else delta
         partitions, partition_of, entry_of = self._partitions, self._partition_of, self._entry_of
@@ -80,8 +79,8 @@ class TopNOperator:
                 del partitions[key]
         return result
 
+    @override
     def state_rows(self) -> int:
-        """Return the number of distinct rows."""
         return sum(len(partition.order) for partition in self._partitions.values())
 
     def _change(self, partition: _Partition, entry: Entry, weight: int, result: Delta) -> None:

@@ -1,22 +1,17 @@
 """Bag union."""
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from streamsql.data.delta import Delta
 
 
-class UnionAllOperator:
+class UnionAllOperator(Operator):
     """The bag sum of its inputs.
 
     Linear in every input. State: none. Work: none; the circuit adds the changes of the ports.
     """
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the change as it is."""
         return delta
-
-    def state_rows(self) -> int:
-        """Return 0."""
-        return 0

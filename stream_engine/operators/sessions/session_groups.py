@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from stream_engine.operators.sessions.session_cells import SessionAggregates, SessionGroups
 from stream_engine.operators.sessions.session_ends import SessionEnds
 from stream_engine.operators.sessions.session_partition import (
@@ -18,7 +21,7 @@ Lone = tuple[int, Bucket]
 """The only time of a partition and its items: most partitions of a sparse key have no more."""
 
 
-class SessionGroupsOperator:
+class SessionGroupsOperator(Operator):
     """The groups of the sessions of a relation: a session window and the aggregate above it.
 
     A session window gives each row with the bounds of its session, so a session that grows changes
@@ -57,12 +60,8 @@ class SessionGroupsOperator:
         self._many: dict[Row, SessionPartition] = {}
         self._ends: SessionEnds | None = None
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the groups that came and went, and those that have changed."""
         result: Delta = {}
         batch = SessionBatch(self._gap, self._aggregates, result)
         lone, many = self._lone, self._many
@@ -86,8 +85,8 @@ class SessionGroupsOperator:
                     self._ends.note(last + self._gap, key, last)
         return result
 
+    @override
     def state_rows(self) -> int:
-        """Return the items, groups of partitions of many times, and what these remember."""
         lone = [len(b) if isinstance(b, dict) else 1 for _time, b in self._lone.values()]
         return sum(lone) + sum(many.rows(self._aggregates) for many in self._many.values())
 

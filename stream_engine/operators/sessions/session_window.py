@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from stream_engine.operators.rows.operator import SessionRows
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator, SessionRows
 from stream_engine.operators.sessions.few_sessions import Rows, change_few, sessions_of
 from stream_engine.operators.sessions.many_sessions import ManySessions
 from stream_engine.operators.sessions.session_ends import SessionEnds
@@ -15,7 +17,7 @@ FEW_TIMES = 32
 """Distinct times up to which the sessions of a partition are found anew at every change."""
 
 
-class SessionWindowOperator(SessionRows):
+class SessionWindowOperator(SessionRows, Operator):
     """Each row with the bounds of its session appended.
 
     A session is a longest run of times of a partition that are less than `gap` apart; it ends `gap`
@@ -42,12 +44,8 @@ class SessionWindowOperator(SessionRows):
         self._few: dict[Row, Rows] = {}
         self._many: dict[Row, ManySessions] = {}
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the rows that came and went, and those whose session has other bounds."""
         position, gap, few = self._time, self._gap, self._few
         result: Delta = {}
         for key, changes in self._by_partition(delta).items():
@@ -71,14 +69,14 @@ class SessionWindowOperator(SessionRows):
                 del self._many[key]
         return result
 
+    @override
     def state_rows(self) -> int:
-        """Return the number of distinct rows."""
         few = [bucket for rows in self._few.values() for bucket in rows.values()]
         total = sum([len(bucket) if isinstance(bucket, dict) else 1 for bucket in few])
         return total + sum(len(many.rows) for many in self._many.values())
 
+    @override
     def oldest(self) -> int | None:
-        """Return where the oldest session that is remembered starts; O(rows) at most."""
         starts = [min(rows) for rows in self._few.values()]
         return min([*starts, *(many.oldest() for many in self._many.values())], default=None)
 

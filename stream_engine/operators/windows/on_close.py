@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from heapq import heappop, heappush
 
+from typing_extensions import override
+
 from stream_engine.operators.aggregates.aggregate import AggregateOperator
-from stream_engine.operators.rows.operator import WindowCloser
+from stream_engine.operators.rows.operator import Operator, WindowCloser
 from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
 from stream_engine.operators.windows.hold import Hold
 from stream_engine.operators.windows.reached_progress import reached_by
@@ -16,7 +18,7 @@ from streamsql.errors import InternalError
 GROUPS, PROGRESS = 0, 1
 
 
-class OnCloseOperator(WindowCloser):
+class OnCloseOperator(WindowCloser, Operator):
     """EMIT ON WINDOW CLOSE over groups one of whose columns is the end of a window.
 
     The left input is what the groups are made of, not the groups: a group is dropped with its
@@ -78,10 +80,6 @@ class OnCloseOperator(WindowCloser):
         self.hold = Hold()
         self.too_late = 0
 
-    def initial(self) -> Delta:
-        """Return nothing: a window must close first."""
-        return {}
-
     def apply(self, port: int, delta: Delta) -> Delta:
         """Take what the groups are made of, or the sites' progress; return what has closed.
 
@@ -102,8 +100,8 @@ class OnCloseOperator(WindowCloser):
         return {}
 
     @property
+    @override
     def closed(self) -> int | None:
-        """The watermark: windows that ended by then have closed. None before the first."""
         return self._closed
 
     def begin_after(self, watermark: int) -> None:
@@ -115,8 +113,8 @@ class OnCloseOperator(WindowCloser):
             self._closed = watermark
             self._close(watermark)
 
+    @override
     def state_rows(self) -> int:
-        """Return the groups of open windows and what their aggregates remember."""
         groups = self._aggregate or self.sessions
         kept = 0 if groups is None else groups.state_rows()
         return kept + sum(map(len, self._open.values()))

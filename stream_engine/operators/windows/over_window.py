@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from stream_engine.operators.windows.over_window_reach import (
     Interval,
     Reach,
@@ -28,7 +31,7 @@ from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row, Value
 
 
-class OverWindowOperator:
+class OverWindowOperator(Operator):
     """Each row with the values of window functions; a row stands in the order once per weight.
 
     With W(P) the rows of a partition P with their values, the output of a change is
@@ -61,12 +64,8 @@ class OverWindowOperator:
         self._values = [values_of(call, slot_of.get(n)) for n, call in enumerate(calls)]
         self._partitions: dict[Row, OrderedPartition] = {}
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the rows whose values are others now, as they were and as they are."""
         changes: dict[Row, Changed] = {}
         for row, weight in delta.items():
             changes.setdefault(self._partition_of(row), []).append((self._entry_of(row), weight))
@@ -83,8 +82,8 @@ class OverWindowOperator:
                 del self._partitions[key]
         return result
 
+    @override
     def state_rows(self) -> int:
-        """Return the number of distinct rows and keys, and of values remembered one by one."""
         total = 0
         for partition in self._partitions.values():
             total += len(partition.order) + len(partition.groups)

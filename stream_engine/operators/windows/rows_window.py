@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import TimedOperator
 from stream_engine.state.columns import picker
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.row_order import Entry, comparable
@@ -35,7 +38,7 @@ class _Partition:
         self.due = _NEVER
 
 
-class RowsWindow:
+class RowsWindow(TimedOperator):
     """The last `size` rows by (event time, row), per partition; copies count one by one.
 
     Rows can leave the source (a key is overwritten, a ttl ends), and then the row before the window
@@ -65,8 +68,8 @@ class RowsWindow:
         self._partitions: dict[Row, _Partition] = {}
         self._leaving: ExpiryQueue[Row] = ExpiryQueue()  # partitions, by when they are due
 
+    @override
     def advance(self, now: int) -> Delta:
-        """Move the time; return the rows that are too old now: none without `within`."""
         result: Delta = {}
         if self._within is None:
             return result
@@ -85,8 +88,8 @@ class RowsWindow:
                     del self._partitions[key]  # what stood before was older still
         return result
 
+    @override
     def apply_timed(self, delta: TimedDelta) -> Delta:
-        """Take the change of the source."""
         partitions, partition_of, within = self._partitions, self._partition_of, self._within
         oldest = self._oldest
         result: Delta = {}
@@ -151,8 +154,8 @@ class RowsWindow:
             for entry in before:
                 partition.before.add(entry)
 
+    @override
     def next_wakeup(self) -> int | None:
-        """Return when the next row is too old, or None."""
         partitions, within, leaving = self._partitions, self._within, self._leaving
         if within is None:
             return None
@@ -165,8 +168,8 @@ class RowsWindow:
                 self._plan(key, partitions[key], within)
         return None
 
+    @override
     def state_rows(self) -> int:
-        """Return the rows kept."""
         return sum(len(p.inside) + len(p.before) for p in self._partitions.values())
 
     def _insert(self, partition: _Partition, entry: WindowEntry, result: Delta) -> None:

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import TimedOperator
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.source_relation import TimedDelta, TimedRow
 from streamsql.data.delta import Delta
@@ -10,7 +13,7 @@ from streamsql.data.types import MICROSECONDS, Row
 _BEGINNING = -(2**63)
 
 
-class RangeWindow:
+class RangeWindow(TimedOperator):
     """The rows with event time in (now - size, …): a row stays `size` microseconds.
 
     A row from the future is in. State: the rows in the window, by when they leave. Work: O(1) a
@@ -26,13 +29,13 @@ class RangeWindow:
         self._now = _BEGINNING
         self._leaving: ExpiryQueue[Row] = ExpiryQueue()
 
+    @override
     def advance(self, now: int) -> Delta:
-        """Move the time; return the rows that leave."""
         self._now = now
         return _retracted(self._leaving, now)
 
+    @override
     def apply_timed(self, delta: TimedDelta) -> Delta:
-        """Take the change of the source; rows outside the window are ignored."""
         now, size, leaving = self._now, self._size, self._leaving
         result: Delta = {}
         for (ts, row), weight in delta.items():
@@ -63,16 +66,16 @@ class RangeWindow:
         for (ts, row), weight in contents:
             self._leaving.add(ts + self._size, row, weight)
 
+    @override
     def next_wakeup(self) -> int | None:
-        """Return when the next row leaves."""
         return self._leaving.next_time()
 
+    @override
     def state_rows(self) -> int:
-        """Return the rows in the window."""
         return len(self._leaving)
 
 
-class SteppedWindow:
+class SteppedWindow(TimedOperator):
     """A window whose contents change only at the boundaries of a grid.
 
     `bounds` maps an event time to the times at which its row enters and leaves; both are on the
@@ -88,8 +91,8 @@ class SteppedWindow:
         self._entering: ExpiryQueue[TimedRow] = ExpiryQueue()
         self._leaving: ExpiryQueue[TimedRow] = ExpiryQueue()
 
+    @override
     def advance(self, now: int) -> Delta:
-        """Move the time; return the rows that leave and enter."""
         self._now = now
         result: Delta = {}
         for _time, leaving in self._leaving.due(now):
@@ -124,8 +127,8 @@ class SteppedWindow:
             else:
                 self._leaving.add(leave, timed, weight)
 
+    @override
     def apply_timed(self, delta: TimedDelta) -> Delta:
-        """Take the change of the source; rows that come too late are ignored."""
         now, bounds = self._now, self._bounds
         result: Delta = {}
         for timed, weight in delta.items():
@@ -140,13 +143,13 @@ class SteppedWindow:
                 _add(result, row, weight)
         return result
 
+    @override
     def next_wakeup(self) -> int | None:
-        """Return the next boundary at which a row enters or leaves."""
         times = [self._entering.next_time(), self._leaving.next_time()]
         return min((time for time in times if time is not None), default=None)
 
+    @override
     def state_rows(self) -> int:
-        """Return the rows inside and those waiting."""
         return len(self._entering) + len(self._leaving)
 
 

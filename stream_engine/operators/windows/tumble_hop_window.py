@@ -3,6 +3,9 @@
 from functools import lru_cache, partial
 from typing import Any
 
+from typing_extensions import override
+
+from stream_engine.operators.rows.operator import Operator
 from streamsql.algebra.operators import HopWindow
 from streamsql.data.delta import Delta
 
@@ -10,7 +13,7 @@ MOST_KNOWN = 10_000
 """Windows whose bounds are remembered from one change to the next."""
 
 
-class HopWindowOperator:
+class HopWindowOperator(Operator):
     """Each row once per window that holds its time, with the window's bounds appended.
 
     A flat map, so linear: hop(a + b) = hop(a) + hop(b). State: no rows,
@@ -29,12 +32,8 @@ class HopWindowOperator:
         most = max(MOST_KNOWN * plan.hop // plan.size, 1)
         self._windows_of = lru_cache(maxsize=most)(partial(_windows, plan.size, plan.hop))
 
-    def initial(self) -> Delta:
-        """Return nothing."""
-        return {}
-
+    @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        """Return the changed rows with their windows; rows without time are in none."""
         position, hop, offset = self._time, self._hop, self._offset
         windows_of = self._windows_of
         result: Delta = {}
@@ -48,10 +47,6 @@ class HopWindowOperator:
                     # Rows are distinct and so are a row's windows: nothing is added up.
                     result[row + bounds] = weight
         return result
-
-    def state_rows(self) -> int:
-        """Return 0."""
-        return 0
 
 
 def _windows(size: int, hop: int, start: int) -> list[tuple[int, int]]:

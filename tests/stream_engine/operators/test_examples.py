@@ -2,7 +2,10 @@
 
 from stream_engine.operators.aggregates.aggregate import AggregateOperator
 from stream_engine.operators.joins.join import JoinOperator
-from stream_engine.operators.joins.left_join import LeftJoinOperator
+from stream_engine.operators.joins.outer_join import (
+    CountedOuterJoinOperator,
+    KeyedOuterJoinOperator,
+)
 from stream_engine.operators.rows.constant_values import ValuesOperator
 from stream_engine.operators.rows.distinct import DistinctOperator
 from stream_engine.operators.rows.filter import FilterOperator
@@ -57,7 +60,7 @@ def test_theta_join() -> None:
 
 
 def test_left_join_pads_and_unpads() -> None:
-    operator = LeftJoinOperator(((0, 0),), None, 2, 2)
+    operator = KeyedOuterJoinOperator(((0, 0),), ((None, None), None))
     padded = (1, "a", None, None)
     assert operator.apply(0, {(1, "a"): 2}) == {padded: 2}
     assert operator.apply(1, {(1, "x"): 1}) == {padded: -2, (1, "a", 1, "x"): 2}
@@ -67,7 +70,7 @@ def test_left_join_pads_and_unpads() -> None:
 
 
 def test_left_join_counts_partners_that_were_there_before() -> None:
-    operator = LeftJoinOperator(((0, 0),), None, 2, 2)
+    operator = KeyedOuterJoinOperator(((0, 0),), ((None, None), None))
     assert operator.apply(1, {(1, "x"): 1, (1, "y"): 1}) == {}
     assert operator.apply(0, {(1, "a"): 1}) == {(1, "a", 1, "x"): 1, (1, "a", 1, "y"): 1}
     assert operator.apply(1, {(1, "x"): -1}) == {(1, "a", 1, "x"): -1}
@@ -75,7 +78,8 @@ def test_left_join_counts_partners_that_were_there_before() -> None:
 
 
 def test_joins_forget_keys_without_rows() -> None:
-    join, left_join = JoinOperator(((0, 0),), None), LeftJoinOperator(((0, 0),), None, 1, 1)
+    join = JoinOperator(((0, 0),), None)
+    left_join = KeyedOuterJoinOperator(((0, 0),), ((None,), None))
     for operator in (join, left_join):
         for port in (0, 1):
             operator.apply(port, {(key,): 1 for key in range(100)})
@@ -86,7 +90,7 @@ def test_joins_forget_keys_without_rows() -> None:
 
 def test_left_join_keeps_rows_with_null_keys_and_failed_residuals() -> None:
     positive = compared(">", Column(3, "y", DataType.INTEGER), Literal(0, DataType.INTEGER))
-    operator = LeftJoinOperator(((0, 0),), positive, 2, 2)
+    operator = CountedOuterJoinOperator(((0, 0),), positive, 2, ((None, None), None))
     operator.apply(1, {(1, -5): 1})
     result = operator.apply(0, {(None, "a"): 1, (1, "b"): 1})
     assert result == {(None, "a", None, None): 1, (1, "b", None, None): 1}
