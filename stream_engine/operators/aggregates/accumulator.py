@@ -9,7 +9,11 @@ Changes = list[tuple[Row, int]]
 
 
 class Accumulator(Protocol):
-    """How one aggregate is kept up to date."""
+    """How one aggregate is kept up to date, correctly under deletion too.
+
+    An accumulator is shared by all groups of an operator; each group holds only its slot. `update`
+    receives all changes of one group at once, so that its loop touches locals only.
+    """
 
     def empty(self) -> Any:
         """Return the slot of an empty group."""
@@ -18,10 +22,11 @@ class Accumulator(Protocol):
         """Return the slot after changes; the old one is not used again."""
 
     def result(self, slot: Any) -> Value:
-        """Return the aggregate."""
+        """Return the aggregate; NULL without values."""
 
-    def rows(self, slot: Any) -> int:
+    def rows(self, slot: Any) -> int:  # noqa: ARG002  (most slots are a few numbers)
         """Return how many values the slot remembers one by one."""
+        return 0
 
 
 @runtime_checkable

@@ -1,235 +1,53 @@
-"""Per-group accumulators of the aggregate functions, all correct under deletion.
+"""Per-group accumulators of the aggregate functions, by name.
 
-An accumulator is shared by all groups of an operator; each group holds only its slot. `update`
-takes all changes of one group at once, so that its loop touches locals only. The rows it sees are
-rows of the aggregates' arguments, each at a fixed position.
-
-To add an aggregate is to write a class with the four methods of `accumulator.Accumulator` and name
-it in `accumulator_for`. Operators all of whose aggregates are known to `few_rows` keep groups of
-few rows without accumulators; an aggregate that it does not name is not affected.
+To add an aggregate is to write a class with the methods of `Accumulator` and name it in
+`accumulator_for`. Groups of one row need no accumulators where `small_groups` knows all aggregates;
+one that it does not name is not affected.
 """
 
 from typing import Any
 
+from typing_extensions import override
+
 from stream_engine.operators.aggregates.accumulator import Accumulator, Changes
 from stream_engine.operators.aggregates.array_aggregate import ArrayAggregate
-from stream_engine.operators.aggregates.boolean_aggregate import BooleanAggregate
-from stream_engine.operators.aggregates.mode_aggregate import Mode
-from stream_engine.operators.aggregates.percentile_aggregate import DiscretePercentile, Percentile
-from stream_engine.operators.aggregates.string_aggregate import StringAggregate
+from stream_engine.operators.aggregates.counting_accumulators import (
+    BooleanAggregate,
+    Count,
+    CountAll,
+    Sum,
+    Variance,
+)
+from stream_engine.operators.aggregates.ordered_accumulators import (
+    ArgExtremum,
+    DiscretePercentile,
+    Extremum,
+    Mode,
+    Percentile,
+    StringAggregate,
+)
 from stream_engine.operators.aggregates.user_aggregate import UserAccumulator
-from stream_engine.operators.aggregates.variance_aggregate import Variance
-from stream_engine.state.ranked_order import RankedOrder
 from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.operators import AggregateFunction as F
-from streamsql.algebra.scalar import in_range
-from streamsql.data.delta import sort_key
 from streamsql.data.types import DataType, Value
 
 
-class _Counting:
-    """What the accumulators without remembered values share."""
-
-    def rows(self, slot: Any) -> int:  # noqa: ARG002  (the protocol's signature)
-        """Return 0."""
-        return 0
-
-
-class CountAll(_Counting):
-    """COUNT(*): the total weight."""
-
-    def empty(self) -> int:
-        """Return 0."""
-        return 0
-
-    def update(self, slot: int, changes: Changes) -> int:
-        """Add the weights."""
-        for _row, weight in changes:
-            slot += weight
-        return slot
-
-    def merge(self, slot: int, other: int) -> int:
-        """Add the counts."""
-        return slot + other
-
-    def result(self, slot: int) -> Value:
-        """Return the count."""
-        return slot
-
-
-class Count(_Counting):
-    """COUNT(x): the weight of rows whose value is not NULL."""
-
-    def __init__(self, position: int) -> None:
-        self._position = position
-
-    def empty(self) -> int:
-        """Return 0."""
-        return 0
-
-    def update(self, slot: int, changes: Changes) -> int:
-        """Add the weights of values."""
-        position = self._position
-        for row, weight in changes:
-            if row[position] is not None:
-                slot += weight
-        return slot
-
-    def merge(self, slot: int, other: int) -> int:
-        """Add the counts."""
-        return slot + other
-
-    def result(self, slot: int) -> Value:
-        """Return the count."""
-        return slot
-
-
-class Sum(_Counting):
-    """SUM(x) and AVG(x), exact: the correctly rounded result of the real sum.
-
-    Every double is a whole number of 2**-1074. A sum of doubles is kept as an integer in the unit
-    of the finest value so far, so it forgets nothing: deleting what was added restores it, and the
-    order of arrival never shows. The slot is (total, count, k) for a total in 2**-k.
-    """
-
-    def __init__(self, position: int, *, double: bool, mean: bool) -> None:
-        self._position = position
-        self._double = double
-        self._mean = mean
-
-    def empty(self) -> tuple[int, int, int]:
-        """Return (0, 0, 0)."""
-        return (0, 0, 0)
-
-    def update(self, slot: tuple[int, int, int], changes: Changes) -> tuple[int, int, int]:
-        """Add the values times their weights."""
-        total, count, unit = slot
-        position, double = self._position, self._double
-        for row, weight in changes:
-            value: Any = row[position]
-            if value is None:
-                continue
-            count += weight
-            if double:
-                # The denominator is a power of two: its bit length says which.
-                value, denominator = value.as_integer_ratio()
-                finer = denominator.bit_length() - 1 - unit
-                if finer > 0:
-                    unit += finer
-                    total <<= finer
-                else:
-                    value <<= -finer
-            total += value * weight
-        return (total, count, unit)
-
-    def merge(
-        self, slot: tuple[int, int, int], other: tuple[int, int, int]
-    ) -> tuple[int, int, int]:
-        """Add the totals in the finer unit."""
-        (total, count, unit), (more, times, other_unit) = slot, other
-        finest = max(unit, other_unit)
-        total = (total << finest - unit) + (more << finest - other_unit)
-        return (total, count + times, finest)
-
-    def result(self, slot: tuple[int, int, int]) -> Value:
-        """Return the sum or mean; NULL without values or beyond the type's range."""
-        total, count, unit = slot
-        if not count:
-            return None
-        if not self._mean and not self._double:
-            return in_range(total)
-        try:
-            # True division of integers rounds correctly.
-            return total / ((count if self._mean else 1) << unit)
-        except OverflowError:
-            return None
-
-
-class Extremum:
-    """MIN(x) and MAX(x): the ends of an ordered multiset of the values."""
-
-    def __init__(self, position: int, *, minimum: bool) -> None:
-        self._position = position
-        self._minimum = minimum
-
-    def empty(self) -> RankedOrder[Any]:
-        """Return an empty multiset."""
-        return RankedOrder()
-
-    def update(self, slot: RankedOrder[Any], changes: Changes) -> RankedOrder[Any]:
-        """Add and remove values."""
-        position, change = self._position, slot.change
-        for row, weight in changes:
-            value = row[position]
-            if value is not None:
-                change(value, weight)
-        return slot
-
-    def result(self, slot: RankedOrder[Any]) -> Value:
-        """Return the least or greatest value."""
-        if not slot.total:
-            return None
-        value: Value = slot.first() if self._minimum else slot.last()
-        return value
-
-    def rows(self, slot: RankedOrder[Any]) -> int:
-        """Return the number of distinct values."""
-        return len(slot)
-
-
-class ArgExtremum:
-    """ARG_MIN(x, by) and ARG_MAX(x, by): x where `by` is least or greatest, ties by least x.
-
-    Rows whose `by` is NULL do not count; an x that is NULL is the least. Entries are
-    (by, order of x), so that both ends and their ties are found in one order.
-    """
-
-    def __init__(self, value: int, by: int, *, minimum: bool) -> None:
-        self._value = value
-        self._by = by
-        self._minimum = minimum
-
-    def empty(self) -> RankedOrder[Any]:
-        """Return an empty multiset."""
-        return RankedOrder()
-
-    def update(self, slot: RankedOrder[Any], changes: Changes) -> RankedOrder[Any]:
-        """Add and remove pairs."""
-        by, value, change = self._by, self._value, slot.change
-        for row, weight in changes:
-            if row[by] is not None:
-                change((row[by], sort_key((row[value],))[0]), weight)
-        return slot
-
-    def result(self, slot: RankedOrder[Any]) -> Value:
-        """Return the value at the end of the order."""
-        if not slot.total:
-            return None
-        best = slot.first() if self._minimum else slot.at_least((slot.last()[0],))
-        kind, value = best[1]
-        return value if kind else None
-
-    def rows(self, slot: RankedOrder[Any]) -> int:
-        """Return the number of distinct pairs."""
-        return len(slot)
-
-
-class DistinctValues:
+class DistinctValues(Accumulator):
     """An aggregate over DISTINCT values: passes a value on when it appears or vanishes.
 
-    The slot is [weights by value, slot of the aggregate].
+    The slot is (weights by value, slot of the aggregate).
     """
 
     def __init__(self, inner: Accumulator, position: int) -> None:
         self._inner = inner
         self._position = position
 
+    @override
     def empty(self) -> tuple[dict[Value, int], Any]:
-        """Return no weights and the inner empty slot."""
         return ({}, self._inner.empty())
 
+    @override
     def update(self, slot: tuple[dict[Value, int], Any], changes: Changes) -> Any:
-        """Add weights; pass on what appeared or vanished."""
         position = self._position
         weights, inner = slot
         passed: Changes = []
@@ -247,12 +65,12 @@ class DistinctValues:
                 passed.append((row, -1))
         return (weights, self._inner.update(inner, passed) if passed else inner)
 
+    @override
     def result(self, slot: tuple[dict[Value, int], Any]) -> Value:
-        """Return the inner aggregate."""
         return self._inner.result(slot[1])
 
+    @override
     def rows(self, slot: tuple[dict[Value, int], Any]) -> int:
-        """Return the number of distinct values."""
         return len(slot[0])
 
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from stream_engine.operators.aggregates.accumulator import Accumulator
 from stream_engine.operators.aggregates.accumulators import accumulator_for
-from streamsql.algebra.expressions import Expression
+from stream_engine.state.columns import picker
+from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.operators import AggregateFunction as F
-from streamsql.data.types import Value
+from streamsql.algebra.scalar import compile_row
+from streamsql.data.types import Row, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,12 @@ class AggregateSlots:
     arguments: tuple[Expression, ...]
     accumulators: list[Accumulator]
     results: list[tuple[Callable[[Any], Value], int]]
+
+
+def row_of(expressions: tuple[Expression, ...]) -> Callable[[Row], Row]:
+    """Return a function from a row to the row of expressions; columns alone are only picked."""
+    columns = tuple(part.position for part in expressions if isinstance(part, Column))
+    return picker(columns) if len(columns) == len(expressions) else compile_row(expressions)
 
 
 def slots_of(aggregates: tuple[AggregateCall, ...], position: int = 0) -> AggregateSlots:

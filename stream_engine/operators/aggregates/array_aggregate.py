@@ -5,7 +5,9 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
-from stream_engine.operators.aggregates.accumulator import Changes
+from typing_extensions import override
+
+from stream_engine.operators.aggregates.accumulator import Accumulator, Changes
 from stream_engine.state.ranked_order import RankedOrder
 from streamsql.data.types import DataType, Value
 
@@ -13,7 +15,7 @@ _Item = tuple[Any, str]
 """A value and how JSON writes it."""
 
 _MOST_FEW = 256
-"""Values above which a group is kept as an order with weights."""
+"""Values up to which a group is two lists: twice as fast as an order (ARRAY_AGG by key)."""
 
 
 class _Few:
@@ -29,7 +31,7 @@ class _Few:
 _Slot = _Few | RankedOrder[_Item]
 
 
-class ArrayAggregate:
+class ArrayAggregate(Accumulator):
     """ARRAY_AGG(x): the values that are not NULL, in order, as a JSON array.
 
     Most groups have few values: two lists, of which the second only has to be joined. More of
@@ -44,12 +46,12 @@ class ArrayAggregate:
         self._position = position
         self._text_of = _WRITERS.get(dtype, int.__repr__)
 
+    @override
     def empty(self) -> _Slot:
-        """Return no values."""
         return _Few()
 
+    @override
     def update(self, slot: _Slot, changes: Changes) -> _Slot:
-        """Add and remove values."""
         position, text_of = self._position, self._text_of
         for row, weight in changes:
             value = row[position]
@@ -84,16 +86,16 @@ class ArrayAggregate:
         del values[index:end], texts[index:end]
         return True
 
+    @override
     def result(self, slot: _Slot) -> Value:
-        """Return the text; NULL without values."""
         if isinstance(slot, _Few):
             return f"[{','.join(slot.texts)}]" if slot.texts else None
         if not slot.total:
             return None
         return f"[{','.join([text for _value, text in slot.copies()])}]"
 
+    @override
     def rows(self, slot: _Slot) -> int:
-        """Return the number of distinct values."""
         return len(set(slot.values)) if isinstance(slot, _Few) else len(slot)
 
 

@@ -2,7 +2,9 @@
 
 from typing import Any, ClassVar
 
-from stream_engine.operators.aggregates.accumulator import Changes
+from typing_extensions import override
+
+from stream_engine.operators.aggregates.accumulator import Accumulator, Changes
 from streamsql.algebra.operators import AggregateCall
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.data.types import Row, Value
@@ -29,7 +31,7 @@ class _Slot:
         self.skipped: set[Row] = set()
 
 
-class UserAccumulator:
+class UserAccumulator(Accumulator):
     """A user's aggregate under insertion and deletion.
 
     A row that comes is a `step`, one that goes a `retract`. Where `retract` raises (a maximum, say,
@@ -46,12 +48,12 @@ class UserAccumulator:
         self._arguments = slice(position, position + len(call.arguments))
         self._distinct = call.distinct
 
+    @override
     def empty(self) -> _Slot:
-        """Return the slot of an empty group."""
         return _Slot(self._aggregate.init())
 
+    @override
     def update(self, slot: _Slot, changes: Changes) -> _Slot:
-        """Step and retract."""
         takes, arguments, kept = self._aggregate.takes, self._arguments, slot.kept
         for row, weight in changes:
             values = row[arguments]
@@ -69,8 +71,8 @@ class UserAccumulator:
                 slot.skipped.discard(values)
         return slot
 
+    @override
     def result(self, slot: _Slot) -> Value:
-        """Return what the class makes of its state."""
         if slot.stale:
             slot.state = self._aggregate.init()
             slot.stale = False
@@ -79,8 +81,8 @@ class UserAccumulator:
                 self._change(slot, values, self._copies(weight))
         return self._aggregate.final(slot.state)
 
+    @override
     def rows(self, slot: _Slot) -> int:
-        """Return the number of distinct rows of arguments."""
         return len(slot.kept)
 
     def _copies(self, weight: int) -> int:

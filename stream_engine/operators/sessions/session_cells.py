@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stream_engine.operators.aggregates.accumulator import Changes, MergingAccumulator
-from stream_engine.operators.aggregates.aggregate_arguments import row_of
-from stream_engine.operators.aggregates.aggregate_slots import slots_of
+from stream_engine.operators.aggregates.aggregate_slots import row_of, slots_of
 from stream_engine.state.columns import picker
 from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import AggregateCall, AggregateFunction

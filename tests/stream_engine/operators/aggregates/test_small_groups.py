@@ -1,10 +1,10 @@
-"""Groups of few rows: kept as the rows, and right when they grow, shrink and hold NULLs."""
+"""Groups of one row: kept as the row, and right when they grow, shrink and hold NULLs."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.operators.aggregates.aggregate import AggregateOperator
-from stream_engine.operators.rows.few_rows import lone_row_function
+from stream_engine.operators.aggregates.small_groups import lone_row_function
 from stream_engine.testing.running import evaluated_over
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import Aggregate, AggregateCall, AggregateFunction, RemoteSource

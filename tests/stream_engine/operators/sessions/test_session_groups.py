@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.circuit.session_groups import session_groups
 from stream_engine.operators.aggregates.accumulator import Changes
-from stream_engine.operators.aggregates.accumulators import Sum
+from stream_engine.operators.aggregates.counting_accumulators import Sum
 from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
 from stream_engine.state import sorted_list
 from stream_engine.testing.running import RemoteRun, evaluated_over
