@@ -2,9 +2,8 @@
 
 import msgspec
 
-from stream_engine.recursion.kernels.choice import recognised
-from stream_engine.recursion.kernels.compiled import is_compilable
-from stream_engine.recursion.kernels.problem import Kind
+from stream_engine.recursion.kernels.graph_problem import Kind
+from stream_engine.recursion.kernels.kernel_engine import is_compilable, recognised
 from stream_engine.recursion.kernels.recognition import recognise
 from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.strategies import recursive_operator

@@ -25,13 +25,13 @@ EngineFactory = Callable[[Program, RecursionOptions], LocalEngine]
 
 def _automatic(program: Program, options: RecursionOptions) -> LocalEngine:
     # 21 modules that a query with strategy = 'ranked' or 'absorption' does not need.
-    from stream_engine.recursion.kernels.choice import automatic_engine
+    from stream_engine.recursion.kernels.kernel_engine import automatic_engine
 
     return automatic_engine(program, options)
 
 
 def _kernel(program: Program, options: RecursionOptions) -> LocalEngine:
-    from stream_engine.recursion.kernels.choice import kernel_engine
+    from stream_engine.recursion.kernels.kernel_engine import kernel_engine
 
     return kernel_engine(program, options)
 

@@ -1,26 +1,28 @@
 """A recursion as a graph problem, kept at one place by a dynamic-graph algorithm."""
 
+import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 
 from stream_engine.recursion.kernels.carried import CarriedCosts, OtherWeightsError, carries
-from stream_engine.recursion.kernels.compiled import can_be_compiled, compiled_view
+from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind
 from stream_engine.recursion.kernels.kernel_input import GiveUpError, GraphInput, TooLargeError
 from stream_engine.recursion.kernels.payload import PayloadView
-from stream_engine.recursion.kernels.problem import GraphProblem
+from stream_engine.recursion.kernels.recognition import NotAGraphProblemError, recognise
 from stream_engine.recursion.kernels.rows_view import KernelView, RowsView
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.local_engine import LocalEngine
-from stream_engine.recursion.program.program import Program
+from stream_engine.recursion.program.program import Program, program_of
+from stream_engine.recursion.ranked.ranked_engine import ranked_engine
+from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
-
-Fallback = Callable[[Program, RecursionOptions], LocalEngine]
+from streamsql.errors import UnsupportedError
 
 
 class KernelEngine:
     """A `LocalEngine` for graph problems.
 
-    When data come that the algorithm cannot take (a negative weight), it hands over to another
+    When data come that the algorithm cannot take (a negative weight), it hands over to the ranked
     engine, with all leaf rows, and says so in `description`.
 
     State: the leaf rows, the graph, and the keys of all groups; the view is computed from the keys.
@@ -33,18 +35,11 @@ class KernelEngine:
         UnsupportedError: Compiled code is asked for, and there is no compiler.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        problem: GraphProblem,
-        options: RecursionOptions,
-        fallback: Fallback,
-    ) -> None:
+    def __init__(self, program: Program, problem: GraphProblem, options: RecursionOptions) -> None:
         self.counters = FixpointCounters()
         self._program = program
         self._problem = problem
         self._options = options
-        self._fallback = fallback
         self._how = "python"
         if can_be_compiled(problem, options.compiled):
             self._how = "compiled"
@@ -65,7 +60,10 @@ class KernelEngine:
         elif problem.payload:
             self._view = PayloadView(self._program, problem, self._input, self._options.elastic)
         elif self._how == "compiled":
-            self._view = compiled_view(problem, self._input)
+            # Imported here because it needs numba.
+            from stream_engine.recursion.kernels.compiled_view import CompiledView  # noqa: PLC0415
+
+            self._view = CompiledView(problem, self._input)
         else:
             self._view = RowsView(problem, self._input, self._options.elastic)
 
@@ -110,7 +108,7 @@ class KernelEngine:
         return delta
 
     def _by_another(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
-        self._other = self._fallback(self._program, self._options)
+        self._other = ranked_engine(self._program, self._options)
         delta = self._other.change(entered, left)
         self._other.counters = self.counters
         return delta
@@ -143,3 +141,64 @@ class KernelEngine:
             self._other.clear()
         self._leaves = tuple({} for _ in self._leaves)
         self._start()
+
+
+def kernel_engine(program: Program, options: RecursionOptions) -> LocalEngine:
+    """Return the kernel for a recursion that is a graph problem.
+
+    Raises:
+        UnsupportedError: It is none.
+    """
+    try:
+        problem = recognise(program)
+    except NotAGraphProblemError as error:
+        raise UnsupportedError(
+            f"recursion {program.name} is not a graph problem with a kernel: {error}",
+            hint="choose strategy = 'ranked', or omit the option",
+        ) from None
+    return KernelEngine(program, problem, options)
+
+
+def automatic_engine(program: Program, options: RecursionOptions) -> LocalEngine:
+    """Return a kernel where there is one for a recursion, else the engine for any recursion."""
+    try:
+        return KernelEngine(program, recognise(program), options)
+    except NotAGraphProblemError:
+        return ranked_engine(program, options)
+
+
+def recognised(node: Fixpoint) -> tuple[str | None, str]:
+    """Return which kernel fits a recursion ("cheapest"), or None with the reason why none does.
+
+    Raises:
+        UnsupportedError: The recursion is not monotone.
+    """
+    try:
+        return recognise(program_of(node)).title, ""
+    except NotAGraphProblemError as error:
+        return None, str(error)
+
+
+def is_compilable(problem: GraphProblem) -> bool:
+    """Return whether there is compiled code for a problem."""
+    return problem.kind in (Kind.REACH, Kind.COST) and not problem.payload
+
+
+def can_be_compiled(problem: GraphProblem, choice: str) -> bool:
+    """Return whether a problem is solved by compiled code.
+
+    Args:
+        problem: The graph problem.
+        choice: "no", "yes" or "auto". The last means "no": loading the compiler takes 140 MB, and
+            compiling some seconds, which nobody should pay who has not asked for it.
+
+    Raises:
+        UnsupportedError: It is asked for, and the compiler is not installed.
+    """
+    fits = is_compilable(problem)
+    if choice == "yes" and importlib.util.find_spec("numba") is None:
+        raise UnsupportedError(
+            "compiled kernels need the package numba, which is not installed",
+            hint="install pando[compiled] (requirements/compiled.txt), or remove compiled = 'yes'",
+        )
+    return fits and choice == "yes"

@@ -93,25 +93,6 @@ class Graph:
                     come.append((a, b, new))
         return gone, come
 
-    def apply_distinct(self, changes: Iterable[Counted]) -> tuple[list[Change], list[Change]]:
-        """Do as `apply`, for edges of one weight, each pair of nodes at most once."""
-        out, inn, parallel = self.out, self.inn, self._parallel
-        gone: list[Change] = []
-        come: list[Change] = []
-        for a, b, weight, count in changes:
-            successors = out[a]
-            if count == 1 and b not in successors:
-                successors[b] = inn[b][a] = weight
-                come.append((a, b, weight))
-            elif count == -1 and (not parallel or (a, b) not in parallel):
-                del successors[b], inn[b][a]
-                gone.append((a, b, weight))
-            else:
-                some_gone, some_come = self.apply([(a, b, weight, count)])
-                gone += some_gone
-                come += some_come
-        return gone, come
-
     def is_isolated(self, node: int) -> bool:
         """Whether no edge touches a node."""
         return not self.out[node] and not self.inn[node]

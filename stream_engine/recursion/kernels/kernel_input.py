@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind
 from stream_engine.recursion.kernels.kernel_derivations import Derivations, Leaves
 from stream_engine.recursion.kernels.kernel_graph import (
     Change,
@@ -14,7 +15,6 @@ from stream_engine.recursion.kernels.kernel_graph import (
 )
 from stream_engine.recursion.kernels.kernel_search import SourceChange
 from stream_engine.recursion.kernels.kernel_shapes import RowShape
-from stream_engine.recursion.kernels.problem import GraphProblem, Kind
 from stream_engine.recursion.kernels.proximity import GridError
 from stream_engine.recursion.program.item_tables import values_at
 from streamsql.data.delta import Delta
@@ -75,8 +75,6 @@ class GraphInput:
         self._problem = problem
         self._shape = RowShape(problem)
         self._steps = len(problem.edges)
-        # One rule derives a row once; without weight and payload, a row is a pair of nodes.
-        self._are_distinct = self._steps == 1 and not problem.weighted and not problem.payload
         self._derivations = Derivations(problem.edges + problem.base, leaf_count)
         width = len(problem.node)
         self._from = values_at(tuple(range(width)))
@@ -111,11 +109,7 @@ class GraphInput:
                 self._read_sources(derived, change)
         self._check_sums()
         change.derivations = len(counted) + len(change.source_rows)
-        if self._are_distinct:
-            change.gone, change.come = self.graph.apply_distinct(counted)
-            self._touched.update([node for edge in change.gone for node in edge[:2]])
-        else:
-            change.gone, change.come = self.graph.apply(counted)
+        change.gone, change.come = self.graph.apply(counted)
         self._change_starts(change)
         return change
 
@@ -133,9 +127,6 @@ class GraphInput:
         sign = -1 if self._problem.negated else 1
         costs = self._problem.kind is Kind.COST
         keeps_rows = bool(self._problem.payload)
-        if self._lone and not weighted and not keeps_rows:
-            self._read_plain_edges(derived, counted)
-            return
         for row, count in derived.items():
             a, b = self._from(row), self._to(row)
             if a is None if self._lone else None in a:
@@ -156,22 +147,6 @@ class GraphInput:
             counted.append((start, end, weight, count))
             if keeps_rows:
                 change.edge_rows.append((start, end, weight, number, row[extra_at:], count))
-
-    def _read_plain_edges(self, derived: Delta, counted: list[Counted]) -> None:
-        get, touched = self.nodes.number_of.get, self._touched
-        looks = not self._are_distinct  # else what is gone from the graph says it all
-        for (a, b), count in derived.items():
-            if a is None:
-                continue
-            start, end = get(a), get(b)
-            if start is None:
-                start = self._number(a)
-            if end is None:
-                end = self._number(b)
-            if count < 0 and looks:
-                touched.add(start)
-                touched.add(end)
-            counted.append((start, end, 0, count))
 
     def _read_sources(self, derived: Delta, change: InputChange) -> None:
         problem, shape = self._problem, self._shape

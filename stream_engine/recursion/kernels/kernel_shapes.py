@@ -5,7 +5,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
-from stream_engine.recursion.kernels.problem import GraphProblem
+from stream_engine.recursion.kernels.graph_problem import GraphProblem
 from stream_engine.recursion.program.item_tables import values_at
 from streamsql.algebra.scalar import key_of
 from streamsql.data.types import Row

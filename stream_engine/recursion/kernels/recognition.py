@@ -8,8 +8,13 @@ the edge relation E; several step rules make one graph.
 
 from collections.abc import Iterable
 
-from stream_engine.recursion.kernels.kernel_values import ValueRule, value_rule
-from stream_engine.recursion.kernels.problem import GraphProblem, Kind, PayloadRule
+from stream_engine.recursion.kernels.graph_problem import (
+    GraphProblem,
+    Kind,
+    PayloadRule,
+    ValueRule,
+    value_rule,
+)
 from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.program.rules import RECURSIVE, Rule
 from streamsql.algebra.expressions import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.recursion.kernels.choice import kernel_engine
+from stream_engine.recursion.kernels.kernel_engine import kernel_engine
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.leaves import LeafInput
 from stream_engine.recursion.program.local_engine import LocalEngine

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stream_engine.recursion.kernels.choice import recognised
-from stream_engine.recursion.kernels.problem import Kind
+from stream_engine.recursion.kernels.graph_problem import Kind
+from stream_engine.recursion.kernels.kernel_engine import recognised
 from stream_engine.recursion.kernels.recognition import NotAGraphProblemError, recognise
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.program import program_of
