@@ -1,6 +1,5 @@
 """What joins with a condition beyond equal keys remember: sides that find partners for a row.
 
-from typing_extensions import override
 Inner joins on keys alone work on `IndexedRelation` directly; see `join.py`.
 """
 

@@ -12,19 +12,17 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any
 
-from stream_engine.recursion.kernels.kernel_graph import Change, Graph
-from stream_engine.recursion.kernels.kernel_search import At, Keys, Old, most_repaired
+from typing_extensions import override
+
+from stream_engine.recursion.kernels.kernel_graph import Change
+from stream_engine.recursion.kernels.kernel_search import At, Core, Keys, Old, most_repaired
 
 
-class Costs:
-    """Keeps the least sums of one group; see `search.Core`."""
+class Costs(Core):
+    """Keeps the least sums of one group; see `Core`."""
 
-    def __init__(self, graph: Graph, elastic: float) -> None:
-        self._out, self._inn = graph.out, graph.inn
-        self._elastic = elastic
-
+    @override
     def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
-        """Return per group the ends of edges that are gone which have no other support."""
         found: dict[Any, list[int]] = {}
         for a, b, w in gone:
             others = tuple(self._inn[b].items())
@@ -39,14 +37,14 @@ class Costs:
                         found.setdefault(group, []).append(b)
         return found
 
+    @override
     def gaining(
         self,
         at: At,
         come: list[Change],
         *,
-        every: bool,  # noqa: ARG002  (of several new edges any may be the best)
+        every: bool,
     ) -> dict[Any, list[Change]]:
-        """Return per group the new edges whose ends get smaller sums."""
         found: dict[Any, list[Change]] = {}
         for edge in come:
             a, b, w = edge
@@ -55,10 +53,11 @@ class Costs:
                     found.setdefault(group, []).append(edge)
         return found
 
+    @override
     def rests_on(self, key: Any, start: Any) -> bool:
-        """Whether a node with that key may rest on being a source."""
         return bool(key == start)
 
+    @override
     def repair(
         self,
         d: Keys,
@@ -67,7 +66,6 @@ class Costs:
         come: list[Change],
         started: list[int],
     ) -> Old:
-        """Bring the sums up to date; return the old ones (or None) of nodes that were touched."""
         inn, get = self._inn, d.get
         old: Old = {}
         heap: list[tuple[Any, int]] = []
@@ -130,13 +128,8 @@ class Costs:
                 if z < get(b, inf):
                     heappush(heap, (z, b))
 
-    def _again(self, d: Keys, sources: Mapping[int, Any], old: Old) -> Old:
-        """Search from the sources; `old` has the nodes that were dropped from `d` so far."""
-        before = {**d, **old}
-        d.clear()
+    @override
+    def _search(self, d: Keys, sources: Mapping[int, Any]) -> None:
         heap = [(key, node) for node, key in sources.items()]
         heapify(heap)
         self._settle(d, heap, {})
-        touched: Old = {b: x for b, x in before.items() if d.get(b) != x}
-        touched.update((b, None) for b in d if b not in before)
-        return touched

@@ -1,7 +1,8 @@
 """One search per group over a common graph, kept under changes of edges and sources."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from stream_engine.recursion.kernels.kernel_graph import Change, Graph
 
@@ -31,16 +32,22 @@ def most_repaired(elastic: float, reached: int) -> float:
     return _SMALL + elastic * reached if elastic > 0 else 0
 
 
-class Core(Protocol):
-    """The algorithm for one group at a time.
+class Core(ABC):
+    """The algorithm for one group at a time; the graph has changed already when it repairs.
 
     Keys are such that the end of an edge never has a smaller one than its beginning; "to rest on"
     an edge is to have the key that it gives.
     """
 
+    def __init__(self, graph: Graph, elastic: float) -> None:
+        self._out, self._inn = graph.out, graph.inn
+        self._elastic = elastic
+
+    @abstractmethod
     def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
         """Return per group the ends of edges that are gone which may have rested on them alone."""
 
+    @abstractmethod
     def gaining(self, at: At, come: list[Change], *, every: bool) -> dict[Any, list[Change]]:
         """Return per group the new edges whose ends may get better keys.
 
@@ -51,9 +58,11 @@ class Core(Protocol):
                 not only one that is enough.
         """
 
+    @abstractmethod
     def rests_on(self, key: Any, start: Any) -> bool:
         """Whether a node with that key (None: not reached) may rest on being a source."""
 
+    @abstractmethod
     def repair(
         self,
         d: Keys,
@@ -71,6 +80,23 @@ class Core(Protocol):
             come: New edges that may give a better key.
             started: Nodes that became sources, or better ones.
         """
+
+    def _again(self, d: Keys, sources: Mapping[int, Any], old: Old) -> Old:
+        """Search from the sources; `old` has the nodes that were dropped from `d` so far."""
+        before = {**d, **old}
+        d.clear()
+        self._search(d, sources)
+        touched: Old = {b: x for b, x in before.items() if b not in d or self._differs(x, d[b])}
+        touched.update((b, None) for b in d if b not in before)
+        return touched
+
+    @abstractmethod
+    def _search(self, d: Keys, sources: Mapping[int, Any]) -> None:
+        """Fill empty keys from the sources."""
+
+    def _differs(self, before: Any, now: Any) -> bool:
+        """Whether rows show the difference between two keys."""
+        return bool(before != now)
 
 
 class GroupedSearch:

@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from typing_extensions import override
+
 from stream_engine.recursion.kernels.kernel_graph import Change, Graph
-from stream_engine.recursion.kernels.kernel_search import At, Keys, Old, most_repaired
+from stream_engine.recursion.kernels.kernel_search import At, Core, Keys, Old, most_repaired
 
 
 def _raised(level: Any, weight: Any) -> Any:
@@ -21,20 +23,19 @@ def _kept(level: Any, _weight: Any) -> Any:
     return level
 
 
-class Plateaus:
-    """Keeps the levels of one group; see `search.Core`.
+class Plateaus(Core):
+    """Keeps the levels of one group; see `Core`.
 
     Args:
         weighted: Whether weights raise levels; otherwise every step keeps the level.
     """
 
     def __init__(self, graph: Graph, elastic: float, *, weighted: bool) -> None:
-        self._out, self._inn = graph.out, graph.inn
-        self._elastic = elastic
+        super().__init__(graph, elastic)
         self._raised: Callable[[Any, Any], Any] = _raised if weighted else _kept
 
+    @override
     def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
-        """Return per group the ends of edges that are gone which may have rested on them."""
         found: dict[Any, list[int]] = {}
         for a, b, w in gone:
             for group, d in at[a].items():
@@ -42,14 +43,14 @@ class Plateaus:
                     found.setdefault(group, []).append(b)
         return found
 
+    @override
     def gaining(
         self,
         at: At,
         come: list[Change],
         *,
-        every: bool,  # noqa: ARG002  (of several new edges any may be the best)
+        every: bool,
     ) -> dict[Any, list[Change]]:
-        """Return per group the new edges whose ends get lower levels."""
         raised = self._raised
         found: dict[Any, list[Change]] = {}
         for edge in come:
@@ -59,8 +60,8 @@ class Plateaus:
                     found.setdefault(group, []).append(edge)
         return found
 
+    @override
     def rests_on(self, key: Any, start: Any) -> bool:
-        """Whether a node with that key may rest on being a source."""
         return key is not None and key[0] == start
 
     def _rests(self, key: tuple[Any, int], below: tuple[Any, int], weight: Any) -> bool:
@@ -68,6 +69,7 @@ class Plateaus:
         level, rank = below
         return bool(self._raised(level, weight) == key[0] and (level < key[0] or rank < key[1]))
 
+    @override
     def repair(
         self,
         d: Keys,
@@ -76,7 +78,6 @@ class Plateaus:
         come: list[Change],
         started: list[int],
     ) -> Old:
-        """Bring the levels up to date; return the old keys (or None) of nodes that were touched."""
         inn, get, raised = self._inn, d.get, self._raised
         old: Old = {}
         heap: list[tuple[Any, int, int]] = []
@@ -139,13 +140,12 @@ class Plateaus:
                 if other is None or level < other[0]:
                     heappush(heap, (level, rank + 1 if level == x else 0, b))
 
-    def _again(self, d: Keys, sources: Mapping[int, Any], old: Old) -> Old:
-        """Search from the sources; `old` has the nodes that were dropped from `d` so far."""
-        before = {**d, **old}
-        d.clear()
+    @override
+    def _search(self, d: Keys, sources: Mapping[int, Any]) -> None:
         heap = [(level, 0, node) for node, level in sources.items()]
         heapify(heap)
         self._settle(d, heap, {})
-        touched: Old = {b: key for b, key in before.items() if b not in d or d[b][0] != key[0]}
-        touched.update((b, None) for b in d if b not in before)
-        return touched
+
+    @override
+    def _differs(self, before: Any, now: Any) -> bool:
+        return bool(before[0] != now[0])

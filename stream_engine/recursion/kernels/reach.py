@@ -8,22 +8,20 @@ changes nothing, and a node that loses an edge stays when *any* predecessor of l
 from collections.abc import Mapping
 from typing import Any
 
-from stream_engine.recursion.kernels.kernel_graph import Change, Graph
-from stream_engine.recursion.kernels.kernel_search import At, Keys, Old, most_repaired
+from typing_extensions import override
+
+from stream_engine.recursion.kernels.kernel_graph import Change
+from stream_engine.recursion.kernels.kernel_search import At, Core, Keys, Old, most_repaired
 
 _SEVERAL = -1
 """In place of the beginning of the edge that a node has lost, when it has lost several."""
 
 
-class Reach:
-    """Keeps ranks of one group; see `search.Core`."""
+class Reach(Core):
+    """Keeps ranks of one group; see `Core`."""
 
-    def __init__(self, graph: Graph, elastic: float) -> None:
-        self._out, self._inn = graph.out, graph.inn
-        self._elastic = elastic
-
+    @override
     def losing(self, at: At, gone: list[Change]) -> dict[Any, list[int]]:
-        """Return per group the ends of edges that are gone which have no other proof."""
         inn = self._inn
         found: dict[Any, list[int]] = {}
         ends: dict[int, int] = {}
@@ -45,8 +43,8 @@ class Reach:
                     found.setdefault(group, []).append(b)
         return found
 
+    @override
     def gaining(self, at: At, come: list[Change], *, every: bool) -> dict[Any, list[Change]]:
-        """Return per group the new edges to nodes that it does not reach; one a node is enough."""
         found: dict[Any, list[Change]] = {}
         entered: dict[int, set[Any]] = {}
         for edge in come:
@@ -65,10 +63,11 @@ class Reach:
                 found.setdefault(group, []).append(edge)
         return found
 
+    @override
     def rests_on(self, key: Any, _start: Any) -> bool:
-        """Whether a node with that key may rest on being a source."""
         return key is not None
 
+    @override
     def repair(
         self,
         d: Keys,
@@ -77,8 +76,7 @@ class Reach:
         come: list[Change],
         started: list[int],
     ) -> Old:
-        """Bring ranks up to date; return the old rank (or None) of the nodes that were touched."""
-        out, inn, get = self._out, self._inn, d.get
+        inn, get = self._inn, d.get
         old: Old = {}
         front: list[int] = []
         if lost:
@@ -101,6 +99,11 @@ class Reach:
                 d[b] = d[a] + 1
                 front.append(b)
                 old.setdefault(b)
+        self._spread(d, front, old)
+        return old
+
+    def _spread(self, d: Keys, front: list[int], old: Old) -> None:
+        out = self._out
         for a in front:  # grows
             rank = d[a] + 1
             for b in out[a]:
@@ -109,7 +112,6 @@ class Reach:
                     front.append(b)
                     if b not in old:
                         old[b] = None
-        return old
 
     def _drop(self, d: Keys, sources: Mapping[int, Any], lost: list[int], old: Old) -> bool:
         """Drop the nodes without proof; return False when they are too many to repair."""
@@ -135,20 +137,11 @@ class Reach:
                         lost.append(c)
         return True
 
-    def _again(self, d: Keys, sources: Mapping[int, Any], old: Old) -> Old:
-        """Search from the sources; `old` has the nodes that were dropped from `d` so far."""
-        out = self._out
-        new: Keys = dict.fromkeys(sources, 0)
-        front = list(new)
-        for a in front:  # grows
-            x = new[a] + 1
-            for b in out[a]:
-                if b not in new:
-                    new[b] = x
-                    front.append(b)
-        before = {**d, **old}
-        d.clear()
-        d.update(new)
-        touched: Old = {b: x for b, x in before.items() if b not in new}
-        touched.update((b, None) for b in new if b not in before)
-        return touched
+    @override
+    def _search(self, d: Keys, sources: Mapping[int, Any]) -> None:
+        d.update(dict.fromkeys(sources, 0))
+        self._spread(d, list(d), {})
+
+    @override
+    def _differs(self, before: Any, now: Any) -> bool:
+        return False
